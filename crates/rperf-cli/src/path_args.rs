@@ -20,7 +20,7 @@ pub struct PathArgs {
 }
 
 impl PathArgs {
-    /// As profiles have it.
+    /// The form of paths, as profiles have it.
     pub fn view(&self) -> PathView {
         let trim = self.trim_path.iter().filter(|it| !it.is_empty());
         PathView {

@@ -20,7 +20,7 @@ pub fn statistics(profile: &Profile) -> String {
     for_terminal(profile, None)
 }
 
-/// The same in lines that fit a terminal of this width. `None`: nothing is cut.
+/// The statistics in lines that fit a terminal of this width. `None`: nothing is cut.
 pub fn for_terminal(profile: &Profile, width: Option<usize>) -> String {
     let width = width.map(|width| width.saturating_sub(MARK.len()));
     let meta = &profile.meta;

@@ -125,7 +125,7 @@ impl FrameLayout {
         self.check_by(vm, Checked::new().as_ref())
     }
 
-    /// The same by this memory, if there is any.
+    /// Checks the layout by this memory, if there is any.
     fn check_by(&self, vm: &impl VmFrames, memory: Option<&impl Memory>) -> Result<(), Unknown> {
         let memory = memory.ok_or(Unknown::Access)?;
         match self.fits_in(vm, memory) {

@@ -121,14 +121,14 @@ fn head(page: &Page<'_>) -> String {
 /// The most files that are named one by one.
 const NAMED: usize = 4;
 
-/// The files of a side. Those of many runs differ by a number in their names.
+/// The files of a side. Of many, which differ by a number in their names, the first.
 fn files_text(files: &[PathBuf]) -> String {
     let names: Vec<_> = files
         .iter()
         .map(|file| file.display().to_string())
         .collect();
     match &names[..] {
-        [first, .., last] if names.len() > NAMED => format!("{first} to {last}"),
+        [first, rest @ ..] if rest.len() >= NAMED => format!("{first} and {} more", rest.len()),
         names => names.join(", "),
     }
 }
@@ -230,7 +230,7 @@ pub fn verdict(page: &Page<'_>, row: &DiffRow) -> &'static str {
     }
 }
 
-/// The same in one word.
+/// The verdict in one word, for the values of the page.
 pub fn word(page: &Page<'_>, change: Change) -> &'static str {
     change.word(&page.diff.value_type.unit)
 }
@@ -244,5 +244,24 @@ pub fn name(row: &DiffRow) -> String {
     match row.percent() {
         Some(percent) => format!("{name} ({})", percent_text(percent)),
         None => format!("{name} (new)"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentages_that_say_nothing_are_bounded() {
+        assert_eq!(percent_text(-12.34), "-12.3%");
+        assert_eq!(percent_text(9_999.0), "+9999.0%");
+        assert_eq!(percent_text(1_933_916.5), ">9,999%");
+    }
+
+    #[test]
+    fn of_many_files_the_first_is_named() {
+        let files: Vec<PathBuf> = (1..=5).map(|run| format!("a.{run}").into()).collect();
+        assert_eq!(files_text(&files[..4]), "a.1, a.2, a.3, a.4");
+        assert_eq!(files_text(&files), "a.1 and 4 more");
     }
 }

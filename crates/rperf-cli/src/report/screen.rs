@@ -132,7 +132,7 @@ impl Screen {
         }
     }
 
-    /// The same of a name or path, without its middle.
+    /// A name or path without its middle, in what is left of a line after `used` columns.
     pub fn fitted_name(&self, text: &str, used: usize) -> String {
         match self.room(used) {
             Some(room) => shortened(text, room).into_owned(),

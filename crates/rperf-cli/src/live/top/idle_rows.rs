@@ -6,7 +6,7 @@ use rperf_model::{State, WeightKey};
 use rperf_report::Idle;
 use std::collections::HashSet;
 
-/// Those of all rows so far. Empty if the session is in cpu mode.
+/// The rows of idle threads, of all so far. Empty if the session is in cpu mode.
 pub fn of(mirror: &Mirror) -> HashSet<WeightKey> {
     // The profile has a row for each of the mirror's.
     let Some(profile) = mirror.profile() else {

@@ -6,7 +6,7 @@ use rperf_model::{FrameId, PathView};
 use rperf_report::CodePaths;
 use rperf_top::store::Store;
 
-/// Those of these programs.
+/// The short paths of these programs.
 pub fn of_programs<'a>(
     args: &PathArgs,
     programs: impl Iterator<Item = &'a Watched> + Clone,
