@@ -175,3 +175,28 @@ fn source_has_what_each_line_costs() {
     assert!(shown.ends_with(&expected[1..]), "{shown}");
     assert!(shown.contains("  no source: "), "{shown}");
 }
+
+#[test]
+fn callers_add_up_to_the_total() {
+    let neighbour = |name: &str, value| Neighbour {
+        function: Function::named(name),
+        value,
+        lines: Vec::new(),
+    };
+    let callers = |callers: &[Neighbour]| {
+        let found = with_rest(&Neighbours {
+            function: Function::named("work"),
+            self_value: 10,
+            total_value: 10,
+            callers: callers.to_vec(),
+            callees: Vec::new(),
+        });
+        let rows = found.into_iter().map(|it| (it.function.name, it.value));
+        rows.collect::<Vec<_>>()
+    };
+    let rest = |value| ("(no caller)".to_string(), value);
+    assert_eq!(callers(&[neighbour("a", 7)])[1..], [rest(3)]);
+    assert_eq!(callers(&[neighbour("a", 10)]).len(), 1);
+    // What calls itself has more, or less, in its callers.
+    assert_eq!(callers(&[neighbour("work", 4)]).len(), 1);
+}
