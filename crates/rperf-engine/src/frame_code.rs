@@ -50,7 +50,46 @@ impl FrameCode {
     }
 }
 
+/// What a control frame, or its record, has of its code.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Stored {
+    pub(crate) program_counter: usize,
+    pub(crate) iseq: FrameWord,
+    is_late: bool,
+}
+
 impl FrameLayout {
+    /// What a control frame has stored of its code: nothing, if it is one of C that compiled code has
+    /// made. `late`: some may have records.
+    pub(crate) fn stored(
+        &self,
+        memory: &impl Memory,
+        late: Option<LateFrames>,
+        frame: usize,
+    ) -> Option<Stored> {
+        let word = |base: usize, offset: usize| memory.word(base.checked_add(offset)?);
+        let place = match late {
+            Some(late) => word(frame, late.place)?,
+            None => 0,
+        };
+        Some(match late.filter(|_| place != 0) {
+            Some(late) if place == late.c_method => Stored::default(),
+            Some(late) => {
+                let record = memory.word(place.checked_sub(WORD)?)?;
+                Stored {
+                    program_counter: word(record, late.program_counter)?,
+                    iseq: word(record, late.iseq)?,
+                    is_late: true,
+                }
+            }
+            None => Stored {
+                program_counter: word(frame, self.program_counter)?,
+                iseq: word(frame, self.iseq)?,
+                is_late: false,
+            },
+        })
+    }
+
     /// The code of a control frame; `None` for one of a C method, and where words don't fit together.
     pub(crate) fn code_of(
         &self,
@@ -60,21 +99,11 @@ impl FrameLayout {
     ) -> Option<FrameCode> {
         let word = |base: usize, offset: usize| memory.word(base.checked_add(offset)?);
         let late = self.late.filter(|_| vm.fills_frames_late());
-        let place = match late {
-            Some(late) => word(frame, late.place)?,
-            None => 0,
-        };
-        let (stored, iseq) = match late.filter(|_| place != 0) {
-            Some(late) if place == late.c_method => return None,
-            Some(late) => {
-                let record = memory.word(place.checked_sub(WORD)?)?;
-                (
-                    word(record, late.program_counter)?,
-                    word(record, late.iseq)?,
-                )
-            }
-            None => (word(frame, self.program_counter)?, word(frame, self.iseq)?),
-        };
+        let Stored {
+            program_counter,
+            iseq,
+            is_late,
+        } = self.stored(memory, late, frame)?;
         if iseq == 0 || !iseq.is_multiple_of(WORD) {
             return None;
         }
@@ -83,10 +112,10 @@ impl FrameLayout {
         let start = word(body, self.encoded)?;
         let fits = start.is_multiple_of(WORD) && (1..LONGEST_CODE).contains(&size);
         let code = FrameCode {
-            stored,
+            stored: program_counter,
             iseq,
             instructions: start..start.checked_add(size * WORD)?,
-            is_late: place != 0,
+            is_late,
         };
         fits.then_some(code)
     }

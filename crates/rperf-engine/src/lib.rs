@@ -16,6 +16,7 @@ mod config;
 mod counters;
 mod dither;
 mod endpoint;
+mod frame_blocks;
 mod frame_code;
 mod frame_names;
 mod gc_progress;
@@ -56,6 +57,7 @@ pub use call_tree::{CapturedNode, CapturedTree, FrameWord, LastStack, Stack, TRU
 pub use config::{DEFAULT_MAX_NODES, Missing, SessionConfig, StartError, StartOptions};
 pub use counters::{Capture, CaptureCounters, SessionCounters};
 pub use endpoint::endpoint_path;
+pub use frame_blocks::{blocks_around, object_of, within_blocks};
 pub use frame_names::{FrameNames, JobId, NamingJobs, ResolvedFrame};
 pub use gc_progress::{GcEvent, GcMoment, GcProgress};
 pub use gc_watch::GC_WATCH;
@@ -85,8 +87,8 @@ pub use tick_capture::{TickCapture, TickLog, TickTimes};
 pub use ticks::Ticks;
 pub use values::Values;
 pub use vm::{
-    Checked, FrameKinds, FrameLayout, LateFrames, LateFramesFound, Memory, MethodWord, TickVm,
-    Unknown, VmFrames,
+    BlockLayout, Checked, FrameKinds, FrameLayout, LateFrames, LateFramesFound, MayFault, Memory,
+    MethodWord, TickVm, Unknown, VmFrames,
 };
 pub use watch::SharedTable;
 

@@ -13,9 +13,8 @@ mod memory;
 use crate::call_tree::FrameWord;
 use crate::ids::FiberWord;
 pub use kinds::FrameKinds;
-pub use layout::{FrameLayout, LateFrames, LateFramesFound, Unknown};
-pub(crate) use memory::MayFault;
-pub use memory::{Checked, Memory};
+pub use layout::{BlockLayout, FrameLayout, LateFrames, LateFramesFound, Unknown};
+pub use memory::{Checked, MayFault, Memory};
 
 /// A VM's stack, of the Ruby thread that is calling and has the GVL. No answer makes an object
 /// or takes a lock, and all are async-signal-safe; at an arbitrary point of the program reading
@@ -38,7 +37,8 @@ pub trait VmFrames {
     unsafe fn line_at(&self, iseq: FrameWord, place: usize) -> u32;
 
     /// Writes the thread's frames, leaf first, and their lines unless `lines` is empty. Returns
-    /// how many there are; no more than fit.
+    /// how many there are; no more than fit. Where the VM's data is known, frames tell how many blocks
+    /// are around them ([`blocks_around`](crate::blocks_around)).
     fn backtrace(&self, frames: &mut [FrameWord], lines: &mut [u32]) -> usize;
 
     /// How many frames the VM's stack has, with those that backtraces leave out.

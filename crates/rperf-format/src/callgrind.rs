@@ -157,7 +157,6 @@ fn shown_name(function: &FunctionCosts) -> String {
         name => name.trim().to_owned(),
     };
     match function.kind {
-        FunctionKind::Block if !name.starts_with("block ") => format!("block in {name}"),
         FunctionKind::NotCounted => format!("{name} [calls not known]"),
         _ => name,
     }

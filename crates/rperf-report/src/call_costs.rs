@@ -31,12 +31,10 @@ pub struct CallCosts {
 /// What a function is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FunctionKind {
-    /// A method, or whatever else a profile has, whose calls are known as far as the profile
-    /// knows them.
+    /// A method or block, or whatever else a profile has, whose calls are known as far as the
+    /// profile knows them.
     Method,
-    /// Blocks, which have the name of their method.
-    Block,
-    /// A method, in stacks in which its calls were not counted, while others were.
+    /// A method or block, in stacks in which its calls were not counted, while others were.
     NotCounted,
     /// A state of a thread, such as `[GVL blocked]`.
     State,
@@ -102,15 +100,12 @@ struct Entry {
     depth: u32,
 }
 
-/// The calls at a node: of a method, and of its blocks.
-type Counts = [i64; 2];
-
 /// The calls of a profile that counts them.
 struct Counted {
-    by_node: Vec<Counts>,
+    by_node: Vec<i64>,
     /// By caller and frame, whatever the line: objects are at nodes with a line, calls at nodes
     /// without one.
-    by_frame: FxHashMap<(NodeId, FrameId), Counts>,
+    by_frame: FxHashMap<(NodeId, FrameId), i64>,
 }
 
 struct Adding<'a> {
@@ -139,10 +134,10 @@ struct Adding<'a> {
 impl Visitor<0> for Adding<'_> {
     fn enter(&mut self, id: NodeId, node: Node) {
         let group = self.groups.of_frame(node.frame);
-        let [calls, block_calls] = match &self.counts {
-            Some(counts) => counts.by_node[id.0 as usize],
-            None => [0; 2],
-        };
+        let calls = self
+            .counts
+            .as_ref()
+            .map_or(0, |it| it.by_node[id.0 as usize]);
         let kind = match &self.counts {
             _ if self.by_thread && self.open.is_empty() => FunctionKind::Thread,
             None => FunctionKind::Method,
@@ -150,14 +145,7 @@ impl Visitor<0> for Adding<'_> {
         };
         let function = self.function(group, kind);
         let call = self.call(function);
-        let count = if calls > 0 { calls } else { block_calls };
-        self.count(call, count);
-        if calls > 0 && block_calls > 0 {
-            // The method and its block in one node: their costs can't be told apart.
-            let block = self.function(group, FunctionKind::Block);
-            let call = self.call(block);
-            self.count(call, block_calls);
-        }
+        self.count(call, calls);
         let first_line = self.functions[function].first_line;
         let line = if node.line > 0 { node.line } else { first_line };
         self.functions[function].depth += 1;
@@ -351,19 +339,18 @@ impl Counted {
     fn of(profile: &Profile) -> Option<Self> {
         let calls = profile.schema.calls()?;
         let block_calls = profile.schema.find(BLOCK_CALLS);
-        let mut by_node = vec![[0; 2]; profile.tree.len() + 1];
+        let mut by_node = vec![0_i64; profile.tree.len() + 1];
         for weight in profile.weights.iter() {
             let of_blocks = block_calls.map_or(0, |column| weight.value(column));
-            let sums = &mut by_node[weight.key.node.0 as usize];
-            add(sums, &[weight.value(calls), of_blocks]);
+            let sum = &mut by_node[weight.key.node.0 as usize];
+            let count = weight.value(calls).saturating_add(of_blocks);
+            *sum = sum.saturating_add(count);
         }
-        let mut by_frame: FxHashMap<_, Counts> = FxHashMap::default();
+        let mut by_frame: FxHashMap<_, i64> = FxHashMap::default();
         for (id, node) in profile.tree.iter() {
-            let counts = by_node[id.0 as usize];
-            if counts != [0; 2] {
-                let sums = by_frame.entry((node.parent, node.frame)).or_default();
-                add(sums, &counts);
-            }
+            let count = by_node[id.0 as usize];
+            let sum = by_frame.entry((node.parent, node.frame)).or_default();
+            *sum = sum.saturating_add(count);
         }
         Some(Self { by_node, by_frame })
     }
@@ -371,13 +358,12 @@ impl Counted {
     /// What the calls of a node say of its function.
     fn kind(&self, id: NodeId, node: Node) -> FunctionKind {
         let own = self.by_node[id.0 as usize];
-        let counts = match own {
-            [0, 0] => self.by_frame.get(&(node.parent, node.frame)).copied(),
+        let calls = match own {
+            0 => self.by_frame.get(&(node.parent, node.frame)).copied(),
             _ => Some(own),
         };
-        match counts {
-            Some([calls, _]) if calls > 0 => FunctionKind::Method,
-            Some([_, block_calls]) if block_calls > 0 => FunctionKind::Block,
+        match calls {
+            Some(calls) if calls > 0 => FunctionKind::Method,
             _ => FunctionKind::NotCounted,
         }
     }

@@ -29,13 +29,11 @@ pub enum CallDiffError {
     },
 }
 
-/// How often a method, or its blocks, were called.
+/// How often a method or block was called.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallChange {
-    /// The method.
+    /// The method or block.
     pub function: Function,
-    /// Whether the calls are those of its blocks.
-    pub is_block: bool,
     /// Calls in the base.
     pub base: i64,
     /// Calls in the target.
@@ -82,22 +80,21 @@ impl CallDiff {
             let [base, target] = levels.map(|it| it.into_iter().collect::<Vec<_>>().join(" and "));
             return Err(CallDiffError::Levels { base, target });
         }
-        let is_unknown = |key: &Key| {
-            let is_in = |counts: &Counts| counts.not_counted.contains(&key.0);
-            !key.1 && (is_in(&base_counts) || is_in(&target_counts))
+        let is_unknown = |function: &Function| {
+            let is_in = |counts: &Counts| counts.not_counted.contains(function);
+            is_in(&base_counts) || is_in(&target_counts)
         };
-        let keys: BTreeSet<&Key> = base_counts
+        let functions: BTreeSet<&Function> = base_counts
             .calls
             .keys()
             .chain(target_counts.calls.keys())
             .collect();
-        let (unknown, known): (Vec<&Key>, Vec<&Key>) =
-            keys.into_iter().partition(|key| is_unknown(key));
-        let rows = known.into_iter().map(|key| CallChange {
-            function: key.0.clone(),
-            is_block: key.1,
-            base: base_counts.of_key(key),
-            target: target_counts.of_key(key),
+        let (unknown, known): (Vec<&Function>, Vec<&Function>) =
+            functions.into_iter().partition(|it| is_unknown(it));
+        let rows = known.into_iter().map(|function| CallChange {
+            function: function.clone(),
+            base: base_counts.of_function(function),
+            target: target_counts.of_function(function),
         });
         let mut rows: Vec<CallChange> = rows.collect();
         rows.sort_by_key(|row| Reverse(row.delta().unsigned_abs()));
@@ -105,22 +102,18 @@ impl CallDiff {
         Ok(Self {
             total: CallChange {
                 function: Function::default(),
-                is_block: false,
                 base: sum(|row| row.base),
                 target: sum(|row| row.target),
             },
             rows,
-            not_counted: unknown.into_iter().map(|key| key.0.clone()).collect(),
+            not_counted: unknown.into_iter().cloned().collect(),
         })
     }
 }
 
-/// A method, and whether its blocks are meant.
-type Key = (Function, bool);
-
 /// The calls of a profile.
 struct Counts {
-    calls: BTreeMap<Key, i64>,
+    calls: BTreeMap<Function, i64>,
     /// Methods that are in the profile, and of which no call was counted.
     not_counted: BTreeSet<Function>,
     /// What all of these are known by in other profiles.
@@ -133,42 +126,34 @@ impl Counts {
         let column = profile.schema.calls()?;
         let block_column = profile.schema.find(BLOCK_CALLS);
         let groups = Groups::new(profile, FrameKey::Method);
-        let mut by_node = vec![[0_i64; 2]; profile.tree.len() + 1];
+        let mut by_node = vec![0_i64; profile.tree.len() + 1];
         for weight in profile.weights.iter() {
-            let sums = &mut by_node[weight.key.node.0 as usize];
+            let sum = &mut by_node[weight.key.node.0 as usize];
             let of_blocks = block_column.map_or(0, |column| weight.value(column));
-            for (sum, value) in sums.iter_mut().zip([weight.value(column), of_blocks]) {
-                *sum = sum.saturating_add(value);
-            }
+            let count = weight.value(column).saturating_add(of_blocks);
+            *sum = sum.saturating_add(count);
         }
-        let mut sums: BTreeMap<GroupId, [i64; 2]> = BTreeMap::new();
+        let mut sums: BTreeMap<GroupId, i64> = BTreeMap::new();
         let mut without = BTreeSet::new();
         for (id, node) in profile.tree.iter() {
             let group = groups.of_frame(node.frame);
-            let counts = by_node[id.0 as usize];
+            let count = by_node[id.0 as usize];
             let sum = sums.entry(group).or_default();
-            for (sum, count) in sum.iter_mut().zip(counts) {
-                *sum = sum.saturating_add(count);
-            }
-            if counts == [0; 2] {
+            *sum = sum.saturating_add(count);
+            if count == 0 {
                 without.insert(group);
             }
         }
-        let mut calls = BTreeMap::new();
-        for (group, counts) in &sums {
-            for (is_block, count) in [false, true].into_iter().zip(counts) {
-                if *count != 0 {
-                    calls.insert((groups.function(*group), is_block), *count);
-                }
-            }
-        }
-        let is_without = |group: &GroupId| sums[group][0] == 0;
+        let counted = sums.iter().filter(|(_, count)| **count != 0);
+        let calls: BTreeMap<Function, i64> = counted
+            .map(|(group, count)| (groups.function(*group), *count))
+            .collect();
+        let is_without = |group: &GroupId| sums[group] == 0;
         let not_counted = without.into_iter().filter(is_without);
         let not_counted: BTreeSet<Function> =
             not_counted.map(|group| groups.function(group)).collect();
         let paths = CodePaths::of(profile);
-        let counted = calls.keys().map(|(function, _)| function);
-        let keys = counted.chain(&not_counted).map(|function| {
+        let keys = calls.keys().chain(&not_counted).map(|function| {
             let key = MethodKey::of(function, &paths);
             (function.clone(), key)
         });
@@ -199,15 +184,15 @@ impl Counts {
         let renamed = |function: Function| names.get(&function).cloned().unwrap_or(function);
         let calls = std::mem::take(&mut self.calls).into_iter();
         self.calls = calls
-            .map(|((function, is_block), count)| ((renamed(function), is_block), count))
+            .map(|(function, count)| (renamed(function), count))
             .collect();
         let not_counted = std::mem::take(&mut self.not_counted).into_iter();
         self.not_counted = not_counted.map(renamed).collect();
         self
     }
 
-    fn of_key(&self, key: &Key) -> i64 {
-        self.calls.get(key).copied().unwrap_or(0)
+    fn of_function(&self, function: &Function) -> i64 {
+        self.calls.get(function).copied().unwrap_or(0)
     }
 }
 
@@ -242,6 +227,7 @@ mod tests {
     const EACH: TestFrame<'_> = ("Array#each", "<C method>", 0, 0);
     const WORK: TestFrame<'_> = ("Object#work", "app.rb", 2, 0);
     const NEW: TestFrame<'_> = ("Object#new", "app.rb", 9, 0);
+    const BLOCK: TestFrame<'_> = ("block in Object#work", "app.rb", 2, 0);
 
     fn profile(level: &str, rows: &[(&[TestFrame<'_>], [i64; 2])]) -> Profile {
         let types = [("calls", "count"), ("block_calls", "count")];
@@ -267,15 +253,15 @@ mod tests {
             "ruby",
             &[
                 (&[MAIN, WORK], [100, 0]),
-                (&[MAIN, EACH, WORK], [0, 10]),
-                (&[MAIN, EACH, WORK, WORK], [100, 0]),
+                (&[MAIN, EACH, BLOCK], [0, 10]),
+                (&[MAIN, EACH, BLOCK, WORK], [100, 0]),
             ],
         );
         let target = profile(
             "count",
             &[
                 (&[MAIN, WORK], [190, 0]),
-                (&[MAIN, EACH, WORK], [0, 40]),
+                (&[MAIN, EACH, BLOCK], [0, 40]),
                 (&[MAIN, NEW], [3, 0]),
             ],
         );
@@ -283,14 +269,14 @@ mod tests {
         let rows: Vec<_> = diff
             .rows
             .iter()
-            .map(|row| (row.function.name.as_str(), row.is_block, row.delta()))
+            .map(|row| (row.function.name.as_str(), row.delta()))
             .collect();
         assert_eq!(
             rows,
             [
-                ("Object#work", true, 30),
-                ("Object#work", false, -10),
-                ("Object#new", false, 3),
+                ("block in Object#work", 30),
+                ("Object#work", -10),
+                ("Object#new", 3),
             ]
         );
         assert_eq!((diff.total.base, diff.total.target), (210, 233));
@@ -324,10 +310,9 @@ mod tests {
             rows,
             [
                 ("Object#new", 0, 2),
-                ("Object#work", 5, 7),
+                ("Object#work", 7, 9),
                 ("Object#new", 1, 0),
                 ("Object#new", 0, 1),
-                ("Object#work", 2, 2),
             ]
         );
     }
@@ -336,7 +321,6 @@ mod tests {
     fn limits_are_for_more_calls_only_and_new_ones_are_beyond_any() {
         let change = |base, target| CallChange {
             function: Function::default(),
-            is_block: false,
             base,
             target,
         };

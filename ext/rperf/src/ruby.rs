@@ -1,6 +1,7 @@
 //! Ruby's VM as all of the bridge sees it: threads, Ractors, frames and their names, and how hooks
 //! and objects of ours are made known to it. Nothing here knows a session of any kind.
 
+pub mod blocks;
 pub mod data_type;
 pub mod event_hook;
 pub mod frames;
@@ -29,6 +30,8 @@ pub fn init(ruby: &Ruby) -> Result<(), Error> {
     ractor::mark_main();
     ractor::learn_numbers(ruby)?;
     // SAFETY: on the main thread, which loads this extension with its GVL.
-    frames::learn_kinds(&unsafe { Gvl::assume_held() });
+    let gvl = unsafe { Gvl::assume_held() };
+    frames::learn_kinds(&gvl);
+    blocks::learn(&gvl);
     Ok(())
 }

@@ -99,11 +99,7 @@ pub fn shown_name(row: &CallChange) -> String {
     if function.name.is_empty() && function.path.is_empty() {
         return "all calls".into();
     }
-    let name = function_name(&function.name);
-    match row.is_block && !name.starts_with("block ") {
-        true => format!("block in {name}"),
-        false => name.into_owned(),
-    }
+    function_name(&function.name).into_owned()
 }
 
 #[cfg(test)]

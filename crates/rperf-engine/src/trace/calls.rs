@@ -2,11 +2,12 @@
 //! deep the VM's is: frames that have gone without a word are dropped, and those that have come so
 //! are asked for. At events, under the GVL: the hot path of tracing.
 
-use super::event::{Call, FrameKind, TraceVm};
+use super::event::{Call, FrameKind, TraceVm, marked_frames};
 use super::fiber::Open;
 use super::tracer::{LOOK, Tracer};
 use super::tree::{ROOT, TracedFrame};
 use crate::call_tree::FrameWord;
+use crate::frame_blocks::{blocks_around, object_of, within_blocks};
 
 impl Tracer {
     /// A call, at a level with times.
@@ -50,9 +51,13 @@ impl Tracer {
             let mut frames = [0; 2];
             vm.frames(&mut frames[..own + 1]);
             let caller = frames[own];
-            if caller == top.word || top.word == 0 && vm.is_c_method(caller) {
+            if caller == object_of(top.word) || top.word == 0 && vm.is_c_method(caller) {
+                if call == Call::Block {
+                    vm.mark_blocks(&mut frames[..own]);
+                }
                 let word = frames[0] * own;
-                let node = self.tree.child(top.node, frame_of(call, word), call.kind());
+                let frame = frame_of(vm, call, word);
+                let node = self.tree.child(top.node, frame, call.kind());
                 thread.sums.counts.of(node).calls += 1;
                 stack.push(Open::told(node, depth, word));
                 return;
@@ -89,9 +94,9 @@ impl Tracer {
             is_sure &= !top.is_told();
             self.fibers[self.fiber].drop_while(|open| open.depth >= depth);
         }
-        let word = self.find_caller(vm, depth, own, is_sure);
+        let word = self.find_caller(vm, call, depth, own, is_sure);
         self.fibers[self.fiber].has_lost = false;
-        self.push(call, word, depth);
+        self.push(vm, call, word, depth);
     }
 
     /// Makes our stack's top the caller of what begins at `depth`, whose word this returns; 0 if it
@@ -100,6 +105,7 @@ impl Tracer {
     fn find_caller(
         &mut self,
         vm: &impl TraceVm,
+        call: Call,
         depth: u32,
         own: usize,
         is_sure: bool,
@@ -107,16 +113,16 @@ impl Tracer {
         let top = self.fibers.get(self.fiber).and_then(|fiber| fiber.top());
         let Some(&top) = top.filter(|top| top.depth + 1 == depth) else {
             self.follow(vm, depth, own, is_sure);
-            return own_frame(vm, own);
+            return own_frame(vm, call, own);
         };
         if top.run > 0 {
             return self.look_below(vm, depth, own, top.run as usize, is_sure);
         }
         if is_sure {
-            return own_frame(vm, own);
+            return own_frame(vm, call, own);
         }
         let mut frames = [0; 2];
-        vm.frames(&mut frames[..own + 1]);
+        marked_frames(vm, &mut frames[..own + 1]);
         let caller = frames[own];
         if caller != top.word && (top.word != 0 || !vm.is_c_method(caller)) {
             self.follow(vm, depth, own, false);
@@ -135,7 +141,7 @@ impl Tracer {
     ) -> FrameWord {
         let mut frames = [0; LOOK];
         let asked = (own + run + 1).min(LOOK);
-        let found = vm.frames(&mut frames[..asked]);
+        let found = marked_frames(vm, &mut frames[..asked]);
         let below = &frames[own.min(found)..found];
         if !self.fibers[self.fiber].still_has(vm, below, run) {
             self.follow(vm, depth, own, is_sure);
@@ -144,7 +150,7 @@ impl Tracer {
     }
 
     #[inline]
-    fn push(&mut self, call: Call, word: FrameWord, depth: u32) {
+    fn push(&mut self, vm: &impl TraceVm, call: Call, word: FrameWord, depth: u32) {
         let Some(fiber) = self.fibers.get_mut(self.fiber) else {
             return;
         };
@@ -152,7 +158,9 @@ impl Tracer {
             return;
         };
         let parent = fiber.top().map_or(ROOT, |top| top.node);
-        let node = self.tree.child(parent, frame_of(call, word), call.kind());
+        let node = self
+            .tree
+            .child(parent, frame_of(vm, call, word), call.kind());
         thread.sums.counts.of(node).calls += 1;
         if depth <= fiber.rescued_depth {
             fiber.rescued_depth = 0;
@@ -170,7 +178,7 @@ impl Tracer {
         if has_rescued {
             fiber.rescued_depth = 0;
         }
-        if !top.is_told() || top.word != own_frame(vm, 1) {
+        if !top.is_told() || top.word != own_frame(vm, call, 1) {
             return false;
         }
         let is_defined_by_block = !has_rescued
@@ -224,10 +232,15 @@ impl Tracer {
     }
 }
 
-/// What begins, as the tree knows it.
+/// What begins, as the tree knows it. Where the VM's data doesn't tell how many blocks are around a
+/// block, there is one.
 #[inline]
-fn frame_of(call: Call, word: FrameWord) -> TracedFrame {
+fn frame_of(vm: &impl TraceVm, call: Call, word: FrameWord) -> TracedFrame {
     match call {
+        Call::Block if blocks_around(word) == 0 && !vm.is_bare_code(word) => TracedFrame {
+            word: within_blocks(word, 1),
+            method: 0,
+        },
         Call::C { owner, method } => TracedFrame {
             word: owner,
             method,
@@ -238,10 +251,14 @@ fn frame_of(call: Call, word: FrameWord) -> TracedFrame {
 
 /// The topmost frame of the VM's stack; 0 if what begins has no frame of its `own` yet.
 #[inline]
-fn own_frame(vm: &impl TraceVm, own: usize) -> FrameWord {
+fn own_frame(vm: &impl TraceVm, call: Call, own: usize) -> FrameWord {
     let mut frame = [0; 1];
     if own > 0 {
         vm.frames(&mut frame);
+    }
+    // A method has no blocks around it.
+    if call == Call::Block {
+        vm.mark_blocks(&mut frame);
     }
     frame[0]
 }

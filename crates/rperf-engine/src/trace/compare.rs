@@ -1,7 +1,7 @@
 //! The comparison of our stack with the VM's own, whole, at random events. Under the GVL.
 
 use super::check::StackCheck;
-use super::event::TraceVm;
+use super::event::{TraceVm, marked_frames};
 use super::tracer::Tracer;
 use crate::call_tree::FrameWord;
 
@@ -31,7 +31,7 @@ impl Tracer {
         // An exception of another thread's can come before the event of a call: then nobody has
         // told of what returns, nor asked for the frames below it.
         let is_unknown = fiber.top().is_none_or(|top| top.depth + 1 != vm.depth());
-        let found = vm.frames(&mut self.room);
+        let found = marked_frames(vm, &mut self.room);
         if is_return && is_unknown || found == self.room.len() {
             return;
         }

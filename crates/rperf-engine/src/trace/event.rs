@@ -127,8 +127,12 @@ pub trait TraceVm {
     fn depth(&self) -> u32;
 
     /// Writes the frames that are shown, leaf first, and returns how many there are; no more than
-    /// fit.
+    /// fit. A block is the method that has it.
     fn frames(&self, frames: &mut [FrameWord]) -> usize;
+
+    /// Notes in the topmost frames, as [`TraceVm::frames`] has them, how many blocks are around each,
+    /// if that can be told.
+    fn mark_blocks(&self, frames: &mut [FrameWord]);
 
     /// Whether a frame of the stack is a method of C.
     fn is_c_method(&self, frame: FrameWord) -> bool;
@@ -145,4 +149,12 @@ pub trait TraceVm {
     fn method_of_code(&self) -> Option<(usize, FrameWord)> {
         None
     }
+}
+
+/// Writes the frames that are shown, in which blocks are marked, and returns how many there are.
+#[inline]
+pub(super) fn marked_frames(vm: &impl TraceVm, frames: &mut [FrameWord]) -> usize {
+    let found = vm.frames(frames);
+    vm.mark_blocks(&mut frames[..found]);
+    found
 }

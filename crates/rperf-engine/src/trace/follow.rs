@@ -2,7 +2,7 @@
 //! dropped, those that have come so are put in, and what doesn't fit is taken anew. At events,
 //! under the GVL.
 
-use super::event::{FrameKind, TraceVm};
+use super::event::{FrameKind, TraceVm, marked_frames};
 use super::fiber::{Known, Open};
 use super::tracer::{LOOK, Tracer};
 use super::tree::{ROOT, TracedFrame};
@@ -59,7 +59,7 @@ impl Tracer {
         let top = fiber.top()?;
         if top.is_told() && top.word != 0 {
             // It is where its word is, if that is in one place only.
-            let found = vm.frames(&mut room[..own + gap + 1]);
+            let found = marked_frames(vm, &mut room[..own + gap + 1]);
             let mut places = (own..found).filter(|&place| room[place] == top.word);
             match (places.next(), places.next()) {
                 (Some(_), Some(_)) => {}
@@ -78,7 +78,7 @@ impl Tracer {
         gap: usize,
     ) -> Option<usize> {
         let fiber = &self.fibers[self.fiber];
-        let found = vm.frames(&mut room[..own + gap + LOOK]);
+        let found = marked_frames(vm, &mut room[..own + gap + LOOK]);
         let frames = &room[own.min(found)..found];
         let is_ours = |shown: &usize| {
             let below = frames.get(*shown..).unwrap_or_default();
@@ -93,7 +93,7 @@ impl Tracer {
         match (possible.next(), possible.next()) {
             (Some(shown), Some(_)) => {
                 // A recursion looks the same from everywhere: only the number of frames tells.
-                let total = vm.frames(room);
+                let total = marked_frames(vm, room);
                 let counted = total.checked_sub(own + fiber.shown().count())?;
                 (shown..=gap).contains(&counted).then_some(counted)
             }
@@ -172,11 +172,11 @@ impl Tracer {
         skipped: usize,
         depth: u32,
     ) {
-        let found = vm.frames(room);
+        let found = marked_frames(vm, room);
         self.rebase(vm, self.fiber, &room[skipped.min(found)..found], depth);
     }
 
-    /// A fiber's stack consists of these frames, leaf first.
+    /// A fiber's stack consists of these frames, leaf first, in which blocks are marked.
     pub(super) fn rebase(
         &mut self,
         vm: &impl TraceVm,

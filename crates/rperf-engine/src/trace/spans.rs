@@ -2,7 +2,6 @@
 //! asked for. In hooks, under the GVL; its profile is made outside of them.
 
 use super::clock::ClockReading;
-use super::event::FrameKind;
 use super::open_calls::{OpenCalls, TimedCall};
 use super::tree::TracedNode;
 use crate::frame_names::ResolvedFrame;
@@ -188,7 +187,7 @@ impl SpansSnapshot {
             left_out: self.kept.left_out,
             ..TimeLine::default()
         };
-        let mut places: FxHashMap<(u32, bool), u32> = FxHashMap::default();
+        let mut places: FxHashMap<u32, u32> = FxHashMap::default();
         for LongCall { call, is_open } in &self.kept.calls {
             let is_excluded = excluded.get(call.node as usize) == Some(&true);
             if is_excluded || ns(call.ticks()) < self.least_ns {
@@ -198,10 +197,9 @@ impl SpansSnapshot {
             let start_ns = ns(call.began.saturating_sub(start.ticks));
             let end_ns = ns(call.ended.saturating_sub(start.ticks));
             let node = nodes[call.node as usize];
-            let is_block = node.kind == FrameKind::Block;
-            let name = *places.entry((node.row, is_block)).or_insert_with(|| {
+            let name = *places.entry(node.row).or_insert_with(|| {
                 let name = names.get(node.row as usize).map(|it| &*it.name);
-                line.names.push(shown(name, is_block));
+                line.names.push(name.unwrap_or("[truncated]").into());
                 line.names.len() as u32 - 1
             });
             let is_own = self
@@ -222,17 +220,9 @@ impl SpansSnapshot {
     }
 }
 
-/// A block has the name of its method.
-fn shown(name: Option<&str>, is_block: bool) -> String {
-    match name {
-        None => "[truncated]".into(),
-        Some(name) if is_block && !name.starts_with("block ") => format!("block in {name}"),
-        Some(name) => name.into(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::event::FrameKind;
     use super::super::tree::{ROOT, TracedFrame, TracedTree};
     use super::*;
 

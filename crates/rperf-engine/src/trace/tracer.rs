@@ -6,7 +6,7 @@ use super::check::StackCheck;
 use super::clock::{ClockReading, TraceClock};
 use super::cost::Bodies;
 use super::cpu_times::{CpuClock, NO_GAP};
-use super::event::{CallKind, TraceLevel, TraceVm};
+use super::event::{CallKind, TraceLevel, TraceVm, marked_frames};
 use super::fiber::{Fiber, Open};
 use super::label_sets::TracedLabels;
 use super::latencies::MethodLatencies;
@@ -132,7 +132,7 @@ impl Tracer {
         self.fibers_by_word.insert(object, self.fiber);
     }
 
-    /// The stack of a thread, leaf first, as the session begins: taken from outside, or its own
+    /// The stack of a thread, leaf first, in which blocks are marked, as the session begins: taken from outside, or its own
     /// of this `depth`.
     pub fn adopt_stack(
         &mut self,
@@ -195,7 +195,7 @@ impl Tracer {
             return true;
         };
         let mut frames = [0; LOOK];
-        let found = vm.frames(&mut frames);
+        let found = marked_frames(vm, &mut frames);
         let is_deeper = |open: &Open| open.depth > depth && open.depth != UNKNOWN_DEPTH;
         frames[..found].contains(&known.word) && !stack.last().is_some_and(is_deeper)
     }

@@ -1,6 +1,6 @@
 //! A VM for tests: its stacks are what the test says.
 
-use super::{FrameLayout, MethodWord, TickVm, Unknown, VmFrames};
+use super::{BlockLayout, FrameLayout, MethodWord, TickVm, Unknown, VmFrames};
 use crate::call_tree::FrameWord;
 use crate::gvl::Gvl;
 use crate::ids::{FiberWord, VmThread};
@@ -26,6 +26,26 @@ pub(crate) const LAYOUT: FrameLayout = FrameLayout {
     body: 16,
     size: 4,
     encoded: 8,
+    blocks: BLOCKS,
+};
+
+/// How made-up environments tell blocks: flags of one bit each, for the kinds too.
+pub(crate) const BLOCKS: BlockLayout = BlockLayout {
+    environment: 32,
+    method_before: 16,
+    outer_before: 8,
+    kinds: 0x300,
+    block: 0x200,
+    ruby_kinds: [0x100, 0x200, 0x300, 0x300, 0x300, 0x300],
+    is_c: 0x80,
+    is_outermost: 2,
+    object_kind: 12,
+    method_kind: 6,
+    special_variables: 2,
+    definition: 16,
+    definition_kinds: 15,
+    ruby_method: 0,
+    c_method: 1,
 };
 
 /// The first word of made-up code.

@@ -37,6 +37,43 @@ pub struct FrameLayout {
     pub size: usize,
     /// The instructions, in a body.
     pub encoded: usize,
+    /// What tells blocks from their methods.
+    pub blocks: BlockLayout,
+}
+
+/// What a frame's environments have of the blocks around it: offsets in bytes, and values.
+#[derive(Debug, Clone, Copy)]
+pub struct BlockLayout {
+    /// The environment, in a control frame. Its first word has flags.
+    pub environment: usize,
+    /// How far before an environment its method entry is, or what stands in for it.
+    pub method_before: usize,
+    /// How far before an environment the address of the one around it is.
+    pub outer_before: usize,
+    /// The flags that tell a frame's kind.
+    pub kinds: usize,
+    /// The kind of a block.
+    pub block: usize,
+    /// The kinds of frames of Ruby, with blocks.
+    pub ruby_kinds: [usize; 6],
+    /// The flag of frames of C.
+    pub is_c: usize,
+    /// The flag of environments that have none around them.
+    pub is_outermost: usize,
+    /// Where the flags of an internal object have its kind, in bits.
+    pub object_kind: usize,
+    /// The kind of a method entry.
+    pub method_kind: usize,
+    /// The kind of an object that holds special variables, and the method entry as its second word.
+    pub special_variables: usize,
+    /// The definition, in a method entry. Its first bits have its kind.
+    pub definition: usize,
+    /// These bits.
+    pub definition_kinds: u32,
+    /// The kind of a method of Ruby.
+    pub ruby_method: u32,
+    /// The kind of a method of C.
+    pub c_method: u32,
 }
 
 /// Frames of a compiler that fills control frames late: a word of the control frame says where the

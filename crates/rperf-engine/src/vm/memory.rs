@@ -13,14 +13,14 @@ pub trait Memory {
     fn half_word(&self, address: usize) -> Option<u32>;
 }
 
-/// Reads at once. Made where a fault is expected: in the signal handler of a tick.
+/// Reads at once: in the signal handler of a tick, where a fault is expected, and what can be read.
 pub struct MayFault(());
 
 impl MayFault {
-    /// For a caller that is ready for a fault.
+    /// For a caller that is ready for a fault, or knows that words can be read where it reads.
     ///
     /// # Safety
-    /// It is, as long as this is used.
+    /// That holds as long as this is used.
     pub unsafe fn new() -> Self {
         Self(())
     }
@@ -28,7 +28,7 @@ impl MayFault {
 
 impl Memory for MayFault {
     fn word(&self, address: usize) -> Option<usize> {
-        // SAFETY: the caller of `new` is ready for a fault.
+        // SAFETY: the caller of `new` is ready for a fault, or knows that there is a word.
         Some(unsafe { (address as *const usize).read_volatile() })
     }
 

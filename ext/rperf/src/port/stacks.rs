@@ -150,7 +150,8 @@ impl Taking {
         thread: RubyThread<'_>,
         object: Value,
     ) -> Result<(), Error> {
-        let depth = thread.backtrace(&mut self.stack, &mut self.lines);
+        let vm = RubyVm::new(gvl);
+        let depth = thread.backtrace(vm, &mut self.stack, &mut self.lines);
         let known = self.frames.len();
         let frames = self.stack[..depth].iter().zip(&self.lines);
         let mut frames: Stack = frames
@@ -168,7 +169,6 @@ impl Taking {
                 .extend(roots::keep_words_until_named(gvl, &self.frames[known..]));
         }
         // The VM gives none for a method of C, which needs none, nor in compiled code.
-        let vm = RubyVm::new(gvl);
         let lacks_line =
             frames.first().is_some_and(|&(_, line)| line == 0) && !vm.is_c_method(self.stack[0]);
         let facts: Option<Facts> = self.helper.funcall("facts", (object, lacks_line))?;

@@ -3,12 +3,13 @@
 
 use super::threads::{HeldGvl, RubyThread};
 use super::version::{self, FRAME_KINDS, KIND_SHIFT};
-use super::{process, ractor};
+use super::{blocks, process, ractor};
 use rb_sys::VALUE;
 use rperf_engine::threads::ThreadState;
 use rperf_engine::trace::TraceVm;
 use rperf_engine::{
     Backtrace, FiberWord, FrameLayout, FrameWord, Gvl, MethodWord, TickVm, Unknown, VmFrames,
+    object_of,
 };
 use std::marker::PhantomData;
 use std::ptr;
@@ -31,6 +32,17 @@ const _: () = assert!(size_of::<VALUE>() == size_of::<FrameWord>());
 
 /// The VM as the calling thread sees it, which has the GVL of its Ractor.
 pub struct RubyVm<'g, Proof = Gvl<'g>>(PhantomData<&'g Proof>);
+
+impl<Proof> RubyVm<'_, Proof> {
+    /// The backtrace as the VM has it, where a block is the method that has it.
+    #[inline]
+    pub(super) fn methods(&self, frames: &mut [FrameWord], lines: &mut [u32]) -> usize {
+        let (limit, frames, lines) = buffers(frames, lines);
+        // SAFETY: the buffers are as long as they say. The call doesn't raise.
+        let depth = unsafe { rb_sys::rb_profile_frames(0, limit, frames, lines) };
+        usize::try_from(depth).unwrap_or(0)
+    }
+}
 
 impl<'g, Proof: HeldGvl> RubyVm<'g, Proof> {
     /// For a thread that has proof of it.
@@ -76,15 +88,15 @@ impl<Proof> VmFrames for RubyVm<'_, Proof> {
 
     unsafe fn is_code(&self, object: FrameWord) -> bool {
         // SAFETY: by this function's contract.
-        are_kinds_known() && unsafe { kind(object) } == Some(FRAME_KINDS.code)
+        are_kinds_known() && unsafe { kind(object_of(object)) } == Some(FRAME_KINDS.code)
     }
 
     #[inline]
     fn backtrace(&self, frames: &mut [FrameWord], lines: &mut [u32]) -> usize {
-        let (limit, frames, lines) = buffers(frames, lines);
-        // SAFETY: the buffers are as long as they say. The call doesn't raise.
-        let depth = unsafe { rb_sys::rb_profile_frames(0, limit, frames, lines) };
-        usize::try_from(depth).unwrap_or(0)
+        let depth = self.methods(frames, lines);
+        // SAFETY: the VM has just read these frames.
+        unsafe { blocks::mark(self, self.context(), &mut frames[..depth]) };
+        depth
     }
 
     fn depth(&self) -> i64 {
@@ -128,14 +140,14 @@ impl<Proof> VmFrames for RubyVm<'_, Proof> {
 
     unsafe fn are_frames(&self, words: &[FrameWord]) -> bool {
         // SAFETY: by this function's contract.
-        let is_one = |&word: &usize| FRAME_KINDS.have(unsafe { kind(word) });
+        let is_one = |&word: &usize| FRAME_KINDS.have(unsafe { kind(object_of(word)) });
         are_kinds_known() && words.iter().all(is_one)
     }
 
     unsafe fn file_of(&self, frame: FrameWord) -> usize {
         // SAFETY: a frame that is alive; the path is nil or a String.
         unsafe {
-            let path = rb_sys::rb_profile_frame_path(frame as VALUE);
+            let path = rb_sys::rb_profile_frame_path(object(frame));
             if path == NIL {
                 0
             } else {
@@ -146,7 +158,7 @@ impl<Proof> VmFrames for RubyVm<'_, Proof> {
 
     unsafe fn first_line_of(&self, frame: FrameWord) -> Option<u32> {
         // SAFETY: by this function's contract. The line is nil or a small Integer.
-        let line = unsafe { rb_sys::rb_profile_frame_first_lineno(frame as VALUE) };
+        let line = unsafe { rb_sys::rb_profile_frame_first_lineno(object(frame)) };
         (line != NIL).then_some((line as isize >> 1) as u32)
     }
 
@@ -154,7 +166,7 @@ impl<Proof> VmFrames for RubyVm<'_, Proof> {
         // SAFETY: a frame that is alive. The name of a method is a String that lives as long
         // as the VM.
         unsafe {
-            rb_sys::rb_profile_frame_method_name(frame as VALUE)
+            rb_sys::rb_profile_frame_method_name(object(frame))
                 == rb_sys::rb_id2str(method as rb_sys::ID)
         }
     }
@@ -183,7 +195,13 @@ impl TraceVm for RubyVm<'_> {
 
     #[inline]
     fn frames(&self, frames: &mut [FrameWord]) -> usize {
-        self.backtrace(frames, &mut [])
+        self.methods(frames, &mut [])
+    }
+
+    #[inline]
+    fn mark_blocks(&self, frames: &mut [FrameWord]) {
+        // SAFETY: the VM has just read these frames.
+        unsafe { blocks::mark(self, self.context(), frames) };
     }
 
     fn is_c_method(&self, frame: FrameWord) -> bool {
@@ -192,7 +210,7 @@ impl TraceVm for RubyVm<'_> {
     }
 
     fn is_called(&self, frame: FrameWord) -> bool {
-        let frame = frame as VALUE;
+        let frame = object(frame);
         // SAFETY: it is on the stack; the answers are nil or Strings that it holds.
         unsafe {
             // The body of a file or class has a label that is nobody's method, nor inside one.
@@ -243,7 +261,7 @@ pub fn unknown_kinds() -> Option<Unknown> {
 /// extension is loaded, and as a session begins. Outside of hooks.
 pub fn learn_kinds(gvl: &Gvl<'_>) {
     let mut frames = [0; NEAR];
-    let depth = RubyVm::new(gvl).backtrace(&mut frames, &mut []);
+    let depth = RubyVm::new(gvl).methods(&mut frames, &mut []);
     // SAFETY: they are on the stack, so all are objects.
     let kinds = frames.map(|frame| unsafe { kind(frame) });
     let fit = version::has_frame_kinds().is_ok() && FRAME_KINDS.fit(&kinds[..depth]);
@@ -283,9 +301,16 @@ pub fn innermost_ruby_frame(vm: RubyVm<'_>) -> (FrameWord, u32) {
 
 impl RubyThread<'_> {
     /// Writes the thread's backtrace as [`VmFrames::backtrace`] does.
-    pub fn backtrace(self, frames: &mut [FrameWord], lines: &mut [u32]) -> usize {
+    pub fn backtrace(self, vm: RubyVm<'_>, frames: &mut [FrameWord], lines: &mut [u32]) -> usize {
+        let depth = self.methods(frames, lines);
+        // SAFETY: the VM has just read these frames.
+        unsafe { blocks::mark(&vm, ractor::context_of(self), &mut frames[..depth]) };
+        depth
+    }
+
+    fn methods(self, frames: &mut [FrameWord], lines: &mut [u32]) -> usize {
         let (limit, frames, lines) = buffers(frames, lines);
-        // SAFETY: as there, and the thread is alive.
+        // SAFETY: the buffers are as long as they say, and the thread is alive.
         let depth =
             unsafe { rb_sys::rb_profile_thread_frames(self.object(), 0, limit, frames, lines) };
         usize::try_from(depth).unwrap_or(0)
@@ -293,8 +318,13 @@ impl RubyThread<'_> {
 
     /// Whether the thread has begun to run and not ended: then it has frames.
     pub fn has_frames(self) -> bool {
-        self.backtrace(&mut [0], &mut []) > 0
+        self.methods(&mut [0], &mut []) > 0
     }
+}
+
+/// The object that a frame's word stands for.
+pub fn object(frame: FrameWord) -> VALUE {
+    object_of(frame) as VALUE
 }
 
 /// The buffers as the VM wants them: how many frames fit, where they go, and their lines, which

@@ -11,7 +11,7 @@ use magnus::rb_sys::{AsRawValue, FromRawValue, protect};
 use magnus::{Fixnum, RClass, RModule, Value};
 use rb_sys::VALUE;
 use rperf_engine::trace::TracedFrame;
-use rperf_engine::{FrameWord, Gvl, ResolvedFrame};
+use rperf_engine::{FrameWord, Gvl, ResolvedFrame, blocks_around, object_of};
 use std::time::{Duration, Instant};
 
 /// The path of methods of C.
@@ -36,7 +36,7 @@ pub fn name_frames(
         if began.elapsed() >= limit {
             return true;
         }
-        named = Some((frame, resolve(gvl, frame as VALUE)));
+        named = Some((frame, resolve(gvl, frame)));
     }
     false
 }
@@ -73,7 +73,7 @@ pub fn resolve_traced(
 
 fn resolve_any(gvl: &mut Gvl<'_>, frame: TracedFrame) -> ResolvedFrame {
     match frame.method {
-        0 => resolve(gvl, frame.word as VALUE),
+        0 => resolve(gvl, frame.word),
         _ => resolve_c_method(gvl, frame),
     }
 }
@@ -140,13 +140,24 @@ fn resolve_class(gvl: &mut Gvl<'_>, class: VALUE) -> ResolvedFrame {
     }
 }
 
+/// What Ruby calls code with so many blocks around it in the method with this name.
+fn in_blocks(blocks: usize, name: String) -> String {
+    match blocks {
+        0 => name,
+        1 => format!("block in {name}"),
+        _ => format!("block ({blocks} levels) in {name}"),
+    }
+}
+
 /// Names a frame, or the class of objects.
-fn resolve(gvl: &mut Gvl<'_>, frame: VALUE) -> ResolvedFrame {
+fn resolve(gvl: &mut Gvl<'_>, word: FrameWord) -> ResolvedFrame {
+    let frame = frames::object(word);
     // SAFETY: an object that is kept alive, and so can be read.
-    if unsafe { frames::kind(frame as FrameWord) }.is_none() {
+    if unsafe { frames::kind(object_of(word)) }.is_none() {
         return resolve_class(gvl, frame);
     }
-    let name = ask(gvl, rb_sys::rb_profile_frame_full_label, frame);
+    let name = ask(gvl, rb_sys::rb_profile_frame_full_label, frame).and_then(text::of_string);
+    let name = name.map_or_else(|| "(unknown)".into(), |name| text::without_addresses(&name));
     let path = ask(gvl, rb_sys::rb_profile_frame_path, frame).and_then(text::of_string);
     let absolute = path
         .as_ref()
@@ -154,9 +165,7 @@ fn resolve(gvl: &mut Gvl<'_>, frame: VALUE) -> ResolvedFrame {
         .and_then(text::of_string);
     let first_line = ask(gvl, rb_sys::rb_profile_frame_first_lineno, frame);
     ResolvedFrame {
-        name: name
-            .and_then(text::of_string)
-            .map_or_else(|| "(unknown)".into(), |name| text::without_addresses(&name)),
+        name: in_blocks(blocks_around(word), name),
         // C methods have no path, and evaluated code has none that is absolute.
         path: absolute.or(path).unwrap_or_else(|| NO_PATH.into()),
         first_line: first_line

@@ -2,6 +2,7 @@
 //! it by their mark functions. With the GVL, in hooks too where it isn't said otherwise.
 
 use super::data_type::DataType;
+use super::frames;
 use rb_sys::VALUE;
 use rperf_engine::FrameWord;
 use std::sync::OnceLock;
@@ -37,7 +38,7 @@ impl RootObject {
         for word in words {
             // SAFETY: with the GVL, which they borrow. Both are live objects. The barrier
             // allocates nothing and may be used in hooks.
-            unsafe { rb_sys::rb_gc_writebarrier(object, word as VALUE) };
+            unsafe { rb_sys::rb_gc_writebarrier(object, frames::object(word)) };
         }
     }
 }

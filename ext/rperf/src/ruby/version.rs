@@ -4,7 +4,7 @@
 //! in signal handlers, once [`init`] has run.
 
 use magnus::{Module, RClass, RModule, Ruby};
-use rperf_engine::{FrameKinds, FrameLayout, LateFrames, LateFramesFound, Unknown};
+use rperf_engine::{BlockLayout, FrameKinds, FrameLayout, LateFrames, LateFramesFound, Unknown};
 use std::ffi::{CStr, c_char, c_int, c_uint};
 use std::mem::transmute;
 use std::ptr::with_exposed_provenance;
@@ -125,6 +125,7 @@ pub fn frame_layout() -> Result<&'static FrameLayout, Unknown> {
         body: 2 * WORD + MOVED,
         size: size_of::<u32>(),
         encoded: WORD + MOVED,
+        blocks: BLOCKS,
     };
     static WITH_LATE_FRAMES: FrameLayout = FrameLayout {
         late: Some(LateFrames {
@@ -144,6 +145,38 @@ pub fn frame_layout() -> Result<&'static FrameLayout, Unknown> {
     };
     can_read.then_some(layout).ok_or(Unknown::Form)
 }
+
+/// What tells blocks from their methods.
+///
+/// Versions: 3.4 to 4.1. Source: `rb_control_frame_struct` and the frames' and environments' flags,
+/// vm_core.h; `rb_callable_method_entry_t` and `rb_method_type_t`, method.h; `enum imemo_type`,
+/// internal/imemo.h. How they are read follows `thread_profile_frames`, vm_backtrace.c, and
+/// `rb_vm_frame_method_entry`, vm_insnhelper.c.
+const BLOCKS: BlockLayout = BlockLayout {
+    environment: 4 * WORD + MOVED,
+    method_before: 2 * WORD,
+    outer_before: WORD,
+    kinds: 0x7fff_0001,
+    block: 0x2222_0001,
+    // Methods, blocks, bodies of classes, files, eval, rescue and ensure.
+    ruby_kinds: [
+        0x1111_0001,
+        0x2222_0001,
+        0x3333_0001,
+        0x4444_0001,
+        0x7777_0001,
+        0x7888_0001,
+    ],
+    is_c: 0x80,
+    is_outermost: 2,
+    object_kind: KIND_SHIFT,
+    method_kind: FRAME_KINDS.method,
+    special_variables: 2,
+    definition: 2 * WORD,
+    definition_kinds: 15,
+    ruby_method: 0,
+    c_method: 1,
+};
 
 /// ZJIT leaves the program counter and the instruction sequence of a control frame as they were, and
 /// keeps them in a record (`zjit_jit_frame`), which the VM's functions read.
@@ -302,6 +335,8 @@ pub enum Lacks {
     RactorNumbers,
     /// The names of methods that blocks define, in traces.
     BlockMethods,
+    /// The names of blocks, which are shown as their methods.
+    Blocks,
     /// The names of threads.
     ThreadNames,
 }
@@ -314,6 +349,7 @@ impl Lacks {
             Lacks::CompiledLines => "lines of compiled code",
             Lacks::RactorNumbers => "numbers of Ractors",
             Lacks::BlockMethods => "names of methods made by define_method",
+            Lacks::Blocks => "names of blocks",
             Lacks::ThreadNames => "names of threads",
         };
         let internals = format!("the internals of Ruby {}", name());

@@ -18,7 +18,7 @@ use crate::profile::{self, description, errors};
 use crate::ruby::live_threads::LiveThreads;
 use crate::ruby::thread_names::{self, ThreadName};
 use crate::ruby::version::{self, Lacks};
-use crate::ruby::{frames, ractor, resolve};
+use crate::ruby::{blocks, frames, ractor, resolve};
 use crate::vm::api::snapshot::end_at_rest;
 use crate::vm::api::start::begin as begin_at_rest;
 use crate::vm::state::session::session as at_rest;
@@ -308,6 +308,7 @@ fn comments(ruby: &Ruby, session: &TraceSession, has_others: bool) -> Vec<String
 fn missing() -> Vec<String> {
     version::missing([
         (Lacks::BlockMethods, frames::unknown_kinds()),
+        (Lacks::Blocks, blocks::unknown()),
         (Lacks::ThreadNames, thread_names::unknown()),
     ])
 }

@@ -26,6 +26,8 @@ impl TraceVm for Over {
         frames.len()
     }
 
+    fn mark_blocks(&self, _frames: &mut [FrameWord]) {}
+
     fn is_c_method(&self, _: FrameWord) -> bool {
         false
     }
@@ -54,6 +56,8 @@ impl TraceVm for At {
         }
         frames.len().min(5)
     }
+
+    fn mark_blocks(&self, _frames: &mut [FrameWord]) {}
 
     fn is_c_method(&self, _: FrameWord) -> bool {
         false

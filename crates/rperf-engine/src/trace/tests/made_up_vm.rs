@@ -129,6 +129,7 @@ impl Machine {
             let view = View(state.fibers[state.fiber].clone());
             let mut frames = vec![0; 1000];
             let found = view.frames(&mut frames);
+            view.mark_blocks(&mut frames[..found]);
             let depth = (thread == present).then(|| view.depth());
             tracer.adopt_stack(&view, number, &frames[..found], depth);
         }
@@ -244,7 +245,7 @@ impl Machine {
             .stack()
             .iter()
             .filter(|frame| frame.kind != Kind::Hidden);
-        let words: Vec<_> = shown.map(|frame| frame.word).collect();
+        let words: Vec<_> = shown.map(Frame::marked).collect();
         if let Some(tracer) = &self.tracer {
             let ours = tracer.stack_words();
             if ours != words {

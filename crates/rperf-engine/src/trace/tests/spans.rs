@@ -64,10 +64,10 @@ fn calls_have_their_begins_and_ends() {
     assert_eq!(
         spans,
         [
-            ("16", 8, 40, false),
-            ("24", 16, 8, false),
-            ("block in 32", 32, 8, false),
-            ("40", 56, end - 56, true),
+            ("128", 8, 40, false),
+            ("192", 16, 8, false),
+            ("257", 32, 8, false),
+            ("320", 56, end - 56, true),
         ]
     );
     assert_eq!((line.least_ns, line.left_out), (1, 0));
@@ -119,10 +119,10 @@ fn a_switch_of_fibers_ends_no_call_and_each_fiber_has_its_track() {
     assert_eq!(
         tracks,
         [
-            ("16", true, false),
-            ("24", false, false),
-            ("40", false, false),
-            ("32", true, false)
+            ("128", true, false),
+            ("192", false, false),
+            ("320", false, false),
+            ("256", true, false)
         ]
     );
     assert!(nest(&line.spans));

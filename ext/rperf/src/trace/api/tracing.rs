@@ -12,7 +12,7 @@ use crate::vm::state::label_set;
 use crate::vm::state::session::{Ending, session as at_rest};
 use magnus::{Error, Ruby};
 use rperf_engine::trace::{Timekeeper, TraceClock, TraceLevel, TraceVm, Tracer};
-use rperf_engine::{Gvl, MAX_DEPTH};
+use rperf_engine::{Gvl, MAX_DEPTH, VmFrames};
 use rperf_session::settings::Settings;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -81,10 +81,10 @@ pub fn take_threads(
             continue;
         }
         let is_current = thread.id() == current.id();
-        let depth = is_current.then(|| vm.depth());
+        let depth = is_current.then(|| TraceVm::depth(&vm));
         let found = match is_current {
-            true => vm.frames(&mut room),
-            false => thread.backtrace(&mut room, &mut []),
+            true => vm.backtrace(&mut room, &mut []),
+            false => thread.backtrace(vm, &mut room, &mut []),
         };
         if found == 0 {
             // One that isn't there yet, or not any more.

@@ -5,8 +5,8 @@
 use super::session::TRACE;
 use super::targets::TARGETS;
 use crate::ruby::data_type::DataType;
+use crate::ruby::frames::object;
 use crate::ruby::root_object::RootObject;
-use rb_sys::VALUE;
 use rperf_engine::trace::{TargetedTracer, TracedFrame, Tracer};
 use rperf_engine::{FrameNames, Gvl, GvlCell, JobId, NamingJobs};
 use std::ffi::c_void;
@@ -73,13 +73,13 @@ unsafe extern "C" fn mark(_: *mut c_void) {
             let tracer = session.tracer.peek();
             let frames = tracer.frames().iter().map(|frame| frame.word);
             let words = frames.chain(tracer.classes().iter().copied());
-            words.for_each(|word| rb_sys::rb_gc_mark(word as VALUE));
+            words.for_each(|word| rb_sys::rb_gc_mark(object(word)));
         }
         let unnamed = NAMING.peek().unnamed();
-        unnamed.for_each(|frame| rb_sys::rb_gc_mark(frame as VALUE));
+        unnamed.for_each(|frame| rb_sys::rb_gc_mark(object(frame)));
         if let Some(targets) = TARGETS.get_unguarded() {
             let roots = targets.tracer.peek().roots();
-            roots.for_each(|word| rb_sys::rb_gc_mark(word as VALUE));
+            roots.for_each(|word| rb_sys::rb_gc_mark(object(word)));
         }
     }
 }

@@ -5,7 +5,7 @@
 use crate::interrupts::{Interrupts, LIMIT};
 use crate::profile::{self, description, errors};
 use crate::ruby::version::{self, Lacks};
-use crate::ruby::{frames, ractor, resolve, thread_names};
+use crate::ruby::{blocks, frames, ractor, resolve, thread_names};
 use crate::vm::hooks::gc;
 use crate::vm::state::roots;
 use crate::vm::state::session::session;
@@ -219,6 +219,7 @@ impl CompleteProfile {
                 Lacks::RactorNumbers,
                 numbers.filter(|_| snapshot.other_ractors() > 0),
             ),
+            (Lacks::Blocks, blocks::unknown()),
             (Lacks::ThreadNames, thread_names::unknown()),
         ])
     }

@@ -45,7 +45,7 @@ pub fn record(gvl: &Gvl<'_>, session: &RunningSession, wanted: Wanted<'_>) {
         }
         WantedStack::Other => {
             let (frames, lines) = backtrace.room();
-            let depth = thread.backtrace(frames, lines);
+            let depth = thread.backtrace(RubyVm::new(gvl), frames, lines);
             Some(backtrace.stack(depth))
         }
     };

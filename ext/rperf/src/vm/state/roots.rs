@@ -4,8 +4,8 @@
 
 use super::session::{self, SESSION};
 use crate::ruby::data_type::DataType;
+use crate::ruby::frames::object;
 use crate::ruby::root_object::RootObject;
-use rb_sys::VALUE;
 use rperf_engine::{
     Allocations, FrameNames, FrameWord, Gvl, GvlCell, JobId, NamingJobs, NewFrames,
 };
@@ -81,12 +81,12 @@ unsafe extern "C" fn mark_frames(_: *mut c_void) {
     // the frame table meanwhile, which holds live objects only, as they were marked each time.
     unsafe {
         if let Some(session) = SESSION.get_unguarded() {
-            session.each_frame(|frame| rb_sys::rb_gc_mark(frame as VALUE));
+            session.each_frame(|frame| rb_sys::rb_gc_mark(object(frame)));
             let words = session.objects.iter().flat_map(|it| it.peek().words());
-            words.for_each(|word| rb_sys::rb_gc_mark(*word as VALUE));
+            words.for_each(|word| rb_sys::rb_gc_mark(object(*word)));
         }
         let unnamed = NAMING.peek().unnamed();
-        unnamed.for_each(|frame| rb_sys::rb_gc_mark(frame as VALUE));
+        unnamed.for_each(|frame| rb_sys::rb_gc_mark(object(frame)));
     }
 }
 
@@ -97,7 +97,7 @@ unsafe extern "C" fn mark_tick_stacks(_: *mut c_void) {
     // SAFETY: as in `mark_frames`: no reader of the log is at work.
     unsafe {
         if let Some(session) = SESSION.get_unguarded() {
-            session.each_tick_root(|word| rb_sys::rb_gc_mark_maybe(word as VALUE));
+            session.each_tick_root(|word| rb_sys::rb_gc_mark_maybe(object(word)));
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The frames of the made-up VM, and its stack as the tracer may ask for it.
 
 use crate::call_tree::FrameWord;
+use crate::frame_blocks::within_blocks;
 use crate::trace::TraceVm;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,7 +16,10 @@ pub enum Kind {
 
 #[derive(Debug, Clone, Copy)]
 pub struct Frame {
+    /// As the VM shows it: a block has the word of its method.
     pub word: FrameWord,
+    /// How many blocks are around it.
+    pub blocks: usize,
     pub kind: Kind,
     /// A rescue clause of it has begun.
     pub has_rescued: bool,
@@ -23,25 +27,32 @@ pub struct Frame {
     pub is_known: bool,
 }
 
+/// How far apart the words of methods are, and those of their other kinds: the last bits are free.
+const METHODS: FrameWord = 64;
 const KINDS: FrameWord = 8;
 
 impl Frame {
     pub fn new(kind: Kind, number: usize) -> Self {
-        // A block has the word of its method.
-        let tag = match kind {
+        let kind_of_word = match kind {
             Kind::Method | Kind::Block => 0,
             Kind::BlockMethod => 1,
             Kind::C => 2,
             Kind::Body => 3,
             Kind::Hidden => 4,
         };
-        let word = (number + 1) * KINDS + tag;
+        let word = (number + 1) * METHODS + kind_of_word * KINDS;
         Frame {
             word,
+            blocks: usize::from(kind == Kind::Block),
             kind,
             has_rescued: false,
             is_known: false,
         }
+    }
+
+    /// As the tracer is to know it.
+    pub fn marked(&self) -> FrameWord {
+        within_blocks(self.word, self.blocks)
     }
 
     /// A clause of this frame: a frame of its own that is shown as the same.
@@ -56,6 +67,10 @@ impl Frame {
 
 /// The present stack, as the tracer may ask for it.
 pub struct View(pub Vec<Frame>);
+
+fn kind_of(frame: FrameWord) -> usize {
+    frame % METHODS / KINDS
+}
 
 impl TraceVm for View {
     fn depth(&self) -> u32 {
@@ -76,15 +91,22 @@ impl TraceVm for View {
         found
     }
 
+    fn mark_blocks(&self, frames: &mut [FrameWord]) {
+        let shown = self.0.iter().rev().filter(|it| it.kind != Kind::Hidden);
+        for (place, frame) in frames.iter_mut().zip(shown) {
+            *place = within_blocks(*place, frame.blocks);
+        }
+    }
+
     fn is_c_method(&self, frame: FrameWord) -> bool {
-        frame % KINDS == 2
+        kind_of(frame) == 2
     }
 
     fn is_called(&self, frame: FrameWord) -> bool {
-        frame % KINDS < 2
+        kind_of(frame) < 2
     }
 
     fn is_bare_code(&self, frame: FrameWord) -> bool {
-        frame % KINDS == 1
+        kind_of(frame) == 1
     }
 }

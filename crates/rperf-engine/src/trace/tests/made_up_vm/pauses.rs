@@ -65,6 +65,7 @@ impl Machine {
             let view = View(thread.fibers[thread.fiber].clone());
             let mut frames = vec![0; 1000];
             let found = view.frames(&mut frames);
+            view.mark_blocks(&mut frames[..found]);
             let depth = (place == self.thread).then(|| view.depth());
             tracer.adopt_stack(&view, number, &frames[..found], depth);
         }

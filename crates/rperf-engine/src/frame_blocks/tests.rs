@@ -1,0 +1,261 @@
+//! Made-up control frames and environments.
+
+use super::*;
+use crate::ids::VmThread;
+use crate::vm::LateFramesFound;
+use crate::vm::fake::{BLOCKS, FakeVm, LAYOUT};
+use std::cell::Cell;
+use std::collections::HashMap;
+
+const CONTEXT: usize = 0x1000;
+const STACK: usize = 0x2000;
+const STACK_WORDS: usize = 0x200;
+
+const METHOD: usize = 0x100 | BLOCKS.is_outermost;
+const BLOCK: usize = 0x200;
+const OTHER: usize = 0x300;
+const C: usize = BLOCKS.is_c;
+
+/// Words at made-up addresses.
+#[derive(Default)]
+struct Words {
+    at: HashMap<usize, usize>,
+    /// The last address that was given to something.
+    last: Cell<usize>,
+    /// The frame that was pushed last.
+    top: usize,
+}
+
+impl Memory for Words {
+    fn word(&self, address: usize) -> Option<usize> {
+        self.at.get(&address).copied()
+    }
+
+    fn half_word(&self, address: usize) -> Option<u32> {
+        self.word(address).map(|word| word as u32)
+    }
+}
+
+impl Words {
+    fn new() -> Self {
+        let mut words = Self {
+            top: STACK + STACK_WORDS * WORD,
+            last: Cell::new(0x10_0000),
+            ..Self::default()
+        };
+        words.at.insert(CONTEXT + LAYOUT.stack, STACK);
+        words.at.insert(CONTEXT + LAYOUT.stack_size, STACK_WORDS);
+        words
+    }
+
+    fn place(&self) -> usize {
+        self.last.set(self.last.get() + 0x100);
+        self.last.get()
+    }
+
+    fn object(&mut self, kind: usize, second: usize) -> usize {
+        let object = self.place();
+        self.at.insert(object, kind << BLOCKS.object_kind);
+        self.at.insert(object + WORD, second);
+        object
+    }
+
+    fn method(&mut self, kind: u32) -> usize {
+        let definition = self.place();
+        self.at.insert(definition, 0xf0 | kind as usize);
+        let method = self.object(BLOCKS.method_kind, 0);
+        self.at.insert(method + BLOCKS.definition, definition);
+        method
+    }
+
+    fn environment(&mut self, flags: usize, entry: usize, outer: usize) -> usize {
+        let environment = self.place();
+        self.at.insert(environment, flags);
+        self.at.insert(environment - BLOCKS.method_before, entry);
+        // The VM marks pointers by their last bit.
+        self.at.insert(environment - BLOCKS.outer_before, outer | 1);
+        environment
+    }
+
+    /// A frame at this program counter, 0 for none.
+    fn push(&mut self, environment: usize, program_counter: usize, iseq: usize) {
+        self.top -= LAYOUT.frame_size;
+        self.at
+            .insert(self.top + LAYOUT.program_counter, program_counter);
+        self.at.insert(self.top + LAYOUT.iseq, iseq);
+        self.at.insert(self.top + BLOCKS.environment, environment);
+        self.at.insert(CONTEXT + LAYOUT.frame_in_context, self.top);
+    }
+
+    fn mark(&self, layout: &FrameLayout, frames: &[FrameWord]) -> (bool, Vec<FrameWord>) {
+        let vm = FakeVm::new(VmThread(8), &[]);
+        vm.fills_frames_late.set(true);
+        let mut frames = frames.to_vec();
+        let fits = layout.mark_blocks(&vm, self, CONTEXT, &mut frames);
+        (fits, frames)
+    }
+}
+
+/// `<main>` calls a method, which calls `each` of C with a block, which calls `each` with a block in
+/// that, where an exception is rescued.
+struct Program {
+    words: Words,
+    /// As the VM shows them, leaf first.
+    frames: [FrameWord; 7],
+    method: usize,
+    outer_block: usize,
+}
+
+fn program() -> Program {
+    let mut words = Words::new();
+    let (main, code) = (words.object(7, 0), words.object(7, 0));
+    let (method, each) = (
+        words.method(BLOCKS.ruby_method),
+        words.method(BLOCKS.c_method),
+    );
+    let variables = words.object(BLOCKS.special_variables, method);
+    let top = words.environment(OTHER | BLOCKS.is_outermost, 0, 0);
+    let own = words.environment(METHOD, variables, 0);
+    let of_each = words.environment(C | BLOCKS.is_outermost, each, 0);
+    let reference = words.object(1, 0);
+    let outer = words.environment(BLOCK, reference, own);
+    let inner = words.environment(BLOCK, 0, outer);
+    let rescue = words.environment(OTHER, 0, inner);
+    let of_block_of_c = words.environment(C, 0, own);
+    words.push(top, 8, main);
+    words.push(own, 8, code);
+    words.push(of_each, 0, 0);
+    words.push(outer, 8, code);
+    // Neither a block function of C in a method of Ruby nor a frame that hasn't begun is shown.
+    words.push(of_block_of_c, 0, 0);
+    words.push(of_each, 0, 0);
+    words.push(inner, 0, code);
+    words.push(inner, 8, code);
+    words.push(rescue, 8, code);
+    Program {
+        frames: [method, method, each, method, each, method, main],
+        words,
+        method,
+        outer_block: outer,
+    }
+}
+
+#[test]
+fn blocks_are_told_from_their_methods() {
+    let Program { words, frames, .. } = program();
+    let (fits, marked) = words.mark(&LAYOUT, &frames);
+    assert!(fits);
+    let blocks: Vec<_> = marked.iter().map(|word| blocks_around(*word)).collect();
+    assert_eq!(blocks, [2, 2, 0, 1, 0, 0, 0]);
+    let objects: Vec<_> = marked.iter().map(|word| object_of(*word)).collect();
+    assert_eq!(objects, frames);
+    let (fits, marked) = words.mark(&LAYOUT, &frames[..2]);
+    assert!(fits && marked.iter().all(|word| blocks_around(*word) == 2));
+}
+
+#[test]
+fn a_word_tells_seven_blocks_at_most() {
+    let mut program = program();
+    let mut environment = program.outer_block;
+    for depth in 2..12 {
+        environment = program.words.environment(BLOCK, 0, environment);
+        program.words.push(environment, 8, 0x5000);
+        let (fits, marked) = program.words.mark(&LAYOUT, &[program.method]);
+        assert!(fits);
+        assert_eq!(
+            (object_of(marked[0]), blocks_around(marked[0])),
+            (program.method, depth.min(7))
+        );
+    }
+}
+
+#[test]
+fn a_method_that_a_block_defines_is_its_code() {
+    let Program {
+        mut words,
+        outer_block,
+        ..
+    } = program();
+    let (by_block, code) = (words.method(4), words.object(7, 0));
+    let environment = words.environment(BLOCK, by_block, outer_block);
+    words.push(environment, 8, code);
+    assert_eq!(words.mark(&LAYOUT, &[code]), (true, vec![code]));
+}
+
+#[test]
+fn what_is_not_as_the_control_frames_tell_stays_as_it_is() {
+    let Program {
+        mut words, frames, ..
+    } = program();
+    for wrong in 0..frames.len() {
+        let mut other = frames;
+        other[wrong] += 0x10_0000;
+        let (fits, marked) = words.mark(&LAYOUT, &other);
+        assert!(!fits);
+        assert_eq!(marked[wrong..], other[wrong..]);
+    }
+    let more = [&frames[..], &[8]].concat();
+    assert!(!words.mark(&LAYOUT, &more).0, "the stack ends");
+    for offset in [BLOCKS.environment, LAYOUT.program_counter] {
+        let mut lost = program().words;
+        lost.at.remove(&(words.top + offset));
+        assert!(!lost.mark(&LAYOUT, &frames).0, "a word leads nowhere");
+    }
+    let innermost = words.at[&(words.top + BLOCKS.environment)];
+    words.at.insert(innermost - BLOCKS.outer_before, 1);
+    assert!(
+        !words.mark(&LAYOUT, &frames).0,
+        "an environment is on its way to the heap"
+    );
+    words
+        .at
+        .insert(innermost - BLOCKS.outer_before, innermost | 1);
+    assert!(
+        !words.mark(&LAYOUT, &frames).0,
+        "environments that go round in a circle"
+    );
+    words.at.insert(innermost, 0);
+    assert!(!words.mark(&LAYOUT, &frames).0, "no kind of frame");
+}
+
+#[test]
+fn frames_that_are_filled_late_have_their_code_in_records() {
+    static FOUND: LateFramesFound = LateFramesFound::none();
+    let late = LateFrames {
+        place: 6 * WORD,
+        c_method: 1,
+        program_counter: 0,
+        iseq: WORD,
+        found: &FOUND,
+    };
+    let layout = FrameLayout {
+        late: Some(late),
+        ..LAYOUT
+    };
+    let Program {
+        mut words, method, ..
+    } = program();
+    let code = words.object(7, 0);
+    let own = words.environment(METHOD, method, 0);
+    let block = words.environment(BLOCK, 0, own);
+    let unknown = words.method(4);
+    let of_unknown = words.environment(BLOCK, unknown, own);
+    for (environment, stale) in [(of_unknown, 0), (block, 0), (block, 8)] {
+        words.push(environment, stale, 0);
+        let (record, slot) = (words.place(), words.place());
+        words.at.insert(record, 8);
+        words.at.insert(record + WORD, code);
+        words.at.insert(slot, record);
+        words.at.insert(words.top + late.place, slot + WORD);
+    }
+    let in_block = within_blocks(method, 1);
+    let found = words.mark(&layout, &[method, method, code]);
+    assert_eq!(found, (true, vec![in_block, in_block, code]));
+    words.at.insert(words.top + late.place, late.c_method);
+    let found = words.mark(&layout, &[method, code]);
+    assert_eq!(
+        found,
+        (true, vec![in_block, code]),
+        "the topmost frame isn't there yet"
+    );
+}
