@@ -76,7 +76,12 @@ impl Calls {
         self.calls.get(function).copied()
     }
 
-    /// The same as text.
+    /// The same, or those of blocks, where there are no others: of a block.
+    pub fn calls_or_block_calls(&self, function: &Function) -> Option<i64> {
+        self.calls(function).or_else(|| self.block_calls.get(function).copied())
+    }
+
+    /// The calls of a row as text.
     pub fn calls_text(&self, function: &Function) -> String {
         text(self.calls(function))
     }

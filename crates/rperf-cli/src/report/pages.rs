@@ -196,7 +196,7 @@ fn columns(sort: Sort, has_calls: bool) -> Vec<Column> {
 
 /// How often a row was called, and what a call took.
 fn call_cells(profile: &Profile, calls: &Calls, row: &TopRow) -> [String; 4] {
-    let per_call = |value: i64| match calls.calls(&row.function) {
+    let per_call = |value: i64| match calls.calls_or_block_calls(&row.function) {
         Some(number) => {
             let value = value / number.max(1);
             Scale::new(profile.schema.default_type(), value).text(value)

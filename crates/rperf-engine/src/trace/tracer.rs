@@ -132,8 +132,8 @@ impl Tracer {
         self.fibers_by_word.insert(object, self.fiber);
     }
 
-    /// The stack of a thread, leaf first, in which blocks are marked, as the session begins: taken from outside, or its own
-    /// of this `depth`.
+    /// The stack of a thread as the session begins, leaf first, in which blocks are marked: taken from
+    /// outside, or its own of this `depth`.
     pub fn adopt_stack(
         &mut self,
         vm: &impl TraceVm,

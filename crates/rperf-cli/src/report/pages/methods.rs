@@ -28,7 +28,7 @@ pub fn methods(page: &Page<'_>, by: &By, sort: Sort) -> String {
         value => scale.text(value),
     };
     // A single call takes another unit than all of them.
-    let per_call = |all: i64, method: &Method| match method.calls {
+    let per_call = |all: i64, method: &Method| match method.calls.or(method.block_calls) {
         Some(calls) => {
             let each = all / calls.max(1);
             Scale::new(schema.default_type(), each).text(each)
