@@ -17,6 +17,7 @@ mod help;
 mod launch;
 mod live;
 mod live_viewer;
+mod misuse;
 mod options;
 mod output;
 mod path_args;
@@ -45,10 +46,15 @@ use std::path::Path;
 /// `arguments` are without the program's name; `library` is the folder that holds
 /// `rperf.rb`, and `abi` says which Rubies can load our extension; `post` sends over HTTP. Ends the process by a signal where the profiled program ended so.
 pub fn run(arguments: Vec<OsString>, library: &Path, abi: &str, post: Post<'_>) -> i32 {
-    let arguments = std::iter::once(OsString::from("rperf")).chain(arguments);
-    let args = match Args::of(arguments.collect()) {
+    let line = std::iter::once(OsString::from("rperf")).chain(arguments);
+    let line: Vec<OsString> = line.collect();
+    let args = match Args::of(line.clone()) {
         Ok(args) => args,
         Err(error) => {
+            if let Some(refusal) = misuse::refusal(&error, &line) {
+                say(&refusal.message);
+                return refusal.status;
+            }
             // Help goes to stdout, which somebody may have closed.
             let _ = error.print();
             return error.exit_code();

@@ -3,7 +3,7 @@
 
 use rperf_format::table::{Column, Row, Surface, Table, wrapped};
 use rperf_model::{Profile, SamplingStats};
-use rperf_report::numbers::{grouped, percent, seconds};
+use rperf_report::numbers::{counted, grouped, percent, seconds};
 use rperf_report::{By, Scale, Sort, Top, call_count, calls_text, losses, tracing_lines};
 use std::fmt::Write;
 
@@ -125,7 +125,8 @@ pub fn summary(profile: &Profile, processes: usize) -> String {
         0 | 1 => String::new(),
         processes => format!(" of {} processes", grouped(processes as u64)),
     };
-    let sampled = format!("{} samples{of}", samples(profile));
+    let number = profile.sample_count().unwrap_or(0);
+    let sampled = format!("{}{of}", counted(number, "sample"));
     let text = match profile.schema.samples() {
         // Beside samples, those of chosen methods.
         Some(_) => calls_text(profile, "").map_or(sampled.clone(), |it| format!("{sampled}, {it}")),

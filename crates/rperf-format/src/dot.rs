@@ -10,7 +10,7 @@ use crate::FormatError;
 use crate::answers::FilteredProfile;
 use look::Look;
 use rperf_model::Profile;
-use rperf_report::numbers::{grouped, percent, seconds};
+use rperf_report::numbers::{counted, grouped, percent, seconds};
 use rperf_report::one_line::one_line;
 use rperf_report::{
     CallGraph, GraphEdge, GraphLimits, GraphNode, NodeKind, Scale, class_of, idle_line,
@@ -162,7 +162,7 @@ impl Picture<'_> {
             subject += &format!(", of which {} are left", self.value(self.graph.total));
         }
         if let Some(samples) = self.profile.sample_count() {
-            subject += &format!(", {} samples", grouped(samples));
+            subject += &format!(", {}", counted(samples, "sample"));
         }
         if meta.duration_ns > 0 {
             subject += &format!(", duration {} s", seconds(meta.duration_ns));
@@ -178,7 +178,7 @@ impl Picture<'_> {
         let shown = self.graph.nodes.len();
         let all = shown + cut.small_nodes + cut.further_nodes;
         let noun = match self.options.kind {
-            NodeKind::Function | NodeKind::FunctionOfThread => "functions",
+            NodeKind::Function | NodeKind::FunctionOfThread => "methods",
             NodeKind::Class => "classes",
             NodeKind::File => "files",
             NodeKind::Directory => "directories",

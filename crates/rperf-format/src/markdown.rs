@@ -7,7 +7,7 @@ pub mod text;
 use crate::FormatError;
 use crate::answers::FilteredProfile;
 use rperf_model::{Profile, State};
-use rperf_report::numbers::{grouped, percent, seconds};
+use rperf_report::numbers::{counted, grouped, percent, seconds};
 use rperf_report::{
     By, Path, Scale, Sort, Step, Top, TopRow, Totals, Wait, WaitSite, losses, nanoseconds_per,
     without_idle,
@@ -196,7 +196,7 @@ impl<'a> Report<'a> {
         let mut measured = format!("{} of ", self.amount(self.whole));
         measured += &code(&self.profile.schema.default_type().name);
         if let Some(samples) = self.profile.sample_count() {
-            measured += &format!(", {} samples", grouped(samples));
+            measured += &format!(", {}", counted(samples, "sample"));
         }
         facts.push(("Measured", measured));
         if self.idle > 0 {

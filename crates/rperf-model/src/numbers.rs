@@ -18,6 +18,13 @@ pub fn grouped(number: impl Into<i128>) -> String {
     text
 }
 
+/// A number of things, whose plural ends in `s`: `1 sample`, `1,234 samples`.
+pub fn counted(number: impl Into<i128>, noun: &str) -> String {
+    let number = number.into();
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {noun}{plural}", grouped(number))
+}
+
 /// Milliseconds with one decimal, rounded: `1,234.5`.
 pub fn milliseconds(ns: impl Into<i128>) -> String {
     let (sign, tenths) = rounded(ns.into(), 100_000);

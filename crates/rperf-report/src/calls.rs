@@ -4,7 +4,7 @@
 use crate::groups::Function;
 use crate::top::{By, Top};
 use rperf_model::Profile;
-use rperf_model::numbers::grouped;
+use rperf_model::numbers::{counted, grouped};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 
@@ -78,7 +78,8 @@ impl Calls {
 
     /// The same, or those of blocks, where there are no others: of a block.
     pub fn calls_or_block_calls(&self, function: &Function) -> Option<i64> {
-        self.calls(function).or_else(|| self.block_calls.get(function).copied())
+        self.calls(function)
+            .or_else(|| self.block_calls.get(function).copied())
     }
 
     /// The calls of a row as text.
@@ -120,9 +121,9 @@ pub fn calls_text(profile: &Profile, of: &str) -> Option<String> {
     let (calls, block_calls) = call_counts(profile)?;
     let of_blocks = match block_calls {
         0 => String::new(),
-        number => format!(", {} calls of blocks", grouped(number)),
+        number => format!(", {} of blocks", counted(number, "call")),
     };
-    Some(format!("{} calls{of}{of_blocks}", grouped(calls)))
+    Some(format!("{}{of}{of_blocks}", counted(calls, "call")))
 }
 
 /// The calls of methods, and those of blocks.

@@ -1,7 +1,7 @@
 //! The losses of a profile in words: one wording for text reports, `rperf stat`, `-v` and the
 //! comments in files. Any thread.
 
-use rperf_model::numbers::{grouped, milliseconds};
+use rperf_model::numbers::{counted, milliseconds};
 use rperf_model::{Profile, SamplingStats};
 
 /// What a profile says of the values that it is about: the comments that begin with their name.
@@ -38,7 +38,7 @@ pub fn losses(counters: &SamplingStats) -> Vec<Loss> {
     // Time can be lost without a sample of its own.
     if counters.dropped_samples > 0 || counters.dropped_ns > 0 {
         let (samples, ms) = (counters.dropped_samples, milliseconds(counters.dropped_ns));
-        let text = format!("{} dropped ({ms} ms)", number(samples, "sample"));
+        let text = format!("{} dropped ({ms} ms)", counted(samples, "sample"));
         match samples {
             0 => lose("dropped_ns", counters.dropped_ns, text),
             _ => lose("dropped_samples", samples, text),
@@ -46,12 +46,12 @@ pub fn losses(counters: &SamplingStats) -> Vec<Loss> {
     }
     if counters.truncated_samples > 0 {
         let stacks = counters.truncated_samples;
-        let text = format!("{} truncated", number(stacks, "stack"));
+        let text = format!("{} truncated", counted(stacks, "stack"));
         lose("truncated_samples", stacks, text);
     }
     if counters.folded_samples > 0 || counters.folded_ns > 0 {
         let (stacks, ms) = (counters.folded_samples, milliseconds(counters.folded_ns));
-        let text = format!("{} folded ({ms} ms)", number(stacks, "stack"));
+        let text = format!("{} folded ({ms} ms)", counted(stacks, "stack"));
         match stacks {
             0 => lose("folded_ns", counters.folded_ns, text),
             _ => lose("folded_samples", stacks, text),
@@ -59,7 +59,7 @@ pub fn losses(counters: &SamplingStats) -> Vec<Loss> {
     }
     if counters.unlabelled_samples > 0 {
         let samples = counters.unlabelled_samples;
-        let text = format!("{} without their labels", number(samples, "sample"));
+        let text = format!("{} without their labels", counted(samples, "sample"));
         lose("unlabelled_samples", samples, text);
     }
     losses
@@ -70,11 +70,6 @@ pub fn losses_line(counters: &SamplingStats) -> Option<String> {
     let texts = losses(counters).into_iter().map(|loss| loss.text);
     let phrases: Vec<_> = texts.collect();
     (!phrases.is_empty()).then(|| format!("Lost: {}", phrases.join(", ")))
-}
-
-fn number(number: u64, noun: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{} {noun}{plural}", grouped(number))
 }
 
 #[cfg(test)]

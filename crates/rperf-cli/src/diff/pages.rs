@@ -3,7 +3,7 @@
 use super::options::Options;
 use crate::report::screen::{Screen, Style};
 use rperf_format::table::{Column, Row, Table};
-use rperf_report::numbers::grouped;
+use rperf_report::numbers::{counted, grouped};
 use rperf_report::one_line::{function_name, one_line};
 use rperf_report::{Change, Diff, DiffRow, Normalize, Run, Scale};
 use std::path::PathBuf;
@@ -94,7 +94,7 @@ fn head(page: &Page<'_>) -> String {
         };
         let mut counts = runs.iter().map(|run| run.samples);
         let samples = counts.try_fold(0_i64, |sum, count| Some(sum.saturating_add(count?)));
-        let samples = samples.map(|samples| format!(", {} samples", grouped(samples)));
+        let samples = samples.map(|samples| format!(", {}", counted(samples, "sample")));
         text += &format!(
             "{title} {}{mean}{} ({})\n",
             scale.text(value),

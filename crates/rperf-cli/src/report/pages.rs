@@ -15,7 +15,7 @@ use rperf_format::answers::{FilteredProfile, IdleTime};
 use rperf_format::shorten;
 use rperf_format::table::{Column, Row, Table};
 use rperf_model::Profile;
-use rperf_report::numbers::{grouped, percent, seconds};
+use rperf_report::numbers::{counted, grouped, percent, seconds};
 use rperf_report::one_line::{function_name, one_line};
 use rperf_report::{
     By, Calls, Function, Neighbour, Neighbours, Scale, Sort, Top, TopRow, calls_text, idle_line,
@@ -88,7 +88,7 @@ impl Page<'_> {
             }
         }
         if let Some(samples) = self.profile.sample_count() {
-            head += &format!(", {} samples", grouped(samples));
+            head += &format!(", {}", counted(samples, "sample"));
         }
         // Where the values are the calls, they are said already.
         if is_traced(self.profile)
@@ -213,7 +213,7 @@ fn call_cells(profile: &Profile, calls: &Calls, row: &TopRow) -> [String; 4] {
 
 fn noun(by: &By) -> String {
     match by {
-        By::Function => "functions".to_string(),
+        By::Function => "methods".to_string(),
         By::Class => "classes".to_string(),
         By::File => "files".to_string(),
         By::Directory => "directories".to_string(),
@@ -234,7 +234,7 @@ pub fn callers(page: &Page<'_>, found: &[Neighbours]) -> String {
         text += &side(page, "called by", &with_rest(neighbours));
         text += &side(page, "calls", &neighbours.callees);
     }
-    text + &more(page, all, "functions that match")
+    text + &more(page, all, "methods that match")
 }
 
 /// The callers, with what has none: it is outermost in its stacks. Where a function calls itself,
