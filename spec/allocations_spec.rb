@@ -47,7 +47,7 @@ RSpec.describe "Allocations", vm: true do
         expect(classes.fetch("String")).to be_between(100, 160)
         expect(methods.fetch("Maker#points")).to eq(1000)
         expect(bytes.fetch("Maker#points")).to be_between(1000 * 16, 1000 * 160)
-        expect(strings).to match("name" => "Maker#texts", "self" => be_between(100, 160))
+        expect(strings).to match("name" => "block in Maker#texts", "self" => be_between(100, 160))
       end
     end
   end

@@ -40,7 +40,7 @@ RSpec.describe "idle threads" do
       expect(hidden(text)).to be_between(800, 20_000)
       expect(text).to include("Object#query", "Object#wait_for", "Kernel#sleep")
       # The main thread makes it.
-      in_timeout = ->(page) { page[/([\d,.]+) ms +[\d.]+%  Timeout\.create_timeout_thread/, 1].to_s.delete(",").to_f }
+      in_timeout = ->(page) { page[/([\d,.]+) ms +[\d.]+%  block in Timeout\.create_timeout_thread/, 1].to_s.delete(",").to_f }
       expect(in_timeout[text]).to be < 150
       all = report("--idle", "-n", "0").stdout
       expect(hidden(all)).to be_nil
@@ -62,7 +62,7 @@ RSpec.describe "idle threads" do
       expect(json["top"].map { |row| row["name"] }).to include("[GVL blocked]")
       expect(json["total"]).to eq(json["left"])
       expect(rperf("report", "--format", "collapsed").stdout)
-        .to match(/^Timeout\.create_timeout_thread;.*;\[GVL blocked\] \d{9,}$/)
+        .to match(/^block in Timeout\.create_timeout_thread;.*;\[GVL blocked\] \d{9,}$/)
       profile = Rperf.load(in_folder("rperf.data"))
       expect(profile.totals[:idle]).to eq(json["idle"])
       without = profile.totals(idle: false)

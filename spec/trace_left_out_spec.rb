@@ -54,7 +54,7 @@ RSpec.describe "What a trace leaves out", vm: true do
     calls = named["sums"]["calls"]
     expect(calls).to include("Cart#total" => 3, "Cart#works" => 7, "Cart#fails" => 3)
     expect(calls.keys).not_to include("Cart#line", "Cart.find")
-    expect(named["paths"].keys).to include(/Integer#times > Cart#total > Cart#works\z/)
+    expect(named["paths"].keys).to include(/Integer#times > block \(2 levels\) in Cart#total > Cart#works\z/)
     expect(named["timed"] & %w[Cart#works Cart#line]).to eq(%w[Cart#works])
     expect(whole["timed"]).to include("Cart#line")
     expect(named["head"]).to eq(["left out: Cart#line,Cart.*", "27 calls left out: the time is in the callers"])

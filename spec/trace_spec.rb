@@ -94,11 +94,11 @@ RSpec.describe "A trace", vm: true do
       end
     end
 
-    it "tells calls from blocks, which have their methods' names" do
+    it "tells calls from calls of blocks" do
       expect(of(:blocks).calls("Object#each_of")).to eq(1)
-      expect(of(:blocks).block_calls("Object#each_of")).to eq(3)
+      expect(of(:blocks).block_calls("block in Object#each_of")).to eq(3)
       expect(of(:lambda_after_its_maker).calls("Object#makes_lambda")).to eq(1)
-      expect(of(:lambda_after_its_maker).block_calls("Object#makes_lambda")).to eq(1)
+      expect(of(:lambda_after_its_maker).block_calls("block in Object#makes_lambda")).to eq(1)
     end
 
     it "has a method that a block defines once a call" do

@@ -65,15 +65,15 @@ RSpec.describe "The tree of a trace", vm: true do
   # What runs in the block, and the calls of the setup's methods in it, by their callers. Blocks are left out of paths.
   rows = {
     "an exception that passes methods of C" =>
-      ["through_c", { "through_c" => 1, "through_c > Array#each > through_c > raises" => 1,
+      ["through_c", { "through_c" => 1, "through_c > Array#each > block in through_c > raises" => 1,
                       "through_c > through_c > leaf" => 1 }],
     "an ensure clause that an exception runs" =>
       ["(ensures rescue 1)", { "ensures" => 1, "ensures > raises" => 1, "ensures > ensures > leaf" => 1 }],
     "throw" =>
       ["catch(:out) { thrown(1) }", { "Kernel#catch > thrown" => 1,
-                                      "Kernel#catch > thrown > Array#each > thrown > thrown" => 1 }],
-    "break" => ["breaks", { "breaks" => 1, "breaks > Array#each > breaks > leaf" => 1 }],
-    "a return from a block" => ["returns", { "returns" => 1, "returns > Array#each > returns > leaf" => 1 }],
+                                      "Kernel#catch > thrown > Array#each > block in thrown > thrown" => 1 }],
+    "break" => ["breaks", { "breaks" => 1, "breaks > Array#each > block in breaks > leaf" => 1 }],
+    "a return from a block" => ["returns", { "returns" => 1, "returns > Array#each > block in returns > leaf" => 1 }],
     "a stack overflow" => ["overflows", { "overflows" => 1, "overflows > overflows > leaf" => 1,
                                           "overflows > leaf" => 1 }],
     "a method that a block defines" => ["2.times { THING.defined(1) }",
@@ -90,13 +90,13 @@ RSpec.describe "The tree of a trace", vm: true do
     "a block of C" =>
       ["enumerates",
        { "enumerates" => 1, "enumerates > Enumerable#map > Enumerator#each > Enumerable#each_with_index > " \
-                            "Array#each > enumerates > leaf" => 2 }],
+                            "Array#each > block in enumerates > leaf" => 2 }],
     "send" => ["(send(:leaf); __send__(:leaf))", { "leaf" => 2 }],
     "a symbol as a block" => ["[THING].map(&:plain)", { "Array#map > Thing#plain" => 1,
                                                         "Array#map > Thing#plain > leaf" => 1 }],
     "Ruby's own methods of Ruby" =>
-      ["loops", { "loops" => 1, "loops > Integer#times > loops > leaf" => 2, "loops > Kernel#tap > loops > leaf" => 1,
-                  "loops > Kernel#loop > loops > leaf" => 1 }],
+      ["loops", { "loops" => 1, "loops > Integer#times > block in loops > leaf" => 2, "loops > Kernel#tap > block in loops > leaf" => 1,
+                  "loops > Kernel#loop > block in loops > leaf" => 1 }],
     "Class#new" => ["Thing.new", { "Thing#initialize" => 1, "Thing#initialize > leaf" => 1 }],
     "a method that C calls" => ["THINGS.include?(1)", { "Array#include? > Thing#==" => 1,
                                                         "Array#include? > Thing#== > leaf" => 1 }],

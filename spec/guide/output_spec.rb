@@ -110,9 +110,8 @@ RSpec.describe "Output formats, used as documented" do
       expect(stacks.map(&:first)).to eq(stacks.map(&:first).uniq)
       expect(stacks.flat_map(&:first)).to all(match(/\S/))
       expect(stacks.map(&:last)).to all(be_positive)
-      # A block in a method is named as the method is.
       work = ["<main>", "Integer#times", "block in <main>", "Object#cpu_work", "Integer#times"]
-      expect(stacks.map(&:first)).to include(work, [*work, "Object#cpu_work"])
+      expect(stacks.map(&:first)).to include(work, [*work, "block in Object#cpu_work"])
     end
 
     it "can be taken apart by a program" do

@@ -222,17 +222,21 @@ const INTERNAL: &str = "<internal:";
 /// What Ruby writes in front of the name of a method, for code inside it.
 const INSIDE: [&str; 3] = ["block", "rescue", "ensure"];
 
+/// The method that a function is, or is code inside of: `Order#total` of `block in Order#total`.
+pub fn method_of(name: &str) -> &str {
+    let mut name = name;
+    while let Some((inside, rest)) = name.split_once(" in ")
+        && INSIDE.contains(&inside.split(' ').next().unwrap_or_default())
+    {
+        name = rest;
+    }
+    name
+}
+
 /// The class or module of a function, as far as its name tells: `Order` of `Order#total`,
 /// `Order.find` and `block in Order#total`. What has none, such as `<main>`, is its own.
 pub fn class_of(name: &str) -> &str {
-    let mut name = name;
-    while let Some((inside, rest)) = name.split_once(" in ") {
-        let word = inside.split(' ').next().unwrap_or_default();
-        if !INSIDE.contains(&word) {
-            break;
-        }
-        name = rest;
-    }
+    let name = method_of(name);
     // Of objects and classes without a name.
     if name.starts_with("#<")
         && let Some(end) = name.find(">#").or_else(|| name.find(">."))

@@ -11,6 +11,7 @@
 
 mod waiting;
 
+use crate::groups::method_of;
 use crate::units::Scale;
 use crate::walk::add;
 use rperf_model::{
@@ -333,17 +334,6 @@ fn facts(profile: &Profile, frame: FrameId) -> FrameFacts<'_> {
         is_loop: method == "Kernel#loop",
         is_main: MAIN_FRAMES.contains(&name),
     }
-}
-
-/// The method of a frame: of a block the one that has it.
-fn method_of(name: &str) -> &str {
-    let mut name = name;
-    while let Some((inside, rest)) = name.split_once(" in ")
-        && ["block", "rescue", "ensure"].contains(&inside.split(' ').next().unwrap_or_default())
-    {
-        name = rest;
-    }
-    name
 }
 
 fn owner<'a>(origin: Origin<'a>, path: &'a str) -> Owner<'a> {

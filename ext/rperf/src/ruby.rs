@@ -30,8 +30,6 @@ pub fn init(ruby: &Ruby) -> Result<(), Error> {
     ractor::mark_main();
     ractor::learn_numbers(ruby)?;
     // SAFETY: on the main thread, which loads this extension with its GVL.
-    let gvl = unsafe { Gvl::assume_held() };
-    frames::learn_kinds(&gvl);
-    blocks::learn(&gvl);
+    frames::learn(&unsafe { Gvl::assume_held() });
     Ok(())
 }

@@ -4,7 +4,7 @@
 use crate::Refusal;
 use rperf_model::Profile;
 use rperf_report::one_line::function_name;
-use rperf_report::{CallChange, CallDiff, NamePattern};
+use rperf_report::{CallChange, CallDiff, NamePattern, method_of};
 
 /// The word for all calls together.
 const TOTAL: &str = "total";
@@ -68,7 +68,9 @@ impl CallLimit {
                     .iter()
                     .find(|it| matches!(it, NamePattern::Exact(_)));
                 let pattern = exact.unwrap_or(&patterns[0]);
-                let matches = |name: &str| pattern.matches(name);
+                // A method is meant with its blocks.
+                let matches =
+                    |name: &str| pattern.matches(name) || pattern.matches(method_of(name));
                 let found: Vec<_> = rows.filter(|row| matches(&row.function.name)).collect();
                 if found.is_empty() {
                     let not_counted = diff.not_counted.iter().any(|it| matches(&it.name));

@@ -6,7 +6,7 @@ use crate::interrupts::{Interrupts, let_others_run};
 use crate::labels;
 use crate::profile::errors;
 use crate::ruby::live_threads::LiveThreads;
-use crate::ruby::{blocks, frames, ractor, thread_names};
+use crate::ruby::{frames, ractor, thread_names};
 use crate::trace::api::{self as tracing, targets};
 use crate::trace::state::session::{TRACE, trace_session};
 use crate::vm::api::{live, snapshot, start};
@@ -165,8 +165,7 @@ fn prepare(
     beginner: Beginner,
 ) -> Result<(), Error> {
     tracing::check_none_runs(ruby, gvl)?;
-    frames::learn_kinds(gvl);
-    blocks::learn(gvl);
+    frames::learn(gvl);
     thread_names::learn(gvl);
     if fork::remove_inherited_hooks() {
         note(settings, beginner);

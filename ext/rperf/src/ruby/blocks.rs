@@ -1,9 +1,8 @@
 //! Which frames are blocks, where the VM shows the method that has them: whether that can be told of
 //! this VM, and the marking of backtraces. With the GVL, and in the signal handler of a tick.
 
-use super::frames::RubyVm;
 use super::{ractor, version};
-use rperf_engine::{Checked, FrameWord, Gvl, MayFault, Unknown, VmFrames};
+use rperf_engine::{Checked, FrameWord, MayFault, Unknown, VmFrames};
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 /// What is known of the VM, in one byte that the signal handler can read.
@@ -18,13 +17,13 @@ const NO_ACCESS: u8 = 4;
 /// Frames at most that are compared with what the VM tells.
 const COMPARED: usize = 16;
 
-/// Looks at the calling thread's stack, which has a method of C on top, whether blocks can be told: as
-/// the extension is loaded, and as a session begins if they couldn't by then. Outside of hooks.
-pub fn learn(gvl: &Gvl<'_>) {
+/// Compares the calling thread's control frames with its backtrace, which `frames_of` writes, to see
+/// whether blocks can be told; once, if they can. Outside of hooks.
+pub fn learn(vm: &impl VmFrames, frames_of: impl FnOnce(&mut [FrameWord]) -> usize) {
     if KNOWLEDGE.load(Relaxed) == KNOWN {
         return;
     }
-    let found = match look(gvl) {
+    let found = match look(vm, frames_of) {
         Ok(()) => KNOWN,
         Err(Unknown::Version) => OTHER_VERSION,
         Err(Unknown::Form) => OTHER_FORM,
@@ -33,14 +32,16 @@ pub fn learn(gvl: &Gvl<'_>) {
     KNOWLEDGE.store(found, Relaxed);
 }
 
-fn look(gvl: &Gvl<'_>) -> Result<(), Unknown> {
+fn look(
+    vm: &impl VmFrames,
+    frames_of: impl FnOnce(&mut [FrameWord]) -> usize,
+) -> Result<(), Unknown> {
     ractor::known_layout()?;
     let layout = version::frame_layout()?;
     let memory = Checked::new().ok_or(Unknown::Access)?;
-    let vm = RubyVm::new(gvl);
     let mut frames = [0; COMPARED];
-    let depth = vm.methods(&mut frames, &mut []);
-    let fits = depth > 0 && layout.mark_blocks(&vm, &memory, vm.context(), &mut frames[..depth]);
+    let depth = frames_of(&mut frames);
+    let fits = depth > 0 && layout.mark_blocks(vm, &memory, vm.context(), &mut frames[..depth]);
     fits.then_some(()).ok_or(Unknown::Form)
 }
 

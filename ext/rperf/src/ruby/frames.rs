@@ -257,11 +257,14 @@ pub fn unknown_kinds() -> Option<Unknown> {
     (!are_kinds_known()).then(reason)
 }
 
-/// Looks at the calling thread's stack, which has a method of C on top, whether they are: as the
-/// extension is loaded, and as a session begins. Outside of hooks.
-pub fn learn_kinds(gvl: &Gvl<'_>) {
+/// Looks at the calling thread's stack, which has a method of C on top, whether the VM's data is as
+/// expected: kinds of frames, and what tells blocks. As the extension is loaded, and as a session
+/// begins. Outside of hooks.
+pub fn learn(gvl: &Gvl<'_>) {
+    let vm = RubyVm::new(gvl);
+    blocks::learn(&vm, |frames| vm.methods(frames, &mut []));
     let mut frames = [0; NEAR];
-    let depth = RubyVm::new(gvl).methods(&mut frames, &mut []);
+    let depth = vm.methods(&mut frames, &mut []);
     // SAFETY: they are on the stack, so all are objects.
     let kinds = frames.map(|frame| unsafe { kind(frame) });
     let fit = version::has_frame_kinds().is_ok() && FRAME_KINDS.fit(&kinds[..depth]);
