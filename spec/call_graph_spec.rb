@@ -66,7 +66,7 @@ RSpec.describe "call graphs" do
       )
       expect(graph).to include(
         "wall, 1,000.0 ms, 1,000 samples, duration 1.000 s; sampled, so calls are not counted\\l",
-        "Showing 4 of 5 functions; cut: 1 of less than 0.5%\\l",
+        "Showing 4 of 5 methods; cut: 1 of less than 0.5%\\l",
         '[label="Order#total\nself 100.0 ms (10.0%)\ntotal 500.0 ms (50.0%)"'
       )
       expect(dot).to eq(graph)
