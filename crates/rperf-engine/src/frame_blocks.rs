@@ -3,7 +3,6 @@
 //! functions, by a layout that was checked. With the GVL, and in the signal handler of a tick.
 
 use crate::call_tree::FrameWord;
-use crate::frame_code::Stored;
 use crate::vm::{FrameLayout, LateFrames, Memory, VmFrames};
 
 /// A frame's word tells so many blocks at most: those around it, in its last bits, which an object's
@@ -37,27 +36,10 @@ pub fn within_blocks(method: FrameWord, blocks: usize) -> FrameWord {
     object_of(method) | blocks.min(MOST_BLOCKS)
 }
 
-/// A frame as backtraces have it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Shown {
-    object: FrameWord,
-    blocks: usize,
-}
-
-/// What the environments of a frame tell.
-struct Environments {
-    /// The kind of the frame, with other flags.
-    flags: usize,
-    /// The method entry; 0 for code outside of methods.
-    method: usize,
-    /// Those up to where the method entry is.
-    blocks: usize,
-}
-
 impl FrameLayout {
     /// Notes in `frames`, the topmost ones of the thread with this `context` as the VM shows them,
     /// how many blocks are around each. Returns whether all are as the control frames tell: those
-    /// below the first that isn't stay as they are.
+    /// from the first on that isn't stay as they are.
     pub fn mark_blocks(
         &self,
         vm: &impl VmFrames,
@@ -68,6 +50,7 @@ impl FrameLayout {
         self.mark(vm, memory, context, frames).is_some()
     }
 
+    #[inline]
     fn mark(
         &self,
         vm: &impl VmFrames,
@@ -81,118 +64,114 @@ impl FrameLayout {
         let mut rest = field(self.frame_in_context)?;
         let late = self.late.filter(|_| vm.fills_frames_late());
         for frame in frames {
-            let shown = loop {
+            let blocks = loop {
                 if !(stack..end).contains(&rest) || !rest.is_multiple_of(WORD) {
                     return None;
                 }
-                let shown = self.shown(memory, late, rest)?;
+                let blocks = self.blocks_around(memory, late, rest, *frame)?;
                 rest += self.frame_size;
-                if let Some(shown) = shown {
-                    break shown;
+                if let Some(blocks) = blocks {
+                    break blocks;
                 }
             };
-            if shown.object != *frame {
-                return None;
-            }
-            *frame = within_blocks(shown.object, shown.blocks);
+            *frame = within_blocks(*frame, blocks);
         }
         Some(())
     }
 
-    /// The frame that a backtrace has for a control frame; `Some(None)` if it leaves that out, and
-    /// `None` if words don't fit together. As the VM decides it.
-    fn shown(
+    /// How many blocks are around a control frame, which backtraces have as `shown`; `Some(None)` if
+    /// they leave it out, and `None` if words don't fit together.
+    #[inline]
+    fn blocks_around(
         &self,
         memory: &impl Memory,
         late: Option<LateFrames>,
         frame: usize,
-    ) -> Option<Option<Shown>> {
-        let blocks = &self.blocks;
-        let environment = memory.word(frame.checked_add(blocks.environment)?)?;
-        let environments = self.environments(memory, environment)?;
-        let definition = match environments.method {
-            0 => None,
-            method => {
-                let definition = memory.word(method.checked_add(blocks.definition)?)?;
-                Some(memory.half_word(definition)? & blocks.definition_kinds)
-            }
-        };
-        let is_c = environments.flags & blocks.is_c != 0;
-        if !is_c
-            && !blocks
-                .ruby_kinds
-                .contains(&(environments.flags & blocks.kinds))
-        {
-            return None;
+        shown: FrameWord,
+    ) -> Option<Option<usize>> {
+        let environment = memory.word(frame.checked_add(self.blocks.environment)?)?;
+        let flags = memory.word(environment)?;
+        if flags & self.blocks.is_c != 0 {
+            let is_shown = self.is_shown_c_method(memory, environment, flags, shown)?;
+            return Some(is_shown.then_some(0));
         }
-        let code = match is_c {
-            true => Stored::default(),
-            false => self.stored(memory, late, frame)?,
-        };
-        let method = Shown {
-            object: environments.method,
-            blocks: environments.blocks,
-        };
-        Some(match definition {
-            Some(kind) if code.program_counter != 0 && kind == blocks.ruby_method => Some(method),
-            _ if code.program_counter != 0 => Some(Shown {
-                object: code.iseq,
-                blocks: 0,
-            }),
-            Some(kind) if kind == blocks.c_method => Some(Shown {
-                blocks: 0,
-                ..method
-            }),
-            _ => None,
-        })
+        let code = self.stored(memory, late, frame)?;
+        if code.program_counter == 0 {
+            return Some(None);
+        }
+        let blocks = self.blocks_in_method(memory, environment, flags, shown)?;
+        match blocks {
+            None if code.iseq == shown => Some(Some(0)),
+            None => None,
+            blocks => Some(blocks),
+        }
     }
 
-    fn environments(&self, memory: &impl Memory, innermost: usize) -> Option<Environments> {
-        let blocks = &self.blocks;
-        let flags = memory.word(innermost)?;
-        let (mut at, mut here, mut around) = (innermost, flags, 0);
+    /// How many blocks are around an environment within `method`; `Some(None)` if it isn't that
+    /// method's.
+    #[inline]
+    fn blocks_in_method(
+        &self,
+        memory: &impl Memory,
+        innermost: usize,
+        flags: usize,
+        method: FrameWord,
+    ) -> Option<Option<usize>> {
+        let layout = &self.blocks;
+        let (mut environment, mut flags, mut blocks) = (innermost, flags, 0);
         for _ in 0..MOST_ENVIRONMENTS {
-            around += usize::from(here & blocks.kinds == blocks.block);
-            let is_outermost = here & blocks.is_outermost != 0;
-            let entry = memory.word(at.checked_sub(blocks.method_before)?)?;
-            let method = self.method_entry(memory, entry, is_outermost)?;
-            if method != 0 || is_outermost {
-                return Some(Environments {
-                    flags,
-                    method,
-                    blocks: around,
-                });
+            blocks += usize::from(flags & layout.kinds == layout.block);
+            let is_outermost = flags & layout.is_outermost != 0;
+            let entry = memory.word(environment.checked_sub(layout.method_before)?)?;
+            if entry == method || is_outermost && self.is_in_variables(memory, entry, method)? {
+                return Some(Some(blocks));
             }
-            at = memory.word(at.checked_sub(blocks.outer_before)?)? & !POINTER_MARK;
-            if at == 0 {
-                return None;
+            if is_outermost {
+                return Some(None);
             }
-            here = memory.word(at)?;
+            (environment, flags) = self.around(memory, environment)?;
         }
         None
     }
 
-    /// The method entry that an environment has; 0 if it has something else.
-    fn method_entry(
+    /// Whether backtraces have the frame of C with this environment as `shown`.
+    fn is_shown_c_method(
+        &self,
+        memory: &impl Memory,
+        innermost: usize,
+        flags: usize,
+        shown: FrameWord,
+    ) -> Option<bool> {
+        let of_shown = self.blocks_in_method(memory, innermost, flags, shown)?;
+        if of_shown.is_none() || flags & self.blocks.kinds == self.blocks.c_call {
+            return Some(of_shown.is_some());
+        }
+        // A block of C belongs to the method that has made it, which may be one of Ruby.
+        let definition = memory.word(shown.checked_add(self.blocks.definition)?)?;
+        let kind = memory.half_word(definition)? & self.blocks.definition_kinds;
+        Some(kind == self.blocks.c_method)
+    }
+
+    /// The environment around another one, and its flags.
+    fn around(&self, memory: &impl Memory, environment: usize) -> Option<(usize, usize)> {
+        let outer = memory.word(environment.checked_sub(self.blocks.outer_before)?)?;
+        let outer = outer & !POINTER_MARK;
+        (outer != 0).then_some((outer, memory.word(outer)?))
+    }
+
+    /// Whether an object holds special variables, and this method entry, in whose place it is.
+    fn is_in_variables(
         &self,
         memory: &impl Memory,
         object: usize,
-        may_have_variables: bool,
-    ) -> Option<usize> {
+        method: FrameWord,
+    ) -> Option<bool> {
         if object == 0 {
-            return Some(0);
+            return Some(false);
         }
-        let kind = |object| Some((memory.word(object)? >> self.blocks.object_kind) & 15);
-        let found = kind(object)?;
-        if found == self.blocks.special_variables && may_have_variables {
-            let entry = memory.word(object.checked_add(WORD)?)?;
-            return self.method_entry(memory, entry, false);
-        }
-        Some(if found == self.blocks.method_kind {
-            object
-        } else {
-            0
-        })
+        let kind = (memory.word(object)? >> self.blocks.object_kind) & 15;
+        let is_such = kind == self.blocks.special_variables;
+        Some(is_such && memory.word(object.checked_add(WORD)?)? == method)
     }
 }
 

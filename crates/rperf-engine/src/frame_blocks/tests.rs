@@ -13,8 +13,10 @@ const STACK_WORDS: usize = 0x200;
 
 const METHOD: usize = 0x100 | BLOCKS.is_outermost;
 const BLOCK: usize = 0x200;
-const OTHER: usize = 0x300;
+const OTHER: usize = 0;
 const C: usize = BLOCKS.is_c;
+/// How definitions of methods of Ruby are numbered.
+const RUBY: u32 = 0;
 
 /// Words at made-up addresses.
 #[derive(Default)]
@@ -63,7 +65,7 @@ impl Words {
     fn method(&mut self, kind: u32) -> usize {
         let definition = self.place();
         self.at.insert(definition, 0xf0 | kind as usize);
-        let method = self.object(BLOCKS.method_kind, 0);
+        let method = self.object(6, 0);
         self.at.insert(method + BLOCKS.definition, definition);
         method
     }
@@ -109,14 +111,11 @@ struct Program {
 fn program() -> Program {
     let mut words = Words::new();
     let (main, code) = (words.object(7, 0), words.object(7, 0));
-    let (method, each) = (
-        words.method(BLOCKS.ruby_method),
-        words.method(BLOCKS.c_method),
-    );
+    let (method, each) = (words.method(RUBY), words.method(BLOCKS.c_method));
     let variables = words.object(BLOCKS.special_variables, method);
     let top = words.environment(OTHER | BLOCKS.is_outermost, 0, 0);
     let own = words.environment(METHOD, variables, 0);
-    let of_each = words.environment(C | BLOCKS.is_outermost, each, 0);
+    let of_each = words.environment(C | BLOCKS.c_call | BLOCKS.is_outermost, each, 0);
     let reference = words.object(1, 0);
     let outer = words.environment(BLOCK, reference, own);
     let inner = words.environment(BLOCK, 0, outer);
@@ -214,8 +213,6 @@ fn what_is_not_as_the_control_frames_tell_stays_as_it_is() {
         !words.mark(&LAYOUT, &frames).0,
         "environments that go round in a circle"
     );
-    words.at.insert(innermost, 0);
-    assert!(!words.mark(&LAYOUT, &frames).0, "no kind of frame");
 }
 
 #[test]

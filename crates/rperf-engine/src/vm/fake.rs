@@ -36,15 +36,13 @@ pub(crate) const BLOCKS: BlockLayout = BlockLayout {
     outer_before: 8,
     kinds: 0x300,
     block: 0x200,
-    ruby_kinds: [0x100, 0x200, 0x300, 0x300, 0x300, 0x300],
+    c_call: 0x300,
     is_c: 0x80,
     is_outermost: 2,
     object_kind: 12,
-    method_kind: 6,
     special_variables: 2,
     definition: 16,
     definition_kinds: 15,
-    ruby_method: 0,
     c_method: 1,
 };
 

@@ -54,24 +54,20 @@ pub struct BlockLayout {
     pub kinds: usize,
     /// The kind of a block.
     pub block: usize,
-    /// The kinds of frames of Ruby, with blocks.
-    pub ruby_kinds: [usize; 6],
-    /// The flag of frames of C.
+    /// The kind of a call of a method of C.
+    pub c_call: usize,
+    /// The flag of frames of C: of such calls, and of blocks that are functions of C.
     pub is_c: usize,
     /// The flag of environments that have none around them.
     pub is_outermost: usize,
     /// Where the flags of an internal object have its kind, in bits.
     pub object_kind: usize,
-    /// The kind of a method entry.
-    pub method_kind: usize,
     /// The kind of an object that holds special variables, and the method entry as its second word.
     pub special_variables: usize,
     /// The definition, in a method entry. Its first bits have its kind.
     pub definition: usize,
     /// These bits.
     pub definition_kinds: u32,
-    /// The kind of a method of Ruby.
-    pub ruby_method: u32,
     /// The kind of a method of C.
     pub c_method: u32,
 }

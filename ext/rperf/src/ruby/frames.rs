@@ -292,11 +292,12 @@ pub fn innermost_ruby_frame(vm: RubyVm<'_>) -> (FrameWord, u32) {
     let mut frames = [0; NEAR];
     // Nearly always one of the first is it.
     for room in [NEXT, NEAR] {
-        let found = vm.backtrace(&mut frames[..room], &mut []);
+        let found = vm.methods(&mut frames[..room], &mut []);
         let mut shown = frames[..found].iter();
-        if let Some(&frame) = shown.find(|frame| !TraceVm::is_c_method(&vm, **frame)) {
+        if let Some(place) = shown.position(|frame| !TraceVm::is_c_method(&vm, *frame)) {
+            TraceVm::mark_blocks(&vm, &mut frames[..=place]);
             // To ask for its line alone costs less than to have those of all frames.
-            return (frame, vm.line());
+            return (frames[place], vm.line());
         }
     }
     (0, 0)

@@ -158,23 +158,13 @@ const BLOCKS: BlockLayout = BlockLayout {
     outer_before: WORD,
     kinds: 0x7fff_0001,
     block: 0x2222_0001,
-    // Methods, blocks, bodies of classes, files, eval, rescue and ensure.
-    ruby_kinds: [
-        0x1111_0001,
-        0x2222_0001,
-        0x3333_0001,
-        0x4444_0001,
-        0x7777_0001,
-        0x7888_0001,
-    ],
+    c_call: 0x5555_0001,
     is_c: 0x80,
     is_outermost: 2,
     object_kind: KIND_SHIFT,
-    method_kind: FRAME_KINDS.method,
     special_variables: 2,
     definition: 2 * WORD,
     definition_kinds: 15,
-    ruby_method: 0,
     c_method: 1,
 };
 
