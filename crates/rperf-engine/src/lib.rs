@@ -43,6 +43,7 @@ mod sync;
 pub mod threads;
 mod tick_capture;
 mod ticks;
+mod timer_state;
 pub mod trace;
 mod values;
 mod vm;

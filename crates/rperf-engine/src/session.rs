@@ -214,6 +214,11 @@ impl Session {
         self.worker.arm();
     }
 
+    /// Lets the timer rest, as a thread has given the GVL up at `now` and nobody has it.
+    pub fn stop_ticks(&self, now: u64) {
+        self.worker.stop_ticks(now);
+    }
+
     /// The call tree and its frames.
     pub fn tree(&self) -> &CapturedTree {
         &self.recording.tree

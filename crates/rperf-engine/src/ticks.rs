@@ -6,15 +6,12 @@ use crate::clock;
 use crate::ids::NativeId;
 use crate::interruption::Interruption;
 use crate::other_holders::{Found, Interrupter, OtherHolders};
+use crate::timer_state::TimerState;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 
-/// Ticks without a runner after which the timer stops.
-const IDLE_TICKS: u32 = 8;
-
-/// The idle tick, while stacks are captured at ticks, that asks for the sampling
-/// callback: once in each idle period, as the thread that gets it may be running
-/// compiled code.
-const PROBING_TICK: u32 = 3;
+/// How long, in ns, a timer that comes to rest asks for no further sampling callback while stacks are
+/// captured at ticks: the thread that gets it may be running compiled code.
+const PROBE_INTERVAL_NS: u64 = 100_000_000;
 
 /// How long, in ns, an interruption may stay unanswered before the thread is taken for
 /// one that blocks it. On a busy machine one that doesn't may wait for a CPU as long.
@@ -35,6 +32,8 @@ pub enum AfterTick {
     },
     /// Nothing runs: stay quiet until someone arms the timer.
     Rest,
+    /// There was no tick: somebody is about to stop the timer, or has done so.
+    None,
 }
 
 /// The shared state.
@@ -47,7 +46,7 @@ pub struct Ticks {
     holder: AtomicU64,
     /// Since when a thread with the GVL has collected garbage; 0 if none does.
     collecting_ns: AtomicU64,
-    armed: AtomicBool,
+    timer: TimerState,
     /// A thread has given the GVL up since the last tick.
     released: AtomicBool,
     /// No time counts just now: there are no ticks.
@@ -60,7 +59,6 @@ pub struct Ticks {
     held: AtomicBool,
     /// A tick has asked for the sampling callback, which hasn't run since.
     asked: AtomicBool,
-    idle: AtomicU32,
     /// How often the GVL was taken. Wraps around.
     resumptions: AtomicU32,
     /// See [`Ticks::new`].
@@ -68,6 +66,8 @@ pub struct Ticks {
     interrupt: Interrupt,
     /// Time of the last tick.
     tick_ns: AtomicU64,
+    /// Up to when a tick that finds nobody asks for no sampling callback.
+    probe_due_ns: AtomicU64,
     triggers: AtomicU64,
     /// The holder's stack is captured at the tick: it is interrupted.
     captures: AtomicBool,
@@ -89,17 +89,17 @@ impl Ticks {
         Self {
             holder: AtomicU64::new(0),
             collecting_ns: AtomicU64::new(0),
-            armed: AtomicBool::new(false),
+            timer: TimerState::default(),
             released: AtomicBool::new(false),
             paused: AtomicBool::new(false),
             has_pauses: AtomicBool::new(false),
             held: AtomicBool::new(false),
             asked: AtomicBool::new(false),
-            idle: AtomicU32::new(0),
             resumptions: AtomicU32::new(0),
             trigger,
             interrupt,
             tick_ns: AtomicU64::new(0),
+            probe_due_ns: AtomicU64::new(0),
             triggers: AtomicU64::new(0),
             captures: AtomicBool::new(false),
             interruption: Interruption::default(),
@@ -204,21 +204,42 @@ impl Ticks {
     #[must_use = "a timer that rests must be armed"]
     pub fn set_holder(&self, seq: u32, tid: NativeId) -> bool {
         self.stop_holding();
-        // SeqCst on both sides: either this sees the timer disarmed, or the timer
-        // sees the holder before it comes to rest.
+        // SeqCst on both sides: either this sees the timer at rest, or who brings the timer to rest
+        // sees the holder.
         let holder = u64::from(tid.0) << 32 | u64::from(seq);
         self.holder.swap(holder, SeqCst);
-        self.idle.store(0, Relaxed);
         // Only the GVL's holder writes: no lost update.
         let resumptions = self.resumptions.load(Relaxed);
         self.resumptions.store(resumptions.wrapping_add(1), Relaxed);
-        !self.armed.load(SeqCst) && !self.armed.swap(true, SeqCst)
+        self.timer.end_rest()
     }
 
     /// A thread of another Ractor runs. Returns whether the caller has to arm the timer.
     #[must_use = "a timer that rests must be armed"]
     pub(crate) fn arm_for_other(&self) -> bool {
-        !self.armed.load(SeqCst) && !self.armed.swap(true, SeqCst)
+        self.timer.end_rest()
+    }
+
+    /// The timer's state, for the source.
+    pub(crate) fn timer(&self) -> &TimerState {
+        &self.timer
+    }
+
+    /// Whether the timer may be stopped at `now`, as a thread has given the GVL up: nobody has it, and
+    /// no callback is due that only a tick asks for.
+    #[inline]
+    pub(crate) fn may_stop_timer(&self, now: u64) -> bool {
+        self.timer.may_be_stopped(now)
+            && now < self.probe_due_ns.load(Relaxed)
+            && self.holder.load(Relaxed) == 0
+    }
+
+    /// Brings the timer to rest, for its owner. If somebody runs by now, the caller stays the owner and
+    /// this returns false.
+    pub(crate) fn comes_to_rest(&self) -> bool {
+        self.timer.rest();
+        let is_idle = self.holder.load(SeqCst) == 0 && !self.others.is_any_running();
+        is_idle || !self.timer.end_rest()
     }
 
     /// How often the GVL was taken, if nobody has it now: whoever takes it next
@@ -293,13 +314,17 @@ impl Ticks {
     /// that the pause is over, or who ends it sees the timer disarmed.
     fn rests_in_pause(&self) -> bool {
         self.paused.load(SeqCst) && {
-            self.armed.store(false, SeqCst);
-            self.paused.load(SeqCst) || self.armed.swap(true, SeqCst)
+            self.timer.rest();
+            self.paused.load(SeqCst) || !self.timer.end_rest()
         }
     }
 
-    /// A tick: called by the timer, in a signal handler or on the worker.
+    /// A tick: called by the timer, in a signal handler or on the worker. If it is to go on, the caller
+    /// owns the timer until [`TimerState::set`].
     pub fn tick(&self) -> AfterTick {
+        if !self.timer.take() {
+            return AfterTick::None;
+        }
         if self.rests_in_pause() {
             return AfterTick::Rest;
         }
@@ -311,20 +336,16 @@ impl Ticks {
             self.sample_holder(now);
         } else if do_others_run {
             self.triggers.fetch_add(1, Relaxed);
-            self.idle.store(0, Relaxed);
         } else {
-            let idle = self.idle.fetch_add(1, Relaxed);
-            if idle >= IDLE_TICKS {
-                self.armed.store(false, SeqCst);
-                let is_idle = self.holder.load(SeqCst) == 0 && !self.others.is_any_running();
-                if is_idle || self.armed.swap(true, SeqCst) {
-                    return AfterTick::Rest;
-                }
-            }
             // A thread can run without an event that says so, and then the callback is
             // what finds it. It costs a sleeping VM nothing.
-            if idle == PROBING_TICK || !self.captures.load(SeqCst) {
+            let is_due = now >= self.probe_due_ns.load(Relaxed);
+            if is_due || !self.captures.load(SeqCst) {
+                self.probe_due_ns.store(now + PROBE_INTERVAL_NS, Relaxed);
                 self.trigger();
+            }
+            if self.comes_to_rest() {
+                return AfterTick::Rest;
             }
         }
         let released = self.released.swap(false, Relaxed);
@@ -376,7 +397,7 @@ impl Ticks {
 
     /// Whether the timer runs.
     pub fn armed(&self) -> bool {
-        self.armed.load(SeqCst)
+        !self.timer.rests()
     }
 
     /// Ticks that asked for a sample while some thread ran.

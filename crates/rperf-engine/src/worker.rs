@@ -120,6 +120,11 @@ impl Worker {
         self.source.arm();
     }
 
+    /// Begins a rest of the source, if nobody has the GVL.
+    pub fn stop_ticks(&self, now: u64) {
+        self.source.stop_ticks(now);
+    }
+
     /// Lets the worker look for full buffers. Takes no lock.
     #[inline]
     pub fn wake(&self) {

@@ -84,6 +84,11 @@ impl RunningSession {
             }
             self.ticks.clear_holder(accounting.seq());
         }
+        if self.ticks.may_stop_timer(now)
+            && let Some(state) = self.state(gvl)
+        {
+            state.engine.stop_ticks(now);
+        }
         self.after_drain(gvl, has_drained)
     }
 

@@ -7,6 +7,7 @@ use super::schedule::Schedule;
 use super::source::Source;
 use crate::clock;
 use crate::ids::NativeId;
+use crate::pace::Pace;
 use crate::ticks::{AfterTick, Ticks};
 use std::cell::UnsafeCell;
 use std::io;
@@ -37,16 +38,16 @@ pub fn is_usable(signal: i32) -> bool {
 #[derive(Debug)]
 pub struct SignalTimer {
     ticks: Arc<Ticks>,
-    /// Belongs to whoever made `ticks` armed: the handler while it goes on, else
-    /// the one caller of [`Source::arm`].
+    /// Belongs to the owner of the timer ([`TimerState`](crate::timer_state::TimerState)).
     schedule: UnsafeCell<Schedule>,
+    pace: Arc<Pace>,
     timer: libc::timer_t,
     signal: i32,
     previous_action: libc::sigaction,
 }
 
-// SAFETY: `timer` is an id, not memory; `schedule` has one owner at a time, passed
-// on through `Ticks`' armed flag (SeqCst swaps).
+// SAFETY: `timer` is an id, not memory; `schedule` has one owner at a time, the timer's, which is
+// passed on by SeqCst exchanges.
 unsafe impl Send for SignalTimer {}
 // SAFETY: as for Send.
 unsafe impl Sync for SignalTimer {}
@@ -70,6 +71,7 @@ impl SignalTimer {
         };
         let timer = Arc::new(SignalTimer {
             ticks,
+            pace: schedule.pace(),
             schedule: UnsafeCell::new(schedule),
             timer,
             signal,
@@ -84,13 +86,15 @@ impl SignalTimer {
     /// The timer has expired: ticks, and starts it again. In the handler.
     fn expired(&self) {
         if let AfterTick::GoOn { in_slices } = self.ticks.tick() {
-            // SAFETY: the timer goes on, so the schedule is the handler's; the
-            // handler blocks its own signal, so it isn't entered twice.
+            // SAFETY: the timer goes on, so the handler owns it.
             let deadline = unsafe { &mut *self.schedule.get() }.advance(in_slices);
             self.set(deadline);
+            // Last: who stops it from here on stops what was set.
+            self.ticks.timer().set();
         }
     }
 
+    /// 0 stops it.
     fn set(&self, deadline: u64) {
         let value = libc::itimerspec {
             it_interval: libc::timespec {
@@ -116,10 +120,26 @@ impl SignalTimer {
 
 impl Source for SignalTimer {
     fn arm(&self) {
-        // SAFETY: armed went from false to true by this caller, so the handler
-        // does not touch the schedule until the timer set here expires.
-        let deadline = unsafe { &mut *self.schedule.get() }.restart();
+        let timer = self.ticks.timer();
+        // SAFETY: this caller has ended the timer's rest, so it owns the timer.
+        let (now, deadline) = unsafe { &mut *self.schedule.get() }.restart();
+        timer.note_start(now, self.pace.tick());
+        // First: a tick would be none before. Who stops the timer meanwhile is late, and it expires for
+        // nobody, once.
+        timer.set();
         self.set(deadline);
+    }
+
+    fn stop_ticks(&self, now: u64) {
+        let timer = self.ticks.timer();
+        if !timer.take() {
+            return;
+        }
+        timer.note_stop(now, self.pace.tick());
+        self.set(0);
+        if !self.ticks.comes_to_rest() {
+            self.arm();
+        }
     }
 
     /// The handler does it all. It interrupts the worker's wait without ending it.

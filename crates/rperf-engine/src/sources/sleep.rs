@@ -42,6 +42,7 @@ impl SleepTimer {
 
 impl Source for SleepTimer {
     fn arm(&self) {
+        self.ticks.timer().set();
         self.worker.unpark();
     }
 
@@ -62,7 +63,7 @@ impl Pace {
         }
         let mut deadline = match self.deadline {
             Some(deadline) => deadline,
-            None => self.schedule.restart(),
+            None => self.schedule.restart().1,
         };
         if deadline <= clock::monotonic_ns() {
             let AfterTick::GoOn { in_slices } = ticks.tick() else {
@@ -71,6 +72,7 @@ impl Pace {
                 return ticks.armed().then_some(Duration::ZERO);
             };
             deadline = self.schedule.advance(in_slices);
+            ticks.timer().set();
         }
         self.deadline = Some(deadline);
         Some(Duration::from_nanos(
@@ -92,6 +94,7 @@ mod tests {
         let timer = SleepTimer::open(schedule, Arc::clone(&ticks));
         assert_eq!(timer.poll(), None, "at rest until armed");
         assert!(ticks.set_holder(1, NativeId::NONE));
+        timer.arm();
         let until = clock::monotonic_ns() + 100_000_000;
         while clock::monotonic_ns() < until {
             std::thread::sleep(timer.poll().expect("armed"));

@@ -11,6 +11,10 @@ pub trait Source: Debug + Send + Sync {
     /// in hooks too.
     fn arm(&self);
 
+    /// Begins a rest at `now`, as a thread has given the GVL up and nobody has it, where that is cheaper
+    /// than the next tick. Any thread, in hooks.
+    fn stop_ticks(&self, _now: u64) {}
+
     /// Does what is due on the worker. Returns how long the worker may sleep before it
     /// asks again, or `None` until it is woken. On the worker only.
     fn poll(&self) -> Option<Duration>;

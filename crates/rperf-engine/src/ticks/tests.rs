@@ -4,31 +4,47 @@ use super::*;
 use std::cell::Cell;
 use std::sync::OnceLock;
 
+/// A tick of a timer that goes on, as its source has it.
+fn tick(ticks: &Ticks) -> AfterTick {
+    let after = ticks.tick();
+    if matches!(after, AfterTick::GoOn { .. }) {
+        ticks.timer().set();
+    }
+    after
+}
+
+/// A thread gets the GVL, and the timer is set if it rests. Returns whether it did.
+fn hold(ticks: &Ticks, seq: u32, tid: NativeId) -> bool {
+    let rested = ticks.set_holder(seq, tid);
+    if rested {
+        ticks.timer().set();
+    }
+    rested
+}
+
 #[test]
-fn it_rests_after_idle_ticks_and_the_next_holder_arms_it() {
+fn it_rests_at_the_first_idle_tick_and_the_next_holder_arms_it() {
     let ticks = Ticks::new(|| (), |_, _| panic!("no interruption was asked for"));
-    assert!(ticks.set_holder(1, NativeId::NONE), "the first holder arms");
-    assert!(!ticks.set_holder(1, NativeId::NONE), "once");
+    assert!(hold(&ticks, 1, NativeId::NONE), "the first holder arms");
+    assert!(!hold(&ticks, 1, NativeId::NONE), "once");
     for _ in 0..100 {
-        assert_eq!(ticks.tick(), AfterTick::GoOn { in_slices: false });
+        assert_eq!(tick(&ticks), AfterTick::GoOn { in_slices: false });
     }
     ticks.clear_holder(2);
-    let after_other = ticks.tick();
+    let after_other = tick(&ticks);
     assert_eq!(
         after_other,
         AfterTick::GoOn { in_slices: true },
         "1 still runs"
     );
     ticks.clear_holder(1);
-    let until_rest = (0..100)
-        .take_while(|_| ticks.tick() != AfterTick::Rest)
-        .count();
-    assert_eq!(until_rest as u32, IDLE_TICKS);
+    assert_eq!(tick(&ticks), AfterTick::Rest);
     assert!(!ticks.armed());
+    assert_eq!(tick(&ticks), AfterTick::None, "nobody has armed it");
     let free = ticks.free_since().expect("nobody has the GVL");
     assert!(!ticks.taken_since(free));
     assert!(
-        ticks.set_holder(2, NativeId::NONE),
+        hold(&ticks, 2, NativeId::NONE),
         "the next holder arms it again"
     );
     assert!(ticks.taken_since(free));
@@ -40,20 +56,20 @@ fn it_rests_after_idle_ticks_and_the_next_holder_arms_it() {
 #[test]
 fn it_rests_in_a_pause_and_the_first_holder_after_it_arms_it() {
     let ticks = Ticks::new(|| panic!("no tick in a pause"), |_, _| false);
-    assert!(ticks.set_holder(1, NativeId::NONE));
+    assert!(hold(&ticks, 1, NativeId::NONE));
     ticks.pause();
     assert!(ticks.armed(), "until the next expiry");
     ticks.go_on();
     assert!(
-        !ticks.set_holder(1, NativeId::NONE),
+        !hold(&ticks, 1, NativeId::NONE),
         "a short pause needs no arming"
     );
     ticks.pause();
-    assert_eq!(ticks.tick(), AfterTick::Rest);
+    assert_eq!(tick(&ticks), AfterTick::Rest);
     assert!(!ticks.armed());
     assert_eq!((ticks.triggers(), ticks.last_tick()), (0, 0));
     ticks.go_on();
-    assert!(ticks.set_holder(1, NativeId::NONE));
+    assert!(hold(&ticks, 1, NativeId::NONE));
 }
 
 thread_local! {
@@ -77,21 +93,21 @@ fn capturing() -> Ticks {
 #[test]
 fn a_tick_interrupts_the_holder_and_asks_for_no_callback() {
     let ticks = capturing();
-    assert!(ticks.set_holder(1, NativeId(77)));
+    assert!(hold(&ticks, 1, NativeId(77)));
     for _ in 0..5 {
-        ticks.tick();
+        tick(&ticks);
         ticks.answered(NativeId(77));
     }
     assert_eq!(ASKED.get(), (0, 5));
     ticks.begin_collecting(clock::monotonic_ns());
-    ticks.tick();
+    tick(&ticks);
     assert_eq!(ASKED.get(), (0, 5), "a tick in a collection is none");
     ticks.end_collecting();
     ticks.hold_interrupts();
-    ticks.tick();
+    tick(&ticks);
     assert_eq!(ASKED.get(), (1, 5));
     ticks.at_safepoint();
-    ticks.tick();
+    tick(&ticks);
     assert_eq!(ASKED.get(), (1, 6));
 }
 
@@ -99,35 +115,35 @@ fn a_tick_interrupts_the_holder_and_asks_for_no_callback() {
 fn where_the_holder_cannot_be_interrupted_the_callback_is_asked_for() {
     let ticks = capturing();
     CAN_INTERRUPT.set(false);
-    let _ = ticks.set_holder(1, NativeId(77));
-    ticks.tick();
+    let _ = hold(&ticks, 1, NativeId(77));
+    tick(&ticks);
     assert_eq!(ASKED.get(), (1, 1));
     CAN_INTERRUPT.set(true);
-    ticks.tick();
+    tick(&ticks);
     assert_eq!(ASKED.get(), (2, 1), "until the callback has run");
     assert!(ticks.is_callback_due());
     ticks.at_safepoint();
     assert!(!ticks.is_callback_due());
-    ticks.tick();
+    tick(&ticks);
     assert_eq!(ASKED.get(), (2, 2));
     ticks.answered(NativeId(77));
     ticks.hold_interrupts();
     ticks.clear_holder(1);
-    let _ = ticks.set_holder(1, NativeId(77));
-    ticks.tick();
+    let _ = hold(&ticks, 1, NativeId(77));
+    tick(&ticks);
     assert_eq!(ASKED.get(), (2, 3), "it has been out of the kernel since");
     // Its native thread isn't known.
-    let _ = ticks.set_holder(1, NativeId::NONE);
-    ticks.tick();
+    let _ = hold(&ticks, 1, NativeId::NONE);
+    tick(&ticks);
     assert_eq!(ASKED.get(), (3, 3));
 }
 
 #[test]
 fn a_collection_whose_end_nobody_saw_is_over_at_the_next_event() {
     let ticks = capturing();
-    let _ = ticks.set_holder(1, NativeId(77));
+    let _ = hold(&ticks, 1, NativeId(77));
     ticks.begin_collecting(1);
-    ticks.tick();
+    tick(&ticks);
     assert_eq!(ASKED.get(), (0, 1), "too long for a collection");
     ticks.answered(NativeId(77));
     assert!(ticks.is_collecting());
@@ -135,28 +151,28 @@ fn a_collection_whose_end_nobody_saw_is_over_at_the_next_event() {
     assert!(!ticks.is_collecting());
     ticks.begin_collecting(clock::monotonic_ns());
     ticks.clear_holder(1);
-    let _ = ticks.set_holder(1, NativeId(77));
-    ticks.tick();
+    let _ = hold(&ticks, 1, NativeId(77));
+    tick(&ticks);
     assert_eq!(ASKED.get(), (0, 2));
 }
 
 #[test]
 fn a_thread_that_does_not_answer_gets_the_callback_after_a_while() {
     let ticks = capturing();
-    let _ = ticks.set_holder(1, NativeId(77));
-    ticks.tick();
-    ticks.tick();
+    let _ = hold(&ticks, 1, NativeId(77));
+    tick(&ticks);
+    tick(&ticks);
     assert_eq!(ASKED.get(), (0, 1), "it may wait for a CPU");
     let ages_ago = || ticks.interruption.begin(NativeId(77), 1);
     ages_ago();
-    ticks.tick();
+    tick(&ticks);
     assert_eq!(ASKED.get(), (1, 2));
     ticks.answered(NativeId(78));
     ages_ago();
-    ticks.tick();
+    tick(&ticks);
     assert_eq!(ASKED.get(), (2, 3), "another thread's answer");
     ticks.answered(NativeId(77));
-    ticks.tick();
+    tick(&ticks);
     assert_eq!(ASKED.get(), (2, 4));
 }
 
@@ -172,8 +188,8 @@ fn a_thread_that_gives_the_gvl_up_just_now_is_left_alone() {
         Ticks::new(|| panic!("the thread is awake"), interrupt)
     });
     ticks.set_captures(true);
-    let _ = ticks.set_holder(1, NativeId(77));
-    ticks.tick();
+    let _ = hold(&ticks, 1, NativeId(77));
+    tick(&ticks);
     assert!(!ticks.has_holder() && !ticks.is_callback_due());
     assert!(!ticks.interruption.is_of(NativeId(77)));
 }
@@ -181,8 +197,43 @@ fn a_thread_that_gives_the_gvl_up_just_now_is_left_alone() {
 #[test]
 fn an_idle_program_is_asked_once_for_the_callback() {
     let ticks = capturing();
-    let _ = ticks.set_holder(1, NativeId(77));
+    let _ = hold(&ticks, 1, NativeId(77));
     ticks.clear_holder(1);
-    while ticks.tick() != AfterTick::Rest {}
-    assert_eq!(ASKED.get(), (1, 0));
+    for _ in 0..3 {
+        assert_eq!(tick(&ticks), AfterTick::Rest);
+        assert_eq!(ASKED.get(), (1, 0));
+        assert!(hold(&ticks, 1, NativeId(77)));
+        ticks.clear_holder(1);
+    }
+    ticks.probe_due_ns.store(1, Relaxed);
+    assert_eq!(
+        (tick(&ticks), ASKED.get()),
+        (AfterTick::Rest, (2, 0)),
+        "a while later"
+    );
+}
+
+#[test]
+fn the_timer_may_be_stopped_where_nobody_has_the_gvl_and_a_probe_is_not_due() {
+    let ticks = capturing();
+    let now = clock::monotonic_ns();
+    assert!(hold(&ticks, 1, NativeId(77)));
+    ticks.clear_holder(1);
+    assert!(
+        !ticks.may_stop_timer(now),
+        "the first tick asks for the callback"
+    );
+    assert_eq!(tick(&ticks), AfterTick::Rest);
+    assert!(hold(&ticks, 1, NativeId(77)));
+    let now = clock::monotonic_ns();
+    assert!(!ticks.may_stop_timer(now), "somebody has the GVL");
+    ticks.clear_holder(1);
+    assert!(ticks.may_stop_timer(now) && ticks.timer().take());
+    ticks.timer().note_stop(now, 1000);
+    let _ = ticks.set_holder(2, NativeId(77));
+    assert!(!ticks.comes_to_rest(), "somebody has it by now");
+    ticks.timer().set();
+    ticks.clear_holder(2);
+    assert!(ticks.timer().take() && ticks.comes_to_rest() && !ticks.armed());
+    assert!(!ticks.may_stop_timer(now + 2 * PROBE_INTERVAL_NS));
 }
