@@ -1,0 +1,129 @@
+# frozen_string_literal: true
+
+# The cost of profiling in a web server, where work comes in short pieces: Puma, and a server of sockets and threads
+# alone. Each request computes for 200 us.
+#
+# All profilers run in turn in one process of the server, a piece of load each, from clients in another process. CPU is
+# that of all the server's threads for one request, p50 and p99 are the latencies that the clients see. A ratio is the
+# median of the ratios to the piece without a profiler in the same round.
+
+require_relative "support/child"
+require_relative "support/engines"
+require_relative "support/interleave"
+require_relative "support/machine"
+require_relative "support/options"
+require_relative "support/profilers"
+require_relative "support/statistics"
+require_relative "support/table"
+
+# Measures and prints.
+module Web
+  SERVERS = %w[puma sockets].freeze
+  # Connections, and requests a second in all; 0: each as soon as the last is answered.
+  LOADS = {
+    "20/s" => [4, 20], "80/s" => [4, 80], "400/s" => [4, 400], "back to back" => [1, 0], "4 clients" => [4, 0],
+    "saturated" => [16, 0]
+  }.freeze
+  FREQUENCIES = [999, 99].freeze
+  # Profiler, and frequency in Hz.
+  VARIANTS = ["rperf wall", "rperf cpu"].product(FREQUENCIES) + [
+    ["empty wall", 999], ["rperf wall with middleware", 999], ["none with port", 0]
+  ].freeze
+  HEADINGS = ["server", "engine", "load", "profiler", "Hz", "CPU us", "ratio", "quartiles", "its threads us",
+              "p50 us", "ratio", "p99 us", "ratio"].freeze
+
+  module_function
+
+  def options(arguments)
+    defaults = { runs: 5, servers: [], loads: [], engines: ["interpreter"], seconds: 3.0 }
+    smoke = { runs: 1, seconds: 0.2, servers: ["sockets"], loads: ["80/s"] }
+    Bench::Options.parse("web", arguments, defaults, smoke:) do |parser, given|
+      parser.on("--server NAME", *Bench::Options.some_of(SERVERS, "all")) { |it| given[:servers] |= [it] }
+      parser.on("--load NAME", *Bench::Options.some_of(LOADS.keys, "all")) { |it| given[:loads] |= [it] }
+      Bench::Engines.add_option(parser, given, "interpreter")
+      parser.on("--seconds S", Float, "length of a piece of load (default 3)") { |it| given[:seconds] = it }
+    end
+  end
+
+  # Profilers of others that are installed are measured at both frequencies, too.
+  def variants
+    others = Bench::Profilers.available.reject { |name| name.start_with?("none", "rperf", "empty") }
+    [["none", 0]] + VARIANTS + others.product(FREQUENCIES)
+  end
+
+  def run(arguments)
+    options = options(arguments)
+    Bench::Machine.head("#{options[:runs]} rounds of #{options[:seconds]} s for each profiler, medians")
+    servers, loads = { servers: SERVERS, loads: LOADS.keys }.map { |name, all| options[name].then { it.empty? ? all : it } }
+    rows = servers.product(Bench::Engines.available(options[:engines])).flat_map do |server, engine|
+      with_server(server, engine) do |site|
+        loads.flat_map do |load|
+          $stderr.puts "web: #{server}, #{engine}, #{load}" if $stderr.tty?
+          table(site.in_turn(variants, load, options)).map { |row| [server, engine, load, *row] }
+        end
+      end
+    end
+    Bench::Table.print(HEADINGS, rows)
+  end
+
+  def with_server(server, engine)
+    IO.popen(Bench::Child.command(SERVER, server, engine:), "r+") do |pipe|
+      port = pipe.gets or return skip(server)
+      yield Site.new(pipe, Integer(port))
+    ensure
+      pipe.close_write
+    end
+  end
+
+  def skip(server)
+    puts "#{server}: can't be started; left out"
+    []
+  end
+
+  def table(results)
+    base = results.fetch(["none", 0])
+    results.map do |(name, hertz), runs|
+      ratio = ->(key) { Bench::Statistics.ratios(runs.map { |it| it[key] }, base.map { |it| it[key] }) }
+      median = ->(key, scale = 1) { Bench::Statistics.median(runs.map { |it| it[key] }) / scale }
+      shown = ->(key) { format("%.2f", Bench::Statistics.median(ratio[key])) }
+      quartiles = Bench::Statistics.quartiles(ratio[:cpu]).map { |it| format("%.2f", it) }.join(" to ")
+      [name, hertz.zero? ? "-" : hertz.to_s, format("%.0f", median[:cpu]), shown[:cpu], quartiles,
+       format("%.1f", median[:own]), format("%.0f", median[:p50]), shown[:p50], format("%.0f", median[:p99]),
+       shown[:p99]]
+    end
+  end
+
+  SERVER = File.expand_path("web/server.rb", __dir__)
+  CLIENT = File.expand_path("web/client.rb", __dir__)
+
+  # A running server.
+  class Site
+    def initialize(pipe, port)
+      @pipe = pipe
+      @port = port
+    end
+
+    # @return [Hash] what each variant cost, by round: us of CPU for a request, of them those of rperf's threads, latencies
+    def in_turn(variants, load, options)
+      connections, rate = LOADS.fetch(load)
+      command("start", "none", 0)
+      Bench::Interleave.call(variants, runs: options[:runs], warm_up: !options[:smoke]) do |name, hertz|
+        command("start", name, hertz)
+        command("measure")
+        seen = Bench::Child.json(CLIENT, @port, connections, rate, options[:seconds])
+        stopped = command("stop")
+        { cpu: stopped[:cpu_ns] / 1e3 / seen[:requests], own: stopped[:own_ns] / 1e3 / seen[:requests],
+          p50: seen[:p50_ns] / 1e3, p99: seen[:p99_ns] / 1e3 }
+      end
+    end
+
+    private
+
+    def command(*words)
+      @pipe.puts(words.join("\t"))
+      JSON.parse(@pipe.readline, symbolize_names: true)
+    end
+  end
+end
+
+Web.run(ARGV)
