@@ -162,7 +162,7 @@ RSpec.describe "Counts of calls" do
         %w[--counts calls.data calls.data] => "--counts is for a sampled profile, and this one has calls of its own: " \
                                               "give the trace to --counts, and the profile of 'rperf record' as FILE",
         %w[--tree --counts calls.data s.data] => "--counts goes with --top, not with --tree",
-        %w[--by state --counts calls.data s.data] => "--counts goes with --by function, class, file, dir or gem",
+        %w[--by state --counts calls.data s.data] => "--counts goes with --by method, class, file, dir or gem",
         %w[--counts nope.data s.data] => /\Arperf: .*nope\.data/
       }.each do |arguments, message|
         outcome = rperf("report", *arguments)

@@ -132,7 +132,7 @@ RSpec.describe "looking at profiles" do
       %w[--value x] => "there are no values named 'x'; the profile has samples, wall, cpu",
       %w[--focus (] => "--focus: '(' is no valid regular expression: unclosed group",
       %w[--tree --text] => "--text and --tree can't be combined: give one of them",
-      %w[--by colour] => "--by must be function, class, file, dir, gem, gem:c, label:KEY, thread or state, not " \
+      %w[--by colour] => "--by must be method, class, file, dir, gem, gem:c, label:KEY, thread or state, not " \
                          "'colour'",
       %w[--callers Nobody] => "no method in the profile matches 'Nobody'",
       %w[-n -1] => "-n must be a number of rows, 0 for all, not '-1'",

@@ -43,8 +43,18 @@ fn what_is_wrong(error: &clap::Error) -> String {
         (ErrorKind::MissingRequiredArgument, Some(argument), _) => {
             Some(format!("{argument} is missing"))
         }
-        (ErrorKind::InvalidValue | ErrorKind::ValueValidation, Some(argument), Some(value)) => {
-            Some(format!("{argument} can't be {value}"))
+        (ErrorKind::InvalidValue, Some(argument), Some(value)) => {
+            Some(match text(ContextKind::ValidValue) {
+                Some(valid) => format!("{argument} must be {valid}, not {value}"),
+                None => format!("{argument} can't be {value}"),
+            })
+        }
+        (ErrorKind::ValueValidation, Some(argument), Some(value)) => {
+            let reason = std::error::Error::source(error);
+            Some(match reason {
+                Some(reason) => format!("{argument} can't be {value}: {reason}"),
+                None => format!("{argument} can't be {value}"),
+            })
         }
         (ErrorKind::TooManyValues, Some(argument), Some(value)) => {
             Some(format!("{argument} has no value, so not {value}"))
@@ -77,11 +87,21 @@ fn suggestion(error: &clap::Error) -> Option<String> {
 fn words(value: &ContextValue) -> String {
     match value {
         ContextValue::Strings(all) => {
-            let quoted = all.iter().map(|word| format!("'{word}'"));
-            quoted.collect::<Vec<_>>().join(" or ")
+            let quoted: Vec<String> = all.iter().map(|word| quoted(word)).collect();
+            quoted.join(" or ")
         }
-        ContextValue::String(word) => format!("'{word}'"),
-        other => format!("'{other}'"),
+        ContextValue::String(word) => quoted(word),
+        other => quoted(&other.to_string()),
+    }
+}
+
+/// An argument is named in the same way whether it may be left out and repeated or not.
+fn quoted(word: &str) -> String {
+    let name = word.strip_suffix("...").unwrap_or(word);
+    let name = name.strip_prefix(['<', '[']).unwrap_or(name);
+    match name.strip_suffix(['>', ']']) {
+        Some(name) if !name.contains(['<', '[']) => format!("'{name}'"),
+        _ => format!("'{word}'"),
     }
 }
 
@@ -117,7 +137,19 @@ mod tests {
             ),
             (
                 "rperf attach",
-                "'<PID>...' is missing; see 'rperf attach --help'",
+                "'PID' is missing; see 'rperf attach --help'",
+            ),
+            (
+                "rperf push --to http://h -m foo",
+                "'--mode <MODE>' must be 'wall' or 'cpu', not 'foo'; see 'rperf push --help'",
+            ),
+            (
+                "rperf push --to http://h -f 5000",
+                "'--frequency <HZ>' can't be '5000': 5000 is not in 1..=1000; see 'rperf push --help'",
+            ),
+            (
+                "rperf stacks 1x",
+                "'PID' can't be '1x': a process is named by its number, which 'rperf ps' lists; see 'rperf stacks --help'",
             ),
             (
                 "rperf push",

@@ -12,6 +12,9 @@ const MOST_BLOCKS: usize = 7;
 /// Environments at most that are followed from one frame.
 const MOST_ENVIRONMENTS: usize = 256;
 
+/// Frames of C at most above the topmost one of Ruby.
+const MOST_FRAMES_OF_C: usize = 8;
+
 const WORD: usize = size_of::<usize>();
 
 /// What the last bits of an environment's address are for: the VM marks pointers by them.
@@ -77,6 +80,33 @@ impl FrameLayout {
             *frame = within_blocks(*frame, blocks);
         }
         Some(())
+    }
+
+    /// How many blocks are around the topmost frame of Ruby of the thread with this `context`, whatever
+    /// backtraces have of it: of one outside of methods, all that there are.
+    pub fn blocks_around_top(&self, memory: &impl Memory, context: usize) -> Option<usize> {
+        let mut frame = memory.word(context.checked_add(self.frame_in_context)?)?;
+        for _ in 0..MOST_FRAMES_OF_C {
+            let environment = memory.word(frame.checked_add(self.blocks.environment)?)?;
+            let flags = memory.word(environment)?;
+            if flags & self.blocks.is_c == 0 {
+                return self.all_blocks(memory, environment, flags);
+            }
+            frame = frame.checked_add(self.frame_size)?;
+        }
+        None
+    }
+
+    fn all_blocks(&self, memory: &impl Memory, innermost: usize, flags: usize) -> Option<usize> {
+        let (mut environment, mut flags, mut blocks) = (innermost, flags, 0);
+        for _ in 0..MOST_ENVIRONMENTS {
+            blocks += usize::from(flags & self.blocks.kinds == self.blocks.block);
+            if flags & self.blocks.is_outermost != 0 {
+                return Some(blocks.min(MOST_BLOCKS));
+            }
+            (environment, flags) = self.around(memory, environment)?;
+        }
+        None
     }
 
     /// How many blocks are around a control frame, which backtraces have as `shown`; `Some(None)` if

@@ -44,6 +44,10 @@ pub trait VmFrames {
     /// How many frames the VM's stack has, with those that backtraces leave out.
     fn depth(&self) -> i64;
 
+    /// How many blocks are around the topmost Ruby frame, also one that backtraces leave out; 0 if that
+    /// can't be told.
+    fn blocks_around_top(&self) -> usize;
+
     /// The line of the topmost Ruby frame. If its program counter is null, the line where its
     /// method or block begins.
     fn line(&self) -> u32;

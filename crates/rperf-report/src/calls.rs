@@ -8,7 +8,7 @@ use rperf_model::numbers::{counted, grouped};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 
-/// The columns that count calls: of methods, and of blocks, which have their methods' names.
+/// The columns that count calls: of methods, and of blocks.
 const CALLS: &str = "calls";
 pub(crate) const BLOCK_CALLS: &str = "block_calls";
 

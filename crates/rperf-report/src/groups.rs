@@ -50,6 +50,8 @@ pub(crate) enum FrameKey {
     Function,
     /// The method, whatever the version of its gem is.
     Method,
+    /// The method with its blocks.
+    WithBlocks,
     Class,
     File,
     Directory,
@@ -105,6 +107,7 @@ impl<'a> Groups<'a> {
             let none = Cow::Borrowed("");
             let (name, short_path) = match key {
                 FrameKey::Function | FrameKey::Method => (text.name.into(), short),
+                FrameKey::WithBlocks => (method_of(text.name).into(), short),
                 FrameKey::Class => (class_of(text.name).into(), none),
                 FrameKey::File => (short, none),
                 FrameKey::Directory => (directory(short), none),
@@ -119,8 +122,10 @@ impl<'a> Groups<'a> {
             };
             let group_key = (name.clone(), path_of_key, path.meaning.clone());
             *ids.entry(group_key).or_insert_with(|| {
-                let has_path =
-                    matches!(key, FrameKey::Function | FrameKey::Method | FrameKey::File);
+                let has_path = matches!(
+                    key,
+                    FrameKey::Function | FrameKey::Method | FrameKey::WithBlocks | FrameKey::File
+                );
                 texts.push(GroupText {
                     name,
                     short_path,

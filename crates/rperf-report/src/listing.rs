@@ -1,9 +1,9 @@
 //! Per-line listings of methods and files. Used by `rperf report --annotate`; any thread.
 
-use crate::groups::{FrameKey, Function, GroupId, Groups};
+use crate::groups::{FrameKey, Function, GroupId, GroupText, Groups, method_of};
 use crate::pattern::NamePattern;
 use crate::walk::{OnceSums, Values, Visitor, walk};
-use rperf_model::{Column, FrameId, Node, NodeId, Profile, Weight};
+use rperf_model::{Column, DisplayFrame, FrameId, FrameText, Node, NodeId, Profile, Weight};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
@@ -44,23 +44,30 @@ pub struct LineValues {
 
 impl Listing {
     /// A listing for each function or file that `subject` names, the largest total
-    /// first.
+    /// first. That of a method has its blocks, unless it is a block that is named.
     pub fn of(profile: &Profile, column: Column, subject: &Subject) -> Vec<Listing> {
         let key = match subject {
-            Subject::Functions(_) => FrameKey::Function,
+            Subject::Functions(NamePattern::Exact(name)) if method_of(name) != name => {
+                FrameKey::Function
+            }
+            Subject::Functions(_) => FrameKey::WithBlocks,
             Subject::File(_) => FrameKey::File,
         };
         let groups = Groups::new(profile, key);
-        let is_listed: Vec<bool> = groups
-            .texts
-            .iter()
-            .map(|text| match subject {
-                Subject::Functions(pattern) => pattern.matches(&text.name),
-                Subject::File(file) => {
-                    ends_with_path(&text.name, file) || ends_with_path(text.path, file)
-                }
-            })
-            .collect();
+        let is_named = |text: FrameText<'_>, group: &GroupText<'_>| match subject {
+            Subject::Functions(pattern) => {
+                pattern.matches(text.name) || pattern.matches(&group.name)
+            }
+            Subject::File(file) => {
+                ends_with_path(&group.name, file) || ends_with_path(group.path, file)
+            }
+        };
+        let mut is_listed = vec![false; groups.len()];
+        for (frame, _) in profile.frames.iter() {
+            let text = profile.frame_text(DisplayFrame::Real { frame, line: 0 });
+            let group = groups.of_frame(frame);
+            is_listed[group] |= is_named(text, &groups.texts[group]);
+        }
         let mut sums = ListingSums {
             profile,
             is_listed: &is_listed,

@@ -24,7 +24,7 @@ impl Counts {
     pub fn of(path: &Path, profile: &Profile, by: &By, filter: &Filter) -> Result<Self, Refusal> {
         let refuse = |message: String| Err(Refusal::usage(message));
         if matches!(by, By::Label(_) | By::Thread | By::State) {
-            let message = "--counts goes with --by function, class, file, dir or gem";
+            let message = "--counts goes with --by method, class, file, dir or gem";
             return refuse(message.into());
         }
         if profile.schema.calls().is_some() {

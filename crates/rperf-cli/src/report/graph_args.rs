@@ -47,7 +47,7 @@ impl GraphArgs {
     /// The graph that the options ask for.
     pub fn options(&self, kind: NodeKind) -> Result<GraphOptions, Refusal> {
         if self.clusters && kind != NodeKind::Function {
-            let message = "--clusters are of methods: it goes with --by function only";
+            let message = "--clusters are of methods: it goes with --by method only";
             return Err(Refusal::usage(message));
         }
         let usual = GraphOptions::default();

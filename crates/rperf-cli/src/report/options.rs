@@ -53,7 +53,7 @@ pub struct ReportArgs {
     /// spans [default with -o: by the file's extension]
     #[arg(long, value_name = "FORMAT", allow_hyphen_values = true)]
     pub format: Option<String>,
-    /// Rows of --top and --methods, and nodes of call graphs: function, class, file, dir, gem, gem:c
+    /// Rows of --top and --methods, and nodes of call graphs: method, class, file, dir, gem, gem:c
     /// (C methods apart), thread; of tables also label:KEY, state
     #[arg(long, value_name = "WHAT", allow_hyphen_values = true)]
     pub by: Option<String>,
@@ -473,7 +473,7 @@ fn parse_by(text: &str) -> Result<By, Refusal> {
             Some(key) if !key.is_empty() => By::Label(key.to_string()),
             _ => {
                 return Err(Refusal::usage(format!(
-                    "--by must be function, class, file, dir, gem, gem:c, label:KEY, thread or state, not '{text}'"
+                    "--by must be method, class, file, dir, gem, gem:c, label:KEY, thread or state, not '{text}'"
                 )));
             }
         },

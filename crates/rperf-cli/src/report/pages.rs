@@ -19,8 +19,9 @@ use rperf_report::numbers::{counted, grouped, percent, seconds};
 use rperf_report::one_line::{function_name, one_line};
 use rperf_report::{
     By, Calls, Function, Neighbour, Neighbours, Scale, Sort, Top, TopRow, calls_text, idle_line,
-    is_traced, losses_line, notes_on, shows_calls, tracing_lines,
+    is_traced, losses_line, method_of, notes_on, shows_calls, tracing_lines,
 };
+use std::cmp::Reverse;
 
 /// What all pages are made with.
 #[derive(Debug)]
@@ -228,13 +229,39 @@ fn noun(by: &By) -> String {
 pub fn callers(page: &Page<'_>, found: &[Neighbours]) -> String {
     let mut text = page.head();
     let all = found.len();
+    let top = Top::of(
+        page.profile,
+        page.profile.schema.default_column(),
+        &By::Function,
+    );
     for neighbours in found.iter().take(page.limit.unwrap_or(all)) {
         let [total, own] = [neighbours.total_value, neighbours.self_value];
         text += &heading(page, &neighbours.function, total, own);
         text += &side(page, "called by", &with_rest(neighbours));
         text += &side(page, "calls", &neighbours.callees);
+        text += &side(page, "its blocks", &blocks_of(&neighbours.function, &top));
     }
     text + &more(page, all, "methods that match")
+}
+
+/// The blocks of a method, which are called by others: what they call isn't among what it calls.
+fn blocks_of(method: &Function, top: &Top) -> Vec<Neighbour> {
+    let rows = top.rows.iter();
+    let blocks = rows.filter(|row| {
+        let function = &row.function;
+        function.name != method.name
+            && method_of(&function.name) == method.name
+            && function.path == method.path
+    });
+    let mut blocks: Vec<_> = blocks
+        .map(|row| Neighbour {
+            function: row.function.clone(),
+            value: row.total_value,
+            lines: Vec::new(),
+        })
+        .collect();
+    blocks.sort_by_key(|block| Reverse(block.value.unsigned_abs()));
+    blocks
 }
 
 /// The callers, with what has none: it is outermost in its stacks. Where a function calls itself,

@@ -10,6 +10,7 @@
 
 use crate::backtrace::Backtrace;
 use crate::call_tree::FrameWord;
+use crate::frame_blocks::blocks_around;
 use crate::vm::{MethodWord, VmFrames};
 use rustc_hash::FxHashMap;
 
@@ -32,6 +33,8 @@ struct Key {
     owner: FrameWord,
     /// Where the VM holds the name of the file.
     file: usize,
+    /// Blocks around it.
+    blocks: usize,
     /// What the frame is known by besides.
     by: KnownBy,
 }
@@ -135,6 +138,7 @@ impl HiddenFrames {
             method,
             owner,
             file,
+            blocks: vm.blocks_around_top(),
             by,
         };
         match self.known.get(&key) {
@@ -231,12 +235,17 @@ impl HiddenFrames {
 }
 
 impl Suspect {
-    /// Whether `frame`, which is on the stack, is the one that it lacked. That of a block in a
-    /// method is the method's own.
+    /// Whether `frame`, which is on the stack, is the one that it lacked. Methods and their blocks
+    /// differ by the blocks around them only, where they begin on one line.
     fn is(&self, vm: &impl VmFrames, frame: FrameWord) -> bool {
         let (method, file) = (self.key.method, self.key.file);
         // SAFETY: the frame is on the stack, and the name from the VM.
         let has_name = method != 0 && unsafe { vm.has_name(frame, method) };
+        // SAFETY: as above.
+        let is_deep = blocks_around(frame) == self.key.blocks || unsafe { vm.is_code(frame) };
+        if !is_deep {
+            return false;
+        }
         match self.key.by {
             // SAFETY: as above.
             KnownBy::FirstLine(line) => unsafe {

@@ -50,11 +50,13 @@ impl Tracer {
         {
             let mut frames = [0; 2];
             vm.frames(&mut frames[..own + 1]);
+            // Only blocks and what is in them need the marks.
+            if call == Call::Block || frames[own] == object_of(top.word) && top.word != frames[own]
+            {
+                vm.mark_blocks(&mut frames[..own + 1]);
+            }
             let caller = frames[own];
-            if caller == object_of(top.word) || top.word == 0 && vm.is_c_method(caller) {
-                if call == Call::Block {
-                    vm.mark_blocks(&mut frames[..own]);
-                }
+            if caller == top.word || top.word == 0 && vm.is_c_method(caller) {
                 let word = frames[0] * own;
                 let frame = frame_of(vm, call, word);
                 let node = self.tree.child(top.node, frame, call.kind());
@@ -237,7 +239,7 @@ impl Tracer {
 #[inline]
 fn frame_of(vm: &impl TraceVm, call: Call, word: FrameWord) -> TracedFrame {
     match call {
-        Call::Block if blocks_around(word) == 0 && !vm.is_bare_code(word) => TracedFrame {
+        Call::Block if blocks_around(word) == 0 && !vm.is_named_block(word) => TracedFrame {
             word: within_blocks(word, 1),
             method: 0,
         },

@@ -141,6 +141,9 @@ pub trait TraceVm {
     /// end.
     fn is_called(&self, frame: FrameWord) -> bool;
 
+    /// Whether the VM itself shows a frame of the stack as a block: one outside of methods.
+    fn is_named_block(&self, frame: FrameWord) -> bool;
+
     /// Whether a frame of the stack is a piece of code that belongs to no method entry: a method
     /// that a block defines is such.
     fn is_bare_code(&self, frame: FrameWord) -> bool;

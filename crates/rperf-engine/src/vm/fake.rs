@@ -2,6 +2,7 @@
 
 use super::{BlockLayout, FrameLayout, MethodWord, TickVm, Unknown, VmFrames};
 use crate::call_tree::FrameWord;
+use crate::frame_blocks::blocks_around;
 use crate::gvl::Gvl;
 use crate::ids::{FiberWord, VmThread};
 use crate::labels::LabelSet;
@@ -195,6 +196,10 @@ impl VmFrames for FakeVm {
     fn depth(&self) -> i64 {
         // One frame that no backtrace has.
         1 + (self.frames().len() + self.hidden.borrow().len()) as i64
+    }
+
+    fn blocks_around_top(&self) -> usize {
+        blocks_around(self.top().0)
     }
 
     fn line(&self) -> u32 {

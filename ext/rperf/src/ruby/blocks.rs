@@ -62,6 +62,20 @@ pub fn unknown() -> Option<Unknown> {
     })
 }
 
+/// How many blocks are around the topmost frame of Ruby of the thread with this `context`; 0 if that
+/// can't be told.
+///
+/// # Safety
+/// The caller is ready for a fault.
+pub unsafe fn around_top(context: usize) -> usize {
+    let Some(layout) = LAYOUT.get().filter(|_| context != 0) else {
+        return 0;
+    };
+    // SAFETY: by this function's contract.
+    let memory = unsafe { MayFault::new() };
+    layout.blocks_around_top(&memory, context).unwrap_or(0)
+}
+
 /// Notes in a backtrace, from its leaf on, how many blocks are around each frame. `context`: of its
 /// thread.
 ///

@@ -104,6 +104,11 @@ impl<Proof> VmFrames for RubyVm<'_, Proof> {
         unsafe { rb_sys::rb_debug_inspector_current_depth() as i64 >> 1 }
     }
 
+    fn blocks_around_top(&self) -> usize {
+        // SAFETY: asked at a tick only, in the handler, which is ready for faults.
+        unsafe { blocks::around_top(self.context()) }
+    }
+
     fn line(&self) -> u32 {
         // SAFETY: on a Ruby thread; only reads. A negative line wraps; `shown_line` makes it none.
         unsafe { rb_sys::rb_sourceline() as u32 }
@@ -217,6 +222,14 @@ impl TraceVm for RubyVm<'_> {
             rb_sys::rb_profile_frame_method_name(frame) != NIL
                 || rb_sys::rb_profile_frame_label(frame)
                     != rb_sys::rb_profile_frame_base_label(frame)
+        }
+    }
+
+    fn is_named_block(&self, frame: FrameWord) -> bool {
+        let frame = object(frame);
+        // SAFETY: it is on the stack; the labels are Strings that it holds. Methods have one label.
+        unsafe {
+            rb_sys::rb_profile_frame_label(frame) != rb_sys::rb_profile_frame_base_label(frame)
         }
     }
 

@@ -36,6 +36,10 @@ impl TraceVm for Over {
         true
     }
 
+    fn is_named_block(&self, _frame: FrameWord) -> bool {
+        false
+    }
+
     fn is_bare_code(&self, frame: FrameWord) -> bool {
         frame > 50
     }
@@ -65,6 +69,10 @@ impl TraceVm for At {
 
     fn is_called(&self, _: FrameWord) -> bool {
         true
+    }
+
+    fn is_named_block(&self, _frame: FrameWord) -> bool {
+        false
     }
 
     fn is_bare_code(&self, frame: FrameWord) -> bool {

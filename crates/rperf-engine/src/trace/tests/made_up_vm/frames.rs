@@ -106,6 +106,10 @@ impl TraceVm for View {
         kind_of(frame) < 2
     }
 
+    fn is_named_block(&self, frame: FrameWord) -> bool {
+        self.is_bare_code(frame)
+    }
+
     fn is_bare_code(&self, frame: FrameWord) -> bool {
         kind_of(frame) == 1
     }
