@@ -320,11 +320,17 @@ impl<'a> Side<'a> {
             let none = Amount {
                 value: 0,
                 variance: run.total.variance.map(|_| 0.0),
+                repeated: run.total.repeated.map(|_| 0.0),
             };
             let amount = amount(number).unwrap_or(none);
+            // What one run can't tell of a wait, several do.
+            let variance = match self.runs.len() {
+                1 => amount.variance,
+                _ => amount.repeated,
+            };
             Observed {
                 value: amount.value as f64 * scale,
-                by_sampling: amount.variance.map(|it| it * scale * scale),
+                by_sampling: variance.map(|it| it * scale * scale),
                 sample: (run.mean_sample() * scale).powi(2),
             }
         })

@@ -7,7 +7,7 @@ use crate::groups::{FrameKey, Function, Groups};
 use crate::matching::MethodKey;
 use crate::top::{FrameSums, Sort};
 use crate::walk::{Values, walk_summing};
-use rperf_model::{Column, Profile, Schema, ValueType, Weight};
+use rperf_model::{Column, Profile, Schema, State, ValueType, Weight};
 use rustc_hash::FxHashSet;
 
 /// The sums of one run, or of several merged profiles that are one run together.
@@ -33,8 +33,11 @@ pub struct Run {
 pub(super) struct Amount {
     pub(super) value: i64,
     /// Its variance by sampling alone; `None` if it is not known how many samples it is
-    /// the sum of.
+    /// the sum of. Each sample counts as one event, however long it is.
     pub(super) variance: Option<f64>,
+    /// The part of that which is by chance if the program does the same again: time in states other than
+    /// running is measured, and a sample of it is off by an interval at most.
+    pub(super) repeated: Option<f64>,
 }
 
 /// A method's own value, and its value with all callees.
@@ -75,7 +78,7 @@ impl Run {
                 total: noise.amount(sum.total),
             }
         });
-        let mut total = [0; 2];
+        let mut total = [0; 3];
         for row in profile.weights.iter() {
             crate::walk::add(&mut total, noise.values(row));
         }
@@ -113,6 +116,8 @@ struct Noise {
     samples: Option<Column>,
     /// The mean value of a sample, in which variances are counted meanwhile.
     unit: f64,
+    /// The mean interval of sampling; infinite if it isn't known, or the values are no times.
+    interval: f64,
 }
 
 /// Parts of a sample's square that are counted: variances are summed as whole numbers.
@@ -124,32 +129,44 @@ impl Noise {
         let samples = schema.samples();
         let count = samples.map_or(0, |samples| profile.sum(samples));
         let mean = profile.sum(column) as f64 / count.max(1) as f64;
+        let is_time = schema.types()[column.0].unit == "nanoseconds";
+        let interval = match profile.meta.frequency {
+            frequency @ 1.. if is_time => 1e9 / frequency as f64,
+            _ => f64::INFINITY,
+        };
         Self {
             column,
             samples: samples.filter(|_| count > 0),
             unit: mean.abs().max(1.0),
+            interval,
         }
     }
 
-    /// A row's value and variance.
-    fn values(&self, row: Weight<'_>) -> Values<2> {
+    /// A row's value and variances.
+    fn values(&self, row: Weight<'_>) -> Values<3> {
         let value = row.value(self.column);
         let Some(samples) = self.samples else {
-            return [value, 0];
+            return [value, 0, 0];
         };
         let count = row.value(samples).max(1) as f64;
-        let in_samples = value as f64 / self.unit;
-        [
-            value,
-            (in_samples * in_samples / count * PARTS).round() as i64,
-        ]
+        let each = value.unsigned_abs() as f64 / count;
+        let chance = match row.key.state {
+            State::Running => each,
+            _ => each.min(self.interval),
+        };
+        let variance = |each: f64| ((each / self.unit).powi(2) * count * PARTS).round() as i64;
+        [value, variance(each), variance(chance)]
     }
 
-    fn amount(&self, [value, variance]: Values<2>) -> Amount {
-        let variance = variance as f64 / PARTS * self.unit * self.unit;
+    fn amount(&self, [value, variance, repeated]: Values<3>) -> Amount {
+        let [variance, repeated] = [variance, repeated].map(|parts| {
+            let variance = parts as f64 / PARTS * self.unit * self.unit;
+            self.samples.map(|_| variance)
+        });
         Amount {
             value,
-            variance: self.samples.map(|_| variance),
+            variance,
+            repeated,
         }
     }
 }

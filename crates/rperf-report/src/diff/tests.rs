@@ -95,6 +95,56 @@ fn several_runs_find_what_one_can_not() {
     );
 }
 
+/// A run at 1000 Hz that computes for some ms and sleeps once.
+fn waiting(computing: i64, sleep: i64) -> Run {
+    let mut profile = Profile::new(test_support::cpu_schema());
+    profile.meta.frequency = 1000;
+    let mut table = WeightTable::new(2);
+    for (name, state, samples, value) in [
+        ("compute", State::Running, computing, computing),
+        ("sleep", State::GvlBlocked, 1, sleep),
+    ] {
+        let key = WeightKey {
+            node: test_support::node(&mut profile, &[(name, "a.rb", 2, 2)]),
+            thread: 1,
+            labels: LabelSetId(0),
+            state,
+        };
+        table.add(key, &[samples, value * MS]);
+    }
+    profile.weights = table.into_weights();
+    Run::of(&profile, None)
+}
+
+#[test]
+fn a_wait_in_one_piece_is_as_sure_as_its_runs_agree() {
+    let runs = |sleeps: [i64; 4]| sleeps.map(|sleep| waiting(50, sleep)).to_vec();
+    let (base, target) = (runs([300, 301, 300, 302]), runs([901, 900, 902, 900]));
+    let found = diff(&base, &target);
+    assert_eq!(names(&found, Change::More), ["[GVL blocked]"]);
+    assert_eq!(found.total.change, Change::More);
+    assert_eq!(found.above(0.05).len(), 2, "the total and the wait");
+    let one = diff(&base[..1], &target[..1]);
+    assert_eq!(
+        names(&one, Change::Noise),
+        ["[GVL blocked]"],
+        "one run can't tell"
+    );
+    let varying = [runs([100, 900, 300, 700]), runs([800, 200, 900, 300])];
+    let found = diff(&varying[0], &varying[1]);
+    assert_eq!(names(&found, Change::More), Vec::<&str>::new());
+    assert_eq!(found.total.change, Change::Noise);
+}
+
+#[test]
+fn a_wait_does_not_hide_what_computes() {
+    let base = [350, 353, 348, 351].map(|computing| waiting(computing, 300));
+    let target = [420, 424, 419, 421].map(|computing| waiting(computing, 300));
+    let found = diff(&base, &target);
+    assert_eq!(names(&found, Change::More), ["compute"]);
+    assert_eq!(found.total.change, Change::More);
+}
+
 #[test]
 fn runs_are_scaled_to_be_comparable() {
     let (base, target) = (
