@@ -167,4 +167,28 @@ RSpec.describe "blocks", vm: true do
     expected = ["Object#deepest", "block in Object#deepest", *levels, levels.last, levels.last]
     expect(found).to eq(expected)
   end
+
+  it "are in the listing of their method's lines, and are named beside what it calls" do
+    write_file("app.rb", <<~RUBY)
+      class Feed
+        def build
+          400.times do |number|
+            60.times { |other| format(number * other) }
+          end
+        end
+        def format(number) = number.to_s.rjust(8, "0")
+      end
+      60.times { Feed.new.build }
+    RUBY
+    rperf("record", "-o", "x.pb.gz", ruby, "app.rb")
+    lines = rperf("report", "--annotate", "Feed#build", "x.pb.gz").stdout
+    total = lines[/^Feed#build .*: ([\d,.]+) ms/, 1].delete(",").to_f
+    in_block = lines[/^ *[\d.,]+(?: ms)? +([\d.,]+) ms +4 /, 1] || lines[/ ([\d.,]+) ms +4 /, 1]
+    expect(in_block.delete(",").to_f).to be_within(total * 0.1).of(total)
+    expect(lines.scan(/^Feed#build /).size).to eq(1)
+    blocks = rperf("report", "--annotate", "block (2 levels) in Feed#build", "x.pb.gz").stdout
+    expect(blocks).to match(/^block \(2 levels\) in Feed#build /)
+    callers = rperf("report", "--callers", "Feed#build", "x.pb.gz").stdout
+    expect(callers).to match(/^  its blocks\n.*  block in Feed#build .*\n.*  block \(2 levels\) in Feed#build /)
+  end
 end

@@ -177,10 +177,10 @@ RSpec.describe "the capture of stacks", vm: true, alone: true, if: RUBY_PLATFORM
       expect(jobs).to be <= 40
     end
 
-    # Backtraces have the frame of a block under its method's name, and one outside of methods under its own.
+    # A block, in a method that begins on the same line, and outside of methods.
     { "of methods" => "def outer(turns) = yielder { count(turns) }", "outside of them" => "" }.each do |where, outer|
       it "doesn't give the time of blocks #{where} to those who yield to them, with #{flag}" do
-        yielder, jobs = leaves(<<~RUBY, flag)
+        yielder, jobs, caller = leaves(<<~RUBY, flag)
           def yielder = yield
           #{outer.sub("count(turns)", "turn = 0; turn += 1 while turn < turns")}
           nested = [[[[[[1]]]]]]
@@ -198,9 +198,10 @@ RSpec.describe "the capture of stacks", vm: true, alone: true, if: RUBY_PLATFORM
             #{outer.empty? ? "yielder { turn = 0; turn += 1 while turn < turns }" : "outer(turns)"}
           end
           data = Rperf.stop
-          puts leaves(data)["Object#yielder"].to_i, data[:safepoint_calls]
+          times = leaves(data)
+          puts times["Object#yielder"].to_i, data[:safepoint_calls], times["Object#outer"].to_i
         RUBY
-        expect(yielder).to be < 100
+        expect([yielder, caller]).to all(be < 100)
         expect(jobs).to be < 50
       end
     end

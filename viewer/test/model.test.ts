@@ -351,7 +351,7 @@ test("the summary names the method of your code that says something", () => {
       ],
       /your own code, show takes/,
     ],
-    [[["app <main> > app block in <main> > c sort", 100]], /your own code, block in <main> \(app.rb:2\) takes/],
+    [[["app <main> > app block in <main> > c sort", 100]], /your own code, block in <main> \(app.rb\) takes/],
     [[["app <top (required)> > c sort", 100]], /your own code, <top \(required\)> \(app.rb:1\) takes/],
     [
       [

@@ -70,6 +70,21 @@ pub fn fitted(text: &str, room: usize, look: Look) -> String {
     }
 }
 
+/// The same of a method's name, which keeps its own end and the beginning of its class: what is between
+/// is left out.
+pub fn fitted_method(text: &str, room: usize, look: Look) -> String {
+    let end = text
+        .rfind('#')
+        .or_else(|| text.rfind("::").max(text.rfind('.')));
+    let Some(end) = end.filter(|_| text.width() > room).map(|at| &text[at..]) else {
+        return fitted(text, room, look);
+    };
+    // Of a long end, the beginning of the method's own name says most.
+    let tail = fitted(end, room.saturating_sub(room / 4), look);
+    let front = &text[..text.len() - end.len()];
+    fitted(front, room.saturating_sub(tail.width()), look) + &tail
+}
+
 /// The same, cut at its beginning: of a path, the end says most.
 pub fn fitted_end(text: &str, room: usize, look: Look) -> String {
     let last = text.rsplitn(4, '/').collect::<Vec<_>>();
@@ -120,6 +135,12 @@ mod tests {
         };
         assert_eq!(fitted("Größe!", 5, plain), "Gr??~");
         assert_eq!(fitted_end("/a/b/c/d/e.rb", 10, LOOK), "…/c/d/e.rb");
+        let method = "Kramdown::Parser::Kramdown#parse_block";
+        assert_eq!(fitted_method(method, 38, LOOK), method);
+        assert_eq!(fitted_method(method, 24, LOOK), "Kramdown::P…#parse_block");
+        assert_eq!(fitted_method(method, 12, LOOK), "Kr…#parse_b…");
+        assert_eq!(fitted_method("block in <main>", 9, LOOK), "block in…");
+        assert_eq!(fitted_method("Long::Name.make", 10, LOOK), "Long….make");
         assert_eq!(fitted_end("/a/b/c/d/e.rb", 6, LOOK), "e.rb");
         assert_eq!(fitted_end("e.rb", 10, LOOK), "e.rb");
     }

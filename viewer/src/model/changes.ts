@@ -1,6 +1,6 @@
 import type { MethodChange } from "../format/decode.ts";
 import type { Verdict } from "../format/header.ts";
-import { type Grouping, groupView, place } from "./groups.ts";
+import { type Grouping, groupView, methodPlace } from "./groups.ts";
 import { otherType, type View } from "./view.ts";
 
 /** How the base's values are made comparable. */
@@ -77,7 +77,7 @@ export function givenChanges({ tree: { frames } }: View, given: MethodChange[]):
   return sorted(
     given.map(({ name, file, before, after, verdict }) => {
       const frame = known.get(key(name, file)) ?? -1;
-      const at = frame < 0 ? file : place(file, frames.line[frame]);
+      const at = frame < 0 ? file : methodPlace(name, file, frames.line[frame]);
       return { name, place: at, frame, before, after, delta: after - before, verdict };
     }),
   );

@@ -43,6 +43,13 @@ export function place(file: string, line: number): string {
   return line > 0 && file !== "" ? `${file}:${line}` : file;
 }
 
+const BLOCK = /^block\b.* in /;
+
+/** The same of a method, by the line where it begins. Of a block it is the file: other blocks have its name, too. */
+export function methodPlace(name: string, file: string, line: number): string {
+  return place(file, BLOCK.test(name) ? 0 : line);
+}
+
 interface NodeGroups {
   group: Uint32Array;
   name: string[];
@@ -141,7 +148,7 @@ function frameGroup(
     case "category":
       return [categoryWords(categories[frames.category[frame]]), ""];
     default:
-      return [frames.name[frame], place(frames.file[frame], frames.line[frame])];
+      return [frames.name[frame], methodPlace(frames.name[frame], frames.file[frame], frames.line[frame])];
   }
 }
 

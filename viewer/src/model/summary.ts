@@ -1,4 +1,4 @@
-import { type Groups, groupView, place } from "./groups.ts";
+import { type Groups, groupView, methodPlace } from "./groups.ts";
 import { neighbours } from "./neighbours.ts";
 import { formatShare, formatTime, formatValue, isTime, typeWords } from "./units.ts";
 import type { View } from "./view.ts";
@@ -153,7 +153,7 @@ const WORTH = 0.25;
 /** The name, with the place of what has no name of its own. */
 function nameWithPlace({ tree }: View, frame: number): string {
   const name = tree.frames.name[frame];
-  const at = place(tree.frames.file[frame], tree.frames.line[frame]);
+  const at = methodPlace(name, tree.frames.file[frame], tree.frames.line[frame]);
   return SHELL.test(name) && at !== "" ? `${name} (${at})` : name;
 }
 

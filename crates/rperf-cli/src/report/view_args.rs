@@ -22,7 +22,7 @@ pub struct ViewArgs {
     /// Write the web viewer with the profile in it as one file [default: rperf.html]
     #[arg(long)]
     pub html: bool,
-    /// File to write instead of stdout
+    /// File to write instead of stdout, which '-' is
     #[arg(short, long, value_name = "PATH")]
     pub output: Option<OsString>,
     /// Print the rows with the most (the default if stdout isn't a terminal)
@@ -54,9 +54,12 @@ pub struct ViewArgs {
 }
 
 impl ViewArgs {
-    /// The file to write, if one can be written there.
+    /// The file to write, if one can be written there; stdout for `-`.
     pub fn output(&self) -> Result<Option<PathBuf>, Refusal> {
-        self.output.as_ref().map(writable).transpose()
+        match &self.output {
+            Some(path) if path == "-" => Ok(Some("/dev/stdout".into())),
+            output => output.as_ref().map(writable).transpose(),
+        }
     }
 
     /// How many rows are shown; `None`: all.

@@ -4,7 +4,7 @@ use super::page::Page;
 use crate::app::{App, Screen};
 use crate::line::{Line, Sort, What};
 use crate::store::{Scope, Store, Times};
-use crate::text::{clock, fitted, fitted_end, percent, share, time};
+use crate::text::{clock, fitted, fitted_end, fitted_method, percent, share, time};
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use unicode_width::UnicodeWidthStr;
@@ -226,7 +226,7 @@ impl Layout {
                     _ => String::new(),
                 };
                 let room = self.name_room.saturating_sub(front.width());
-                let text = front + &fitted(&method.name, room, look);
+                let text = front + &fitted_method(&method.name, room, look);
                 (text, fitted_end(&method.short_path, self.file_room, look))
             }
             What::Thread(number, node) => {
