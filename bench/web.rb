@@ -54,11 +54,12 @@ module Web
   def run(arguments)
     options = options(arguments)
     Bench::Machine.head("#{options[:runs]} rounds of #{options[:seconds]} s for each profiler, medians")
-    servers, loads = { servers: SERVERS, loads: LOADS.keys }.map { |name, all| options[name].then { it.empty? ? all : it } }
+    servers = options[:servers].empty? ? SERVERS : options[:servers]
+    loads = options[:loads].empty? ? LOADS.keys : options[:loads]
     rows = servers.product(Bench::Engines.available(options[:engines])).flat_map do |server, engine|
       with_server(server, engine) do |site|
         loads.flat_map do |load|
-          $stderr.puts "web: #{server}, #{engine}, #{load}" if $stderr.tty?
+          warn("web: #{server}, #{engine}, #{load}") if $stderr.tty?
           table(site.in_turn(variants, load, options)).map { |row| [server, engine, load, *row] }
         end
       end
@@ -82,15 +83,16 @@ module Web
 
   def table(results)
     base = results.fetch(["none", 0])
-    results.map do |(name, hertz), runs|
-      ratio = ->(key) { Bench::Statistics.ratios(runs.map { |it| it[key] }, base.map { |it| it[key] }) }
-      median = ->(key, scale = 1) { Bench::Statistics.median(runs.map { |it| it[key] }) / scale }
-      shown = ->(key) { format("%.2f", Bench::Statistics.median(ratio[key])) }
-      quartiles = Bench::Statistics.quartiles(ratio[:cpu]).map { |it| format("%.2f", it) }.join(" to ")
-      [name, hertz.zero? ? "-" : hertz.to_s, format("%.0f", median[:cpu]), shown[:cpu], quartiles,
-       format("%.1f", median[:own]), format("%.0f", median[:p50]), shown[:p50], format("%.0f", median[:p99]),
-       shown[:p99]]
-    end
+    results.map { |(name, hertz), runs| [name, hertz.zero? ? "-" : hertz.to_s, *figures(runs, base)] }
+  end
+
+  def figures(runs, base)
+    of = ->(all, key) { all.map { |it| it[key] } }
+    median = ->(key, form = "%.0f") { format(form, Bench::Statistics.median(of[runs, key])) }
+    ratios = ->(key) { Bench::Statistics.ratios(of[runs, key], of[base, key]) }
+    ratio = ->(key) { format("%.2f", Bench::Statistics.median(ratios[key])) }
+    quartiles = Bench::Statistics.quartiles(ratios[:cpu]).map { |it| format("%.2f", it) }.join(" to ")
+    [median[:cpu], ratio[:cpu], quartiles, median[:own, "%.1f"], median[:p50], ratio[:p50], median[:p99], ratio[:p99]]
   end
 
   SERVER = File.expand_path("web/server.rb", __dir__)
@@ -103,7 +105,8 @@ module Web
       @port = port
     end
 
-    # @return [Hash] what each variant cost, by round: us of CPU for a request, of them those of rperf's threads, latencies
+    # @return [Hash] what each variant cost, by round: us of CPU for a request, of them those of rperf's threads, and
+    #   latencies
     def in_turn(variants, load, options)
       connections, rate = LOADS.fetch(load)
       command("start", "none", 0)

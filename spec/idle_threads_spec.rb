@@ -40,7 +40,8 @@ RSpec.describe "idle threads" do
       expect(hidden(text)).to be_between(800, 20_000)
       expect(text).to include("Object#query", "Object#wait_for", "Kernel#sleep")
       # The main thread makes it.
-      in_timeout = ->(page) { page[/([\d,.]+) ms +[\d.]+%  block in Timeout\.create_timeout_thread/, 1].to_s.delete(",").to_f }
+      row = /([\d,.]+) ms +[\d.]+%  block in Timeout\.create_timeout_thread/
+      in_timeout = ->(page) { page[row, 1].to_s.delete(",").to_f }
       expect(in_timeout[text]).to be < 150
       all = report("--idle", "-n", "0").stdout
       expect(hidden(all)).to be_nil

@@ -102,7 +102,7 @@ RSpec.describe "looking at profiles" do
       expect(report).to include("\n1. 3.0 ms (75.0%)\n   - `<main>` `main.rb`\n   - #{name} `a|b.rb`\n")
       row = "| 3.0 ms | 75.0% | 4.0 ms | 100.0% | #{name.sub("|", "\\|")} | `a\\|b.rb` |\n"
       expect(report).to include("\n#{row}")
-      expect(report.lines.last).to eq("| 1.0 ms | 25.0% | Waiting off the GVL (I/O, sleep) | " \
+      expect(report.lines.last).to eq("| 1.0 ms | 25.0% | GVL blocked (I/O, sleep) | " \
                                       "#{name.sub("|", "\\|")} (`a\\|b.rb`) |\n")
       expect(lines("--format", "markdown", "--focus", "Nobody|Work", "-n", "1"))
         .to include(/\AFilters have left 500.0 ms \(50.0%\) of 1,000.0 ms \(`wall`\): 50.0% running code\. /,

@@ -95,7 +95,8 @@ RSpec.describe "The tree of a trace", vm: true do
     "a symbol as a block" => ["[THING].map(&:plain)", { "Array#map > Thing#plain" => 1,
                                                         "Array#map > Thing#plain > leaf" => 1 }],
     "Ruby's own methods of Ruby" =>
-      ["loops", { "loops" => 1, "loops > Integer#times > block in loops > leaf" => 2, "loops > Kernel#tap > block in loops > leaf" => 1,
+      ["loops", { "loops" => 1, "loops > Integer#times > block in loops > leaf" => 2,
+                  "loops > Kernel#tap > block in loops > leaf" => 1,
                   "loops > Kernel#loop > block in loops > leaf" => 1 }],
     "Class#new" => ["Thing.new", { "Thing#initialize" => 1, "Thing#initialize > leaf" => 1 }],
     "a method that C calls" => ["THINGS.include?(1)", { "Array#include? > Thing#==" => 1,

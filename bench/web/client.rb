@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# Loads a web server: client.rb PORT CONNECTIONS RATE SECONDS sends requests over CONNECTIONS connections that stay open,
-# RATE a second in all, at times that are fixed beforehand; 0: each as soon as the last is answered. Prints as JSON how
-# many there were, and how long they took.
+# Loads a web server: client.rb PORT CONNECTIONS RATE SECONDS sends requests over CONNECTIONS connections that stay
+# open, RATE a second in all, at times that are fixed beforehand; 0: each as soon as the last is answered. Prints as
+# JSON how many there were, and how long they took: with a new connection where the server has closed the last one.
 
 require "json"
 require "socket"

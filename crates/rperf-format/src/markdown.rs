@@ -235,7 +235,7 @@ impl<'a> Report<'a> {
         }
         let mut table = Table::new(&["value", "share", "state"], 2);
         for (state, value) in states {
-            let state = capitalized(words(state));
+            let state = words(state).to_owned();
             table.row([self.amount(value), self.percent(value), state]);
         }
         format!("### By state\n\n{}", table.text())
@@ -301,7 +301,7 @@ impl<'a> Report<'a> {
             table.row([
                 self.amount(site.value),
                 self.percent(site.value),
-                capitalized(words(wait.state)),
+                words(wait.state).to_owned(),
                 self.site(site),
             ]);
         }
@@ -353,16 +353,10 @@ fn is_synthetic(path: &str) -> bool {
 
 fn words(state: State) -> &'static str {
     match state {
-        State::Running => "running code",
-        State::GvlBlocked => "waiting off the GVL (I/O, sleep)",
-        State::GvlWait => "waiting for the GVL",
+        State::Running => "running",
+        State::GvlBlocked => "GVL blocked (I/O, sleep)",
+        State::GvlWait => "GVL wait",
         State::GcMarking => "GC marking",
         State::GcSweeping => "GC sweeping",
     }
-}
-
-fn capitalized(text: &str) -> String {
-    let mut rest = text.chars();
-    let first = rest.next().map(|first| first.to_uppercase().to_string());
-    first.unwrap_or_default() + rest.as_str()
 }

@@ -12,7 +12,7 @@ interface StateWords {
 /** Those of the states that the page knows. */
 export const STATE_WORDS: Record<string, StateWords> = {
   running: { short: "running", long: "running code" },
-  blocked: { short: "I/O, sleep", long: "waiting for I/O, sleep or a lock" },
+  blocked: { short: "GVL blocked", long: "waiting for I/O, sleep or a lock" },
   wait: { short: "GVL wait", long: "waiting for the GVL (another thread ran)" },
   gc_mark: { short: "GC marking", long: "marking objects for the garbage collector" },
   gc_sweep: { short: "GC sweeping", long: "sweeping for the garbage collector" },

@@ -188,8 +188,8 @@ fn a_thread_that_gives_the_gvl_up_just_now_is_left_alone() {
         Ticks::new(|| panic!("the thread is awake"), interrupt)
     });
     ticks.set_captures(true);
-    let _ = hold(&ticks, 1, NativeId(77));
-    tick(&ticks);
+    let _ = hold(ticks, 1, NativeId(77));
+    tick(ticks);
     assert!(!ticks.has_holder() && !ticks.is_callback_due());
     assert!(!ticks.interruption.is_of(NativeId(77)));
 }

@@ -159,6 +159,7 @@ fn traced() -> Profile {
     let mut builder = Builder::new(schema(&types, 1), Meta::default());
     builder.thread(1, "");
     let main = ("<main>", "app.rb", 1, 0);
+    let block = ("block in <main>", "app.rb", 1, 0);
     let fib = ("Object#fib", "app.rb", 3, 0);
     let each = ("Array#each", "<C method>", 0, 0);
     let is_even = ("Odd#(2) even?", "lib/odd.rb", 10, 0);
@@ -169,10 +170,10 @@ fn traced() -> Profile {
         (&[main, fib, fib], [2, 20, 0]),
         (&[main, fib, fib, fib], [4, 40, 0]),
         (&[main, each], [0, 0, 0]),
-        (&[main, each, main], [0, 30, 5]),
-        (&[main, each, main, is_even], [5, 50, 0]),
-        (&[main, each, main, is_even, is_odd], [5, 50, 0]),
-        (&[main, each, main, is_even, is_odd, is_even], [4, 40, 0]),
+        (&[main, each, block], [0, 30, 5]),
+        (&[main, each, block, is_even], [5, 50, 0]),
+        (&[main, each, block, is_even, is_odd], [5, 50, 0]),
+        (&[main, each, block, is_even, is_odd, is_even], [4, 40, 0]),
     ] {
         let node = builder.node(frames);
         builder.add(node, 1, LabelSetId(0), State::Running, &values);

@@ -124,7 +124,7 @@ fn what_is_cut_is_told_in_the_title() {
     };
     let text = graph(&profile, &options);
     assert!(
-        text.contains("\\lShowing 10 of 31 functions; cut: 3 of less than 0.5%, 18 beyond 10\\l")
+        text.contains("\\lShowing 10 of 31 methods; cut: 3 of less than 0.5%, 18 beyond 10\\l")
     );
     let options = GraphOptions {
         node_fraction: 0.07,
@@ -142,7 +142,7 @@ fn a_profile_without_weights_is_a_title() {
     let none = builder.labels(&[]);
     builder.add(NodeId::ROOT, 0, none, State::Running, &[0, 0, 0]);
     let text = graph(&builder.finish(), &GraphOptions::default());
-    assert!(text.contains("Showing 0 of 0 functions\\l"));
+    assert!(text.contains("Showing 0 of 0 methods\\l"));
     drawn(&text, "svg");
 }
 

@@ -59,7 +59,7 @@ Lost: 2 samples dropped (0.0 ms)
 fn top_has_what_pprof_shows() {
     let profile = profile();
     let expected = "\
-Showing 4 of 5 functions: 1,000.0 ms (100.0%)
+Showing 4 of 5 methods: 1,000.0 ms (100.0%)
 
     self  self%    sum%     total  total%
 449.0 ms  44.9%   44.9%  449.0 ms   44.9%  [GVL blocked] (<GVL>)
