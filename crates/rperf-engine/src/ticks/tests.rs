@@ -2,7 +2,8 @@
 
 use super::*;
 use std::cell::Cell;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock};
+use std::time::{Duration, Instant};
 
 /// A tick of a timer that goes on, as its source has it.
 fn tick(ticks: &Ticks) -> AfterTick {
@@ -236,4 +237,94 @@ fn the_timer_may_be_stopped_where_nobody_has_the_gvl_and_a_probe_is_not_due() {
     ticks.clear_holder(2);
     assert!(ticks.timer().take() && ticks.comes_to_rest() && !ticks.armed());
     assert!(!ticks.may_stop_timer(now + 2 * PROBE_INTERVAL_NS));
+}
+
+/// A timer whose expiry is a flag, and which notes that it has one owner at a time.
+struct FlagTimer {
+    ticks: Ticks,
+    is_pending: AtomicBool,
+    is_owned: AtomicBool,
+    fired: AtomicU64,
+}
+
+impl FlagTimer {
+    fn own(&self) {
+        assert!(!self.is_owned.swap(true, SeqCst), "two owners");
+        std::hint::spin_loop();
+        self.is_owned.store(false, SeqCst);
+    }
+
+    fn arm(&self) {
+        self.own();
+        self.ticks.timer().set();
+        self.is_pending.store(true, SeqCst);
+    }
+
+    fn stop(&self) {
+        if self.ticks.timer().take() {
+            self.own();
+            self.is_pending.store(false, SeqCst);
+            if !self.ticks.comes_to_rest() {
+                self.arm();
+            }
+        }
+    }
+
+    fn expire(&self) {
+        if self.is_pending.swap(false, SeqCst) {
+            self.fired.fetch_add(1, SeqCst);
+            if let AfterTick::GoOn { .. } = self.ticks.tick() {
+                self.own();
+                self.is_pending.store(true, SeqCst);
+                self.ticks.timer().set();
+            }
+        }
+    }
+}
+
+#[test]
+fn whoever_holds_the_gvl_has_ticks_whatever_stops_the_timer_meanwhile() {
+    let timer = FlagTimer {
+        ticks: Ticks::new(|| (), |_, _| true),
+        is_pending: AtomicBool::new(false),
+        is_owned: AtomicBool::new(false),
+        fired: AtomicU64::new(0),
+    };
+    let (timer, gvl, is_over) = (&timer, &Mutex::new(()), &AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        let programs = [1, 2].map(|seq| {
+            scope.spawn(move || {
+                for turn in 0..100_000_u32 {
+                    let guard = gvl.lock().expect("nobody panics");
+                    if timer.ticks.set_holder(seq, NativeId::NONE) {
+                        timer.arm();
+                    }
+                    if turn % 16 == 0 {
+                        let until = Instant::now() + Duration::from_secs(10);
+                        let before = timer.fired.load(SeqCst);
+                        while timer.fired.load(SeqCst) == before {
+                            assert!(Instant::now() < until, "no tick comes any more");
+                            std::thread::yield_now();
+                        }
+                    }
+                    timer.ticks.clear_holder(seq);
+                    // Before others get it, or beside them.
+                    let kept = (turn % 3 == 0).then_some(guard);
+                    if turn % 2 == 0 {
+                        timer.stop();
+                    }
+                    drop(kept);
+                }
+            })
+        });
+        scope.spawn(|| {
+            while !is_over.load(SeqCst) {
+                timer.expire();
+                std::thread::yield_now();
+            }
+        });
+        let ended = programs.map(|program| program.join());
+        is_over.store(true, SeqCst);
+        assert!(ended.iter().all(Result::is_ok), "they have had their ticks");
+    });
 }
