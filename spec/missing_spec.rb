@@ -41,6 +41,10 @@ RSpec.describe "Missing detail", vm: true do
     # `rperf report` reads it back, and writes it again.
     rperf("report", "-o", "again.pb.gz", "without.pb.gz")
     expect(missing("again.pb.gz")).to eq([line])
+    # A comparison says which side lacks it.
+    compared = rperf("diff", "--top", "with.pb.gz", "again.pb.gz").stdout
+    expect(compared).to include("\nMissing: in the target only, #{line.delete_prefix("missing: ")}\n")
+    expect(rperf("diff", "--top", "again.pb.gz", "without.pb.gz").stdout).not_to include("Missing:")
   end
 
   # In a copy, in which the extension is built for a Ruby that doesn't exist. It takes minutes.
@@ -90,9 +94,13 @@ RSpec.describe "Missing detail", vm: true do
         expect(comments).to include(/\Acapture: safepoint/)
         expect(comments.grep(/\(Ractors: /)).to eq([])
         told, missing, = traced
-        lacking = ["names of methods made by define_method", "names of threads"]
+        lacking = ["names of methods made by define_method", "names of blocks", "names of threads"]
         expect(missing).to eq(lacking.map { |what| "missing: #{what}, because #{why}" })
         expect(told).to eq(missing)
+        # The VM itself has said that it is a block.
+        names = rperf("report", "--format", "collapsed", "--idle", "trace.pb.gz").stdout
+        expect(names).to include("block in <main>")
+        expect(names).not_to include("block in block")
       end
     end
   end

@@ -6,6 +6,7 @@ use rperf_format::table::{Column, Row, Table};
 use rperf_report::numbers::{counted, grouped};
 use rperf_report::one_line::{function_name, one_line};
 use rperf_report::{Change, Diff, DiffRow, Normalize, Run, Scale};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 /// What both pages are made with.
@@ -108,6 +109,12 @@ fn head(page: &Page<'_>) -> String {
     if let Some(normalized) = normalized(page.options) {
         text += &format!("Scaled: {normalized}\n");
     }
+    let [base, target] = page.sides;
+    for (side, runs, others) in [("base", base, target), ("target", target, base)] {
+        for what in missing_in(runs).difference(&missing_in(others)) {
+            text += &format!("Missing: in the {side} only, {}\n", one_line(what));
+        }
+    }
     let (style, verdict) = (style(total), verdict(page, total));
     let change = format!(
         "{} ({}), {verdict}",
@@ -116,6 +123,11 @@ fn head(page: &Page<'_>) -> String {
     );
     let text = page.screen.wrapped(&text);
     text + &format!("Total:  {}\n", page.screen.styled(style, &change))
+}
+
+fn missing_in(runs: &[Run]) -> BTreeSet<&str> {
+    let all = runs.iter().flat_map(|run| &run.missing);
+    all.map(String::as_str).collect()
 }
 
 /// The most files that are named one by one.

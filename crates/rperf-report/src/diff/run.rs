@@ -21,6 +21,8 @@ pub struct Run {
     pub samples: Option<i64>,
     /// The time of idle threads that was left out.
     pub idle: i64,
+    /// What the profile lacks, and why: a side that lacks it has other names or lines.
+    pub missing: Vec<String>,
     /// Whether the values were counted one by one, so that no difference is noise.
     pub is_exact: bool,
     pub(super) total: Amount,
@@ -87,6 +89,7 @@ impl Run {
             duration_ns: profile.meta.duration_ns,
             samples: noise.samples.map(|samples| profile.sum(samples)),
             idle: 0,
+            missing: profile.meta.missing.clone(),
             is_exact: shows_calls(profile),
             total: noise.amount(total),
             rows: rows.collect(),
