@@ -71,7 +71,7 @@ impl FrameLayout {
                 if !(stack..end).contains(&rest) || !rest.is_multiple_of(WORD) {
                     return None;
                 }
-                let blocks = self.blocks_around(memory, late, rest, *frame)?;
+                let blocks = self.blocks_of_frame(memory, late, rest, *frame)?;
                 rest += self.frame_size;
                 if let Some(blocks) = blocks {
                     break blocks;
@@ -112,7 +112,7 @@ impl FrameLayout {
     /// How many blocks are around a control frame, which backtraces have as `shown`; `Some(None)` if
     /// they leave it out, and `None` if words don't fit together.
     #[inline]
-    fn blocks_around(
+    fn blocks_of_frame(
         &self,
         memory: &impl Memory,
         late: Option<LateFrames>,

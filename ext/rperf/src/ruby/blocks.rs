@@ -87,7 +87,8 @@ pub unsafe fn mark(vm: &impl VmFrames, context: usize, frames: &mut [FrameWord])
     let Some(layout) = LAYOUT.get().filter(|_| context != 0) else {
         return;
     };
-    // SAFETY: by this function's contract. The VM has read the same words to find the frames.
+    // SAFETY: by this function's contract. The VM has read the same words to find the frames, but for
+    // environments around those that it has read, which keep them alive.
     let memory = unsafe { MayFault::new() };
     layout.mark_blocks(vm, &memory, context, frames);
 }
