@@ -320,7 +320,7 @@ impl Ticks {
     }
 
     /// A tick: called by the timer, in a signal handler or on the worker. If it is to go on, the caller
-    /// owns the timer until [`TimerState::set`].
+    /// owns the timer until it sets it.
     pub fn tick(&self) -> AfterTick {
         if !self.timer.take() {
             return AfterTick::None;
