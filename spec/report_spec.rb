@@ -105,7 +105,7 @@ RSpec.describe "looking at profiles" do
       expect(report.lines.last).to eq("| 1.0 ms | 25.0% | GVL blocked (I/O, sleep) | " \
                                       "#{name.sub("|", "\\|")} (`a\\|b.rb`) |\n")
       expect(lines("--format", "markdown", "--focus", "Nobody|Work", "-n", "1"))
-        .to include(/\AFilters have left 500.0 ms \(50.0%\) of 1,000.0 ms \(`wall`\): 50.0% running code\. /,
+        .to include(/\AFilters have left 500.0 ms \(50.0%\) of 1,000.0 ms \(`wall`\): 50.0% running\. /,
                     /\A\| 400.0 ms \| 40.0% .*`Array#sort`/, "2 more are not shown.")
     end
 
