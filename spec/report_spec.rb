@@ -84,6 +84,8 @@ RSpec.describe "looking at profiles" do
       expect(lines("both.pb.gz").first).to start_with("Type: wall, 2,000.0 ms, 2,000 samples")
       stacks = rperf("report", "both.pb.gz", "--focus", "sort", "--format", "collapsed").stdout
       expect(stacks).to eq("<main>;Work#run;Array#sort 800000000\n")
+      written = rperf("report", "both.pb.gz", "--focus", "sort", "--format", "collapsed", "-o", "-").stdout
+      expect([written, File.exist?(in_folder("-"))]).to eq([stacks, false])
       expect(lines("--text").first).to eq("Total: 1,000.0ms (wall)")
       expect(lines("--text", "--focus", "Work"))
         .to include("Total: 1,000.0ms (wall), of which 500.0ms (50.0%) are left",
