@@ -87,7 +87,8 @@ impl Descriptor {
 
 impl Write for Descriptor {
     fn write(&mut self, content: &[u8]) -> io::Result<usize> {
-        self.write_all(content)?;
+        // Not the trait's, which calls this.
+        Self::write_all(*self, content)?;
         Ok(content.len())
     }
 
@@ -156,8 +157,12 @@ mod tests {
         log.write_all(b"before ").expect("written");
         let named = PathBuf::from(format!("/dev/fd/{}", log.as_raw_fd()));
         super::super::file::write(&named, b"profile ").expect("written");
+        let streamed: io::Result<()> =
+            super::super::file::write_streaming(&named, |output| output.write_all(b"in parts "));
+        streamed.expect("written");
         log.write_all(b"after").expect("written");
-        assert_eq!(fs::read(&path).expect("a file"), b"before profile after");
+        let written = fs::read(&path).expect("a file");
+        assert_eq!(written, b"before profile in parts after");
     }
 
     #[test]
