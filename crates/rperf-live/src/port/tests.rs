@@ -377,7 +377,8 @@ fn without_clients_the_thread_sleeps() {
 fn switches() -> Option<String> {
     for task in std::fs::read_dir("/proc/self/task").ok()?.flatten() {
         // Threads of other tests end meanwhile.
-        let status = std::fs::read_to_string(task.path().join("status")).unwrap_or_default();
+        let path = format!("{}/status", task.path().display());
+        let status = std::fs::read_to_string(path).unwrap_or_default();
         if status.starts_with(&format!("Name:\t{THREAD_NAME}\n")) {
             let lines = status.lines().filter(|line| line.contains("ctxt_switches"));
             return Some(lines.collect());
