@@ -7,6 +7,7 @@
 require "json"
 require "socket"
 require_relative "../support/clock"
+require_relative "../support/http"
 require_relative "../support/statistics"
 
 # One connection, and the requests sent over it.
@@ -36,14 +37,7 @@ class Connection
 
   def request(path, number)
     @socket.write("GET #{path}?q=#{@number}-#{number} HTTP/1.1\r\nHost: localhost\r\n\r\n")
-    status = @socket.gets("\r\n")
-    raise "#{path}: #{status.inspect}" unless status&.start_with?("HTTP/1.1 200")
-
-    length = 0
-    while (line = @socket.gets("\r\n").chomp) != ""
-      length = Integer(line[/\d+/]) if line.start_with?(/content-length/i)
-    end
-    @socket.read(length)
+    Bench::HTTP.read(@socket, @socket.gets("\r\n"))
   end
 end
 

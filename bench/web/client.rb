@@ -7,6 +7,7 @@
 require "json"
 require "socket"
 require_relative "../support/clock"
+require_relative "../support/http"
 require_relative "../support/statistics"
 
 # One connection, and the requests sent over it.
@@ -49,13 +50,7 @@ class Connection
       connect
       status = ask
     end
-    raise status.inspect unless status&.start_with?("HTTP/1.1 200")
-
-    length = 0
-    while (line = @socket.gets("\r\n").chomp) != ""
-      length = Integer(line[/\d+/]) if line.start_with?(/content-length/i)
-    end
-    @socket.read(length)
+    Bench::HTTP.read(@socket, status)
   end
 
   # @return [String, nil] the first line of the answer; nil if the connection was closed

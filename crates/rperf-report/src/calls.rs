@@ -76,7 +76,7 @@ impl Calls {
         self.calls.get(function).copied()
     }
 
-    /// The same, or those of blocks, where there are no others: of a block.
+    /// The calls of a row, or those of blocks where there are no others: of a block.
     pub fn calls_or_block_calls(&self, function: &Function) -> Option<i64> {
         self.calls(function)
             .or_else(|| self.block_calls.get(function).copied())

@@ -70,8 +70,8 @@ pub fn fitted(text: &str, room: usize, look: Look) -> String {
     }
 }
 
-/// The same of a method's name, which keeps its own end and the beginning of its class: what is between
-/// is left out.
+/// A method's name in `room` columns at most: its own end and the beginning of its class stay, and what
+/// is between is left out.
 pub fn fitted_method(text: &str, room: usize, look: Look) -> String {
     let end = text
         .rfind('#')

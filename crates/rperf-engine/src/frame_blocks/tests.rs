@@ -102,7 +102,7 @@ impl Words {
 /// that, where an exception is rescued.
 struct Program {
     words: Words,
-    /// As the VM shows them, leaf first.
+    /// The frames as the VM shows them, leaf first.
     frames: [FrameWord; 7],
     method: usize,
     outer_block: usize,
@@ -150,6 +150,24 @@ fn blocks_are_told_from_their_methods() {
     assert_eq!(objects, frames);
     let (fits, marked) = words.mark(&LAYOUT, &frames[..2]);
     assert!(fits && marked.iter().all(|word| blocks_around(*word) == 2));
+}
+
+#[test]
+fn blocks_around_the_topmost_frame_of_ruby_are_told_whatever_backtraces_have_of_it() {
+    let Program {
+        mut words, method, ..
+    } = program();
+    let around_top = |words: &Words| LAYOUT.blocks_around_top(words, CONTEXT);
+    assert_eq!(around_top(&words), Some(2), "a rescue clause in two blocks");
+    let own = words.environment(METHOD, method, 0);
+    let block = words.environment(BLOCK, 0, own);
+    let of_c = words.environment(C | BLOCKS.c_call | BLOCKS.is_outermost, method, 0);
+    for (environment, blocks) in [(own, 0), (block, 1), (of_c, 1)] {
+        words.push(environment, 0, 0);
+        assert_eq!(around_top(&words), Some(blocks));
+    }
+    words.at.insert(block - BLOCKS.outer_before, 1);
+    assert_eq!(around_top(&words), None, "an environment leads nowhere");
 }
 
 #[test]

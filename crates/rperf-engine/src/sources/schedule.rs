@@ -32,9 +32,9 @@ impl Schedule {
         }
     }
 
-    /// The intervals.
-    pub fn pace(&self) -> Arc<Pace> {
-        Arc::clone(&self.pace)
+    /// The mean gap between ticks.
+    pub fn interval(&self) -> u64 {
+        self.pace.tick()
     }
 
     /// The time, and the first deadline after a rest, which ends as a thread gets the GVL.

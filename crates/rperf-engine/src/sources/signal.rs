@@ -7,7 +7,6 @@ use super::schedule::Schedule;
 use super::source::Source;
 use crate::clock;
 use crate::ids::NativeId;
-use crate::pace::Pace;
 use crate::ticks::{AfterTick, Ticks};
 use std::cell::UnsafeCell;
 use std::io;
@@ -40,7 +39,6 @@ pub struct SignalTimer {
     ticks: Arc<Ticks>,
     /// Belongs to the owner of the timer ([`TimerState`](crate::timer_state::TimerState)).
     schedule: UnsafeCell<Schedule>,
-    pace: Arc<Pace>,
     timer: libc::timer_t,
     signal: i32,
     previous_action: libc::sigaction,
@@ -71,7 +69,6 @@ impl SignalTimer {
         };
         let timer = Arc::new(SignalTimer {
             ticks,
-            pace: schedule.pace(),
             schedule: UnsafeCell::new(schedule),
             timer,
             signal,
@@ -122,8 +119,9 @@ impl Source for SignalTimer {
     fn arm(&self) {
         let timer = self.ticks.timer();
         // SAFETY: this caller has ended the timer's rest, so it owns the timer.
-        let (now, deadline) = unsafe { &mut *self.schedule.get() }.restart();
-        timer.note_start(now, self.pace.tick());
+        let schedule = unsafe { &mut *self.schedule.get() };
+        let (now, deadline) = schedule.restart();
+        timer.note_start(now, schedule.interval());
         // First: a tick would be none before. Who stops the timer meanwhile is late, and it expires for
         // nobody, once.
         timer.set();
@@ -135,7 +133,8 @@ impl Source for SignalTimer {
         if !timer.take() {
             return;
         }
-        timer.note_stop(now, self.pace.tick());
+        // SAFETY: this caller has taken the timer, so it owns it.
+        timer.note_stop(now, unsafe { &*self.schedule.get() }.interval());
         self.set(0);
         if !self.ticks.comes_to_rest() {
             self.arm();

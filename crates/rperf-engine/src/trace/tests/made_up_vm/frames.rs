@@ -16,7 +16,7 @@ pub enum Kind {
 
 #[derive(Debug, Clone, Copy)]
 pub struct Frame {
-    /// As the VM shows it: a block has the word of its method.
+    /// Its word as the VM shows it: a block has that of its method.
     pub word: FrameWord,
     /// How many blocks are around it.
     pub blocks: usize,
@@ -50,7 +50,7 @@ impl Frame {
         }
     }
 
-    /// As the tracer is to know it.
+    /// The frame's word as the tracer is to know it.
     pub fn marked(&self) -> FrameWord {
         within_blocks(self.word, self.blocks)
     }
