@@ -90,21 +90,10 @@ impl FrameLayout {
             let environment = memory.word(frame.checked_add(self.blocks.environment)?)?;
             let flags = memory.word(environment)?;
             if flags & self.blocks.is_c == 0 {
-                return self.all_blocks(memory, environment, flags);
+                let counted = self.count(memory, environment, flags, |_, _| Some(false));
+                return counted.map(|(blocks, _)| blocks.min(MOST_BLOCKS));
             }
             frame = frame.checked_add(self.frame_size)?;
-        }
-        None
-    }
-
-    fn all_blocks(&self, memory: &impl Memory, innermost: usize, flags: usize) -> Option<usize> {
-        let (mut environment, mut flags, mut blocks) = (innermost, flags, 0);
-        for _ in 0..MOST_ENVIRONMENTS {
-            blocks += usize::from(flags & self.blocks.kinds == self.blocks.block);
-            if flags & self.blocks.is_outermost != 0 {
-                return Some(blocks.min(MOST_BLOCKS));
-            }
-            (environment, flags) = self.around(memory, environment)?;
         }
         None
     }
@@ -147,17 +136,31 @@ impl FrameLayout {
         flags: usize,
         method: FrameWord,
     ) -> Option<Option<usize>> {
-        let layout = &self.blocks;
+        let is_its_own = |environment: usize, is_outermost| {
+            let entry = memory.word(environment.checked_sub(self.blocks.method_before)?)?;
+            Some(entry == method || is_outermost && self.is_in_variables(memory, entry, method)?)
+        };
+        let (blocks, is_in_method) = self.count(memory, innermost, flags, is_its_own)?;
+        Some(is_in_method.then_some(blocks))
+    }
+
+    /// Counts the blocks from an environment outwards: up to the first that is sought, which `is_sought`
+    /// says of an environment that may be the outermost, or to the end. Also whether it was found.
+    #[inline]
+    fn count(
+        &self,
+        memory: &impl Memory,
+        innermost: usize,
+        flags: usize,
+        is_sought: impl Fn(usize, bool) -> Option<bool>,
+    ) -> Option<(usize, bool)> {
         let (mut environment, mut flags, mut blocks) = (innermost, flags, 0);
         for _ in 0..MOST_ENVIRONMENTS {
-            blocks += usize::from(flags & layout.kinds == layout.block);
-            let is_outermost = flags & layout.is_outermost != 0;
-            let entry = memory.word(environment.checked_sub(layout.method_before)?)?;
-            if entry == method || is_outermost && self.is_in_variables(memory, entry, method)? {
-                return Some(Some(blocks));
-            }
-            if is_outermost {
-                return Some(None);
+            blocks += usize::from(flags & self.blocks.kinds == self.blocks.block);
+            let is_outermost = flags & self.blocks.is_outermost != 0;
+            let is_found = is_sought(environment, is_outermost)?;
+            if is_found || is_outermost {
+                return Some((blocks, is_found));
             }
             (environment, flags) = self.around(memory, environment)?;
         }
