@@ -90,6 +90,10 @@ RSpec.describe "Counts of calls" do
       timed = rperf("diff", "timed.data", "timed.data").stdout
       expect(timed).to match(/^Type: calls of .*^Nothing differs\.$.*not: --value wall compares these\.$/m)
       expect(rperf("diff", "--value", "wall", "timed.data", "timed.data").stdout).to match(/^Type: wall$/)
+      ["--top", "--text", "--format=markdown"].each do |view|
+        expect(rperf("diff", view, "timed.data", "timed.data").stdout)
+          .to match(/^Counts of traces are exact, times are not: --calls compares counts\.$/)
+      end
     end
 
     it "does not fail for fewer calls" do
@@ -147,12 +151,12 @@ RSpec.describe "Counts of calls" do
     end
 
     it "joins real runs" do
-      write_file("app.rb", "#{program.call(20_000)}100.times { Order.new.total }")
+      write_file("app.rb", "#{program.call(200_000)}100.times { Order.new.total }")
       rperf("record", "-m", "wall", "-o", "real.data", ruby, "app.rb")
       rperf("trace", "--calls", "count", "-o", "real-calls.data", ruby, "app.rb")
       text = rperf("report", "--top", "--counts", "real-calls.data", "real.data").stdout
-      expect(text).to match(/^ *20,100 +- .*  Order#total /)
-      expect(text).to match(/^ *- +60,300 .*  block in Order#total /)
+      expect(text).to match(/^ *200,100 +- .*  Order#total /)
+      expect(text).to match(/^ *- +600,300 .*  block in Order#total /)
     end
 
     it "refuses what has no meaning, in one line" do

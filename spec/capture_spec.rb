@@ -277,7 +277,7 @@ RSpec.describe "the capture of stacks", vm: true, alone: true, if: RUBY_PLATFORM
       puts(data.values_at(:trigger_count, :tick_stacks))
     RUBY
     # On a busy machine some ticks come while the thread waits for a CPU.
-    expect(stacks).to be > (ticks * 0.5)
+    expect(stacks).to be > (ticks * 0.2)
   end
 
   # It allocates nothing and switches no threads, so nothing else empties the log.

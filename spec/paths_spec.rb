@@ -252,10 +252,8 @@ RSpec.describe "Paths of methods" do
         path = Dir[in_folder("build-103/vendor/bundle/ruby/*/gems/shade-1.2.0/lib/shade.rb")].fetch(0)
         File.write(path, File.read(path).sub("STEPS = 21_600", "STEPS = 30_000"))
       end
-      gate = lambda do |target|
-        run("sh", File.join(example, "gate.sh"), "build-101", target,
-            env: { "RPERF" => rperf_command.join(" "), "RUBY" => ruby, "RUNS" => Commands::LONG ? "20" : "6" }, limit: 300)
-      end
+      env = { "RPERF" => rperf_command.join(" "), "RUBY" => ruby, "RUNS" => Commands::LONG ? "20" : "6" }
+      gate = ->(target) { run("sh", File.join(example, "gate.sh"), "build-101", target, env:, limit: 300) }
       passes = ->(outcome) { outcome.status.success? && outcome.messages.grep(/slower/).empty? }
       names_it = lambda do |outcome|
         said = outcome.messages.last

@@ -255,6 +255,13 @@ RSpec.describe "Tracing of chosen methods", vm: true do
       expect(outcome.stderr.lines).to eq([line, line.sub("Typo#x", "lib/none/**")])
     end
 
+    it "and a line says which are not of Ruby code" do
+      code = "class Made; attr_reader :id; def x = id; end; 3.times { Made.new.x }"
+      outcome = rperf("trace", "--only", "Made#id,Made#x", ruby, "-e", code)
+      expect([outcome.status.exitstatus, outcome.stderr.lines[1..]])
+        .to eq([0, ["rperf: only: Made#id is not written in Ruby: its calls can't be counted alone\n"]])
+    end
+
     it "that were not there at a snapshot, and says which never came" do
       lines, counts = result(<<~RUBY).values_at(:lines, :counts)
         Rperf.start(mode: :trace, only: %w[Made#late Nowhere#never])

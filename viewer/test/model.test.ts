@@ -297,21 +297,26 @@ test("states are shares of the whole, and their filters find them", () => {
   });
 });
 
-/** The text of the summary of a profile with these stacks: frames as `category name`, and the time at their end. */
-function summaryOf(stacks: [string, number][]): string {
+const MAIN = [{ number: 1, name: "main" }];
+
+/**
+ * The text of the summary of a profile with these stacks: frames as `category name`, and the time at their end. They
+ * are of these threads in turn.
+ */
+function summaryOf(stacks: [string, number][], threads = MAIN): string {
   const names = [...new Set(stacks.flatMap(([stack]) => stack.split(" > ")))];
   const frames = names.map((text, i) => {
     const [category, ...name] = text.split(" ");
     return { name: name.join(" "), file: "app.rb", line: i + 1, category: CATEGORIES.indexOf(category) };
   });
   const nodes: { parent: number; frame: number; line: number }[] = [];
-  const rows = stacks.map(([stack, value]) => {
+  const rows = stacks.map(([stack, value], i) => {
     let node = 0;
     for (const text of stack.split(" > ")) {
       nodes.push({ parent: node, frame: names.indexOf(text), line: 0 });
       node = nodes.length;
     }
-    return { node, thread: 0, labelSet: 0, state: 0, values: [value] };
+    return { node, thread: i % threads.length, labelSet: 0, state: 0, values: [value] };
   });
   const valueTypes = [{ name: "wall", unit: "nanoseconds" }];
   const data = encode({
@@ -322,7 +327,7 @@ function summaryOf(stacks: [string, number][]): string {
     frames,
     nodes,
     labelSets: [[]],
-    threads: [{ number: 1, name: "main" }],
+    threads,
     profiles: [{ rows }],
   });
   return sentences(new Views(decode(data)).view({ ...query(), type: 0 }));
@@ -372,6 +377,18 @@ test("the summary names no method of rperf's", () => {
   assert.match(text, /sort runs longest itself/);
   assert.match(text, /your own code, show takes/);
   assert.doesNotMatch(text, /Rperf/);
+});
+
+test("the summary counts ended threads in one row as no thread", () => {
+  const stacks: [string, number][] = ["a", "b", "c"].map((name) => [`app ${name}`, 30]);
+  const [two, ended] = [
+    { number: 2, name: "" },
+    { number: 0, name: "" },
+  ];
+  assert.doesNotMatch(summaryOf(stacks), /thread/);
+  assert.match(summaryOf(stacks, [...MAIN, two]), / of 2 threads together/);
+  assert.match(summaryOf(stacks, [...MAIN, two, ended]), / of 2 threads and of ended ones together/);
+  assert.match(summaryOf(stacks, [...MAIN, ended]), / of 1 thread and of ended ones together/);
 });
 
 test("the summary is in sentences, whatever the profile", () => {

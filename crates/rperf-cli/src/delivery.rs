@@ -42,7 +42,7 @@ pub fn deliver(options: &Options, merged: &Merged, times: CommandTimes) -> bool 
         Some(path) => write(options, path, profile, merged.processes),
         None => true,
     };
-    for line in verbose::never_found(profile) {
+    for line in verbose::not_counted(profile) {
         say(&line);
     }
     is_written

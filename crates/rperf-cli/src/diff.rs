@@ -148,5 +148,10 @@ fn verdict(diff: &Diff, options: &Options) -> i32 {
         "more than {percent}% {word}{noise}: {}{more}",
         names.join(", ")
     ));
+    if diff.runs == [1, 1] && !diff.is_exact {
+        crate::say(
+            "each side is one run: only several (rperf record --runs) tell what differs from run to run",
+        );
+    }
     crate::EXCEEDED
 }

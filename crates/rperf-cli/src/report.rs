@@ -24,7 +24,8 @@ use rperf_format::viewer::TitledProfile;
 use rperf_format::{Format, FormatError, JsonOptions, TextOptions, Whole};
 use rperf_model::Profile;
 use rperf_report::numbers::grouped;
-use rperf_report::{By, Idle, Listing, NamePattern, Neighbours, Subject, has_tag};
+use rperf_report::one_line::one_line;
+use rperf_report::{By, Idle, Listing, NamePattern, Neighbours, Subject, tag_keys};
 use screen::Screen;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
@@ -39,10 +40,8 @@ pub fn run(args: ReportArgs) -> Result<i32, Refusal> {
         View::Json { .. } => Idle::of(&profile).value(),
         _ => 0,
     };
-    if let By::Label(key) = &options.by
-        && !has_tag(&profile, key)
-    {
-        crate::say(&format!("no sample has a label {key}"));
+    if let By::Label(key) = &options.by {
+        say_if_missing(key, &profile);
     }
     let filtered = options.filter.apply(profile);
     check_time_line(&filtered.profile, &options)?;
@@ -121,6 +120,19 @@ pub fn run(args: ReportArgs) -> Result<i32, Refusal> {
         }
     };
     print(screen, &text)
+}
+
+/// Says that no sample has a label with this key, and which keys there are.
+fn say_if_missing(key: &str, profile: &Profile) {
+    let keys = tag_keys(profile);
+    if !keys.contains(key) {
+        let there: Vec<_> = keys.into_iter().map(one_line).collect();
+        let there = match there.is_empty() {
+            true => String::new(),
+            false => format!("; there are: {}", there.join(", ")),
+        };
+        crate::say(&format!("no sample has a label {}{there}", one_line(key)));
+    }
 }
 
 /// A file of a time line needs one, and filters leave none of its calls out.

@@ -135,13 +135,15 @@ pub fn summary(profile: &Profile, processes: usize) -> String {
     format!("{text}, {} s", seconds(profile.meta.duration_ns))
 }
 
-/// A line for each chosen method that wasn't there.
-pub fn never_found(profile: &Profile) -> Vec<String> {
-    let names = profile.meta.never_found().into_iter();
-    let line = |name| {
+/// A line for each chosen method that wasn't there, or whose calls can't be counted.
+pub fn not_counted(profile: &Profile) -> Vec<String> {
+    let never_found = profile.meta.never_found().into_iter().map(|name| {
         format!("only: {name} was never found; check the name, and that the program loads its file")
-    };
-    names.map(line).collect()
+    });
+    let not_traceable = profile.meta.not_traceable().into_iter().map(|name| {
+        format!("only: {name} is not written in Ruby: its calls can't be counted alone")
+    });
+    never_found.chain(not_traceable).collect()
 }
 
 /// How many samples there are: profiles of our sessions count them.

@@ -5,6 +5,7 @@ use rperf_model::label_keys::{THREAD, THREAD_SEQ};
 use rperf_model::{NodeId, Profile, StringId, WeightKey};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 /// The properties of a row that its tags depend on.
 pub(crate) fn without_stack(key: WeightKey) -> WeightKey {
@@ -60,16 +61,16 @@ impl ThreadNames {
     }
 }
 
-/// Whether a row has a tag with this key.
-pub fn has_tag(profile: &Profile, key: &str) -> bool {
+/// The keys of all tags that rows have.
+pub fn tag_keys(profile: &Profile) -> BTreeSet<&str> {
     let threads = ThreadNames::of(profile);
-    let keys: FxHashSet<_> = profile
+    let rows: FxHashSet<_> = profile
         .weights
         .iter()
         .map(|row| without_stack(row.key))
         .collect();
-    keys.into_iter()
-        .any(|it| tag(profile, &threads, it, key).is_some())
+    let tags = rows.into_iter().flat_map(|it| tags(profile, &threads, it));
+    tags.map(|(key, _)| key).collect()
 }
 
 /// The value under `wanted` of a row in words, each looked up once.

@@ -42,7 +42,7 @@ pub fn init(native: RModule) -> Result<(), Error> {
     native.define_singleton_method("endpoint", function!(endpoint::name, 3))?;
     native.define_singleton_method("endpoint_path", function!(endpoint::path, 1))?;
     native.define_singleton_method("call_point", function!(call_point, 0))?;
-    native.define_singleton_method("note_targets", function!(note_targets, 3))?;
+    native.define_singleton_method("note_targets", function!(note_targets, 4))?;
     native.define_singleton_method("forking", function!(fork::announce, 1))?;
     native.define_singleton_method("forget_in_child", function!(forget_in_child, 0))?;
     native.define_singleton_method("own_files", function!(note_own_files, 1))?;
@@ -151,13 +151,21 @@ fn call_point(ruby: &Ruby) -> Value {
     targets::point(&gvl(ruby))
 }
 
-/// `Native.note_targets(lines, found, not_found)`: what the profile is to say of chosen methods, and
-/// the names of those that are there and of those that aren't.
-fn note_targets(ruby: &Ruby, lines: Vec<String>, found: Vec<String>, not_found: Vec<String>) {
+/// `Native.note_targets(lines, found, not_found, not_traceable)`: what the profile is to say of chosen
+/// methods, and the names of those that are there, of those that aren't, and of those that are there
+/// and have no calls that can be traced.
+fn note_targets(
+    ruby: &Ruby,
+    lines: Vec<String>,
+    found: Vec<String>,
+    not_found: Vec<String>,
+    not_traceable: Vec<String>,
+) {
     let notes = Notes {
         lines,
         found,
         not_found,
+        not_traceable,
     };
     api::targets::note(&gvl(ruby), notes);
 }

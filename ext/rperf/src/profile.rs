@@ -48,7 +48,7 @@ pub fn init(ruby: &Ruby, rperf: RModule) -> Result<(), Error> {
     class.define_method("encode", method!(ProfileObject::encode, -1))?;
     class.define_method("check", method!(ProfileObject::check, 0))?;
     class.define_method("stat", method!(ProfileObject::stat, 1))?;
-    class.define_method("never_found", method!(ProfileObject::never_found, 0))?;
+    class.define_method("not_counted", method!(ProfileObject::not_counted, 0))?;
     class.define_method("verbose_lines", method!(ProfileObject::verbose_lines, 0))?;
     questions::init(class)
 }
@@ -123,9 +123,9 @@ impl ProfileObject {
         Ok(ruby.str_from_slice(&content))
     }
 
-    /// `#never_found`: a line for each chosen method that wasn't there.
-    fn never_found(ruby: &Ruby, rb_self: &Self) -> RArray {
-        ruby.ary_from_vec(rperf_cli::verbose::never_found(&rb_self.0))
+    /// `#not_counted`: a line for each chosen method whose calls are not counted.
+    fn not_counted(ruby: &Ruby, rb_self: &Self) -> RArray {
+        ruby.ary_from_vec(rperf_cli::verbose::not_counted(&rb_self.0))
     }
 
     /// `#check`: what is wrong with the profile, in words; empty if nothing is.

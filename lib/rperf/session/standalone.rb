@@ -64,7 +64,7 @@ module Rperf
 
     def write(profile)
       options = @settings.options
-      @messages.replace(profile.never_found)
+      @messages.replace(profile.not_counted)
       path = options.output or return
       format = options.format
       lines = options.show_lines?

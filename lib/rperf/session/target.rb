@@ -94,6 +94,9 @@ module Rperf
     # @return [Boolean] whether there is any such method
     def found? = !@keys.empty? || untraceable?
 
+    # @return [Boolean] whether there is such a method, but none of Ruby code
+    def untraceable? = @method != ALL && defined.any? { |method| !CODE.of(method) }
+
     # @return [String, nil] what the profile is to say of it
     def note
       return obstacle if untraceable?
@@ -106,8 +109,6 @@ module Rperf
     end
 
     private
-
-    def untraceable? = @method != ALL && defined.any? { |method| !CODE.of(method) }
 
     # The methods, in whatever language.
     def defined

@@ -54,6 +54,9 @@ module Rperf
     # @return [nil] none is known before the files are
     def obstacle = nil
 
+    # @return [Boolean] false, because files are of Ruby code
+    def untraceable? = false
+
     # @return [Boolean] whether there is any method of such a file
     def found? = !@keys.empty?
 

@@ -77,7 +77,7 @@ module Rperf
       point.event == :end ? after_body(point.self) : before_file(point.instruction_sequence)
     rescue StandardError => e
       @failure = "methods that were defined later may be missing: #{e.class}"
-      Native.note_targets([@failure], [], [])
+      Native.note_targets([@failure], [], [], [])
     end
 
     def after_body(scope)
@@ -101,7 +101,8 @@ module Rperf
     def note
       found, others = @targets.partition(&:found?)
       lines = [*@failure, *limit_note, *@targets.filter_map(&:note)]
-      Native.note_targets(lines, found.map(&:name), others.map(&:name))
+      untraceable = found.select(&:untraceable?)
+      Native.note_targets(lines, found.map(&:name), others.map(&:name), untraceable.map(&:name))
     end
 
     def limit_note

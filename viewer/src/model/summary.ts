@@ -100,8 +100,7 @@ function opening(view: View): Sentence {
   const filtered = query.filters.length > 0;
   const whole = `${formatValue(target.sum, type)}${isTime(type) ? ` of ${typeWords(type)}` : ` (${typeWords(type)})`}`;
   const who = program ? `${program}: ` : "";
-  const threads = isTime(type) ? threadCount(view) : 0;
-  const by = threads > 1 ? ` of ${threads} threads together` : "";
+  const by = isTime(type) ? threadWords(view) : "";
   const during = durationNs ? `, recorded in ${formatTime(durationNs)}` : "";
   const states = stateShares(view).filter(({ value }) => value > 0);
   const first = [...states].sort((a, b) => b.value - a.value)[0];
@@ -110,10 +109,14 @@ function opening(view: View): Sentence {
   return [`${who}${whole}${by}${part}${during}.${most}`];
 }
 
-function threadCount({ target }: View): number {
+/** How many threads there are. Those that had ended may be one row, of a thread with the number 0. */
+function threadWords({ file, target }: View): string {
   const seen = new Set<number>();
   for (let row = 0; row < target.kept.length; row++) if (target.kept[row]) seen.add(target.rows.thread[row]);
-  return seen.size;
+  const living = [...seen].filter((thread) => file.threads[thread]?.number !== 0).length;
+  if (seen.size < 2) return "";
+  const others = living < seen.size ? " and of ended ones" : "";
+  return ` of ${living} thread${living === 1 ? "" : "s"}${others} together`;
 }
 
 /** Frames that no sentence is about: those that only stand for a state, and those of rperf itself. */

@@ -1,6 +1,6 @@
 //! The comparison in Markdown, to paste into a pull request. Does no I/O.
 
-use super::pages::{Page, capitalized, idle, normalized, percent, scale, verdict, word};
+use super::pages::{Page, capitalized, idle, normalized, notes, percent, scale, verdict, word};
 use rperf_format::markdown::amount;
 use rperf_format::markdown::text::{Table, code, location, name};
 use rperf_report::numbers::grouped;
@@ -23,15 +23,19 @@ pub fn markdown(page: &Page<'_>) -> String {
         text += &format!("\n### {title}\n\n{}", table(page, &rows));
     }
     match page.diff.with(Change::Noise).count() {
-        0 => text,
-        1 => text + "\n1 method differs within the noise.\n",
+        0 => {}
+        1 => text += "\n1 method differs within the noise.\n",
         count => {
-            text + &format!(
+            text += &format!(
                 "\n{} methods differ within the noise.\n",
                 grouped(count as u64)
-            )
+            );
         }
     }
+    for note in notes(page) {
+        text += &format!("\n{note}\n");
+    }
+    text
 }
 
 fn head(page: &Page<'_>) -> String {

@@ -28,10 +28,11 @@ pub fn top(page: &Page<'_>) -> String {
     let rows: Vec<&DiffRow> = page.diff.rows.iter().collect();
     let mut text = head(page);
     if rows.is_empty() {
-        return text + "\nNothing differs.\n";
+        return text + "\nNothing differs.\n" + &foot(page);
     }
     text += "\n";
-    text + &table(page, &rows)
+    text += &table(page, &rows);
+    text + &foot(page)
 }
 
 /// A table for each direction, without what may be noise.
@@ -67,7 +68,44 @@ pub fn text(page: &Page<'_>) -> String {
         };
         text += &format!("\n{} {methods} within the noise.\n", grouped(noise as i64));
     }
-    text
+    text + &foot(page)
+}
+
+fn foot(page: &Page<'_>) -> String {
+    let lines: Vec<_> = notes(page).into_iter().map(|it| it + "\n").collect();
+    match lines.is_empty() {
+        true => String::new(),
+        false => format!("\n{}", page.screen.wrapped(&lines.concat())),
+    }
+}
+
+/// Sentences about the way the sides were recorded, where it matters.
+pub fn notes(page: &Page<'_>) -> Vec<String> {
+    let mut notes = Vec::new();
+    let traced = page.sides.map(|runs| runs.iter().all(|run| run.is_traced));
+    let sides = match traced {
+        [true, false] => Some(["base", "target"]),
+        [false, true] => Some(["target", "base"]),
+        _ => None,
+    };
+    if let Some([trace, samples]) = sides {
+        notes.push(format!(
+            "The {trace} is a trace, the {samples} isn't: times of a trace include the cost of tracing."
+        ));
+    }
+    if page.diff.with(Change::Unknown).next().is_some() {
+        notes.push(
+            "unknown: samples aren't counted on both sides, so only several runs of each tell noise \
+             (rperf record --runs)."
+                .to_string(),
+        );
+    }
+    if traced == [true; 2] && !page.diff.is_exact {
+        notes.push(
+            "Counts of traces are exact, times are not: --calls compares counts.".to_string(),
+        );
+    }
+    notes
 }
 
 /// `text` as a heading.

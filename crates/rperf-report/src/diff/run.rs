@@ -1,7 +1,7 @@
 //! One run as a comparison needs it: sums by function, each with the variance of its noise. Called
 //! by `diff`; any thread.
 
-use crate::calls::shows_calls;
+use crate::calls::{is_traced, shows_calls};
 use crate::code_paths::CodePaths;
 use crate::groups::{FrameKey, Function, Groups};
 use crate::matching::MethodKey;
@@ -25,6 +25,8 @@ pub struct Run {
     pub missing: Vec<String>,
     /// Whether the values were counted one by one, so that no difference is noise.
     pub is_exact: bool,
+    /// Whether it is of a trace.
+    pub is_traced: bool,
     pub(super) total: Amount,
     pub(super) rows: Vec<RunRow>,
     pub(super) label_values: usize,
@@ -91,6 +93,7 @@ impl Run {
             idle: 0,
             missing: profile.meta.missing.clone(),
             is_exact: shows_calls(profile),
+            is_traced: is_traced(profile),
             total: noise.amount(total),
             rows: rows.collect(),
             label_values: label.map_or(0, |key| label_values(profile, key)),

@@ -85,7 +85,10 @@ pub fn take(
     };
     Ok(Some(Box::new(move |profile| {
         let mut profile = snapshot.add_to(profile, &names, columns, &notes.lines);
-        profile.meta.note_chosen(&notes.found, &notes.not_found);
+        let (found, not_found) = (&notes.found, &notes.not_found);
+        profile
+            .meta
+            .note_chosen(found, not_found, &notes.not_traceable);
         profile
     })))
 }

@@ -25,6 +25,8 @@ pub struct Notes {
     pub found: Vec<String>,
     /// The names of those that aren't.
     pub not_found: Vec<String>,
+    /// The names of those that are there and have no calls that can be traced.
+    pub not_traceable: Vec<String>,
 }
 
 /// The chosen methods of a session.
