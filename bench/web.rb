@@ -11,6 +11,7 @@ require_relative "support/child"
 require_relative "support/engines"
 require_relative "support/interleave"
 require_relative "support/machine"
+require_relative "support/native"
 require_relative "support/options"
 require_relative "support/profilers"
 require_relative "support/statistics"
@@ -26,7 +27,7 @@ module Web
   }.freeze
   FREQUENCIES = [999, 99].freeze
   # Profiler, and frequency in Hz.
-  VARIANTS = ["rperf wall", "rperf cpu"].product(FREQUENCIES) + [
+  VARIANTS = ["rperf wall", "rperf cpu", "empty ticks"].product(FREQUENCIES) + [
     ["empty wall", 999], ["rperf wall with middleware", 999], ["none with port", 0]
   ].freeze
   HEADINGS = ["server", "engine", "load", "profiler", "Hz", "CPU us", "ratio", "quartiles", "its threads us",
@@ -48,7 +49,10 @@ module Web
   # Profilers of others that are installed are measured at both frequencies, too.
   def variants
     others = Bench::Profilers.available.reject { |name| name.start_with?("none", "rperf", "empty") }
-    [["none", 0]] + VARIANTS + others.product(FREQUENCIES)
+    missing = Bench::Native.missing
+    warn("empty ticks are left out: #{missing}") if missing
+    ours = missing ? VARIANTS.reject { |name,| name == "empty ticks" } : VARIANTS
+    [["none", 0]] + ours + others.product(FREQUENCIES)
   end
 
   def run(arguments)

@@ -47,6 +47,7 @@ static VALUE c_sleep_nogvl(VALUE self, VALUE duration)
     return Qnil;
 }
 
+void define_followed_ticks(VALUE module);
 void define_tick_signals(VALUE module);
 void define_timed_hooks(VALUE module);
 
@@ -56,6 +57,7 @@ void Init_bench_native(void)
     rb_define_module_function(module, "c_busy", c_busy, 1);
     rb_define_module_function(module, "c_sleep_gvl", c_sleep_gvl, 1);
     rb_define_module_function(module, "c_sleep_nogvl", c_sleep_nogvl, 1);
+    define_followed_ticks(module);
     define_tick_signals(module);
     define_timed_hooks(module);
 }

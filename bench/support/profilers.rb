@@ -37,6 +37,10 @@ module Bench
                    stop: -> { BenchNative.remove_timed_hooks }, library: Native.library)
     end
 
+    # A timer that follows the GVL, and interrupts whoever has it.
+    EMPTY_TICKS = Profiler.new(start: ->(hertz) { BenchNative.start_followed_ticks(hertz) },
+                               stop: -> { BenchNative.stop_followed_ticks }, library: Native.library)
+
     STACKPROF = lambda do |mode|
       Profiler.new(library: "stackprof",
                    start: ->(hertz) { StackProf.start(mode:, interval: 1_000_000 / hertz, raw: false) },
@@ -76,7 +80,8 @@ module Bench
     end.to_h.merge("rperf only" => ONLY).freeze
 
     # What limits profilers that follow the GVL; run if asked for.
-    LIMITS = [50, 100, 200, 400].to_h { |nanoseconds| ["hooks of #{nanoseconds} ns", TIMED_HOOKS[nanoseconds]] }.freeze
+    LIMITS = [50, 100, 200, 400].to_h { |nanoseconds| ["hooks of #{nanoseconds} ns", TIMED_HOOKS[nanoseconds]] }
+                                .merge("empty ticks" => EMPTY_TICKS).freeze
 
     # @return [Array<String>] those whose library can be loaded
     def self.available

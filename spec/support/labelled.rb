@@ -34,8 +34,9 @@ module Labelled
     measured.each { |label, time| expect([label, sampled.fetch(label, 0)]).to match([label, be > time / 3]) }
   end
 
-  # What the app measured is what the samples say. For long runs.
-  def expect_measured_times(data, key, measured, tolerance: 0.05, slack: 0.02)
+  # What the app measured is what the samples say. For long runs: two seconds in short pieces have a standard deviation
+  # of some 2 %, and more on a busy machine.
+  def expect_measured_times(data, key, measured, tolerance: 0.15, slack: 0.02)
     sampled = time_by_label(data, key).transform_values { |ns| ns / 1e9 }
     measured.each do |label, time|
       expect([label, sampled[label]]).to match([label, be_within((time * tolerance) + slack).of(time)])

@@ -1,0 +1,170 @@
+/*
+ * Ticks that follow the GVL, and nothing else, for bench/web: what any profiler pays that interrupts
+ * the thread which has the GVL, and rests while nobody has it. The timer wakes a thread of its own,
+ * which interrupts the holder, whose handler is empty. A thread that gives the GVL up stops the timer,
+ * once an interval at most.
+ */
+#define _GNU_SOURCE
+#include <ruby.h>
+#include <ruby/thread.h>
+
+#ifdef __linux__
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Older C libraries don't name the field. */
+#ifndef sigev_notify_thread_id
+#define sigev_notify_thread_id _sigev_un._tid
+#endif
+
+/* Not the one of rperf, which has to find its own free. */
+#define TICK (SIGRTMIN + 9)
+
+enum { RESTS, RUNS, TAKEN };
+
+static rb_internal_thread_event_hook_t *hook;
+static timer_t timer;
+static uint64_t interval;
+static _Atomic uint64_t may_stop;
+static atomic_int state, holder;
+static volatile pid_t waiting_thread;
+static __thread pid_t own_id;
+
+static uint64_t now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+/* 0 stops it. */
+static void set_timer(uint64_t nanoseconds)
+{
+    struct itimerspec value = {{0, 0}, {(time_t)(nanoseconds / 1000000000u), (long)(nanoseconds % 1000000000u)}};
+    timer_settime(timer, 0, &value, NULL);
+}
+
+static int takes(int from)
+{
+    return atomic_compare_exchange_strong(&state, &from, TAKEN);
+}
+
+static void arm(void)
+{
+    if (!takes(RESTS)) return;
+    state = RUNS;
+    set_timer(interval);
+}
+
+static void rest(void)
+{
+    state = RESTS;
+    if (holder != 0) arm();
+}
+
+static void on_interrupt(int signal) {}
+
+static void on_tick(int signal)
+{
+    if (!takes(RUNS)) return;
+    pid_t thread = holder;
+    if (thread == 0) {
+        rest();
+        return;
+    }
+    syscall(SYS_tgkill, getpid(), thread, SIGURG);
+    set_timer(interval);
+    state = RUNS;
+}
+
+static void on_event(rb_event_flag_t event, const rb_internal_thread_event_data_t *data, void *unused)
+{
+    if (event == RUBY_INTERNAL_THREAD_EVENT_RESUMED) {
+        if (own_id == 0) own_id = (pid_t)syscall(SYS_gettid);
+        holder = own_id;
+        if (state == RESTS) arm();
+    } else if (event == RUBY_INTERNAL_THREAD_EVENT_SUSPENDED) {
+        holder = 0;
+        uint64_t time = now();
+        if (time < may_stop || !takes(RUNS)) return;
+        may_stop = time + interval;
+        set_timer(0);
+        rest();
+    }
+}
+
+static void *wait_for_ticks(void *unused)
+{
+    /* So that its CPU time counts as a profiler's. */
+    prctl(PR_SET_NAME, "rperf bench");
+    waiting_thread = (pid_t)syscall(SYS_gettid);
+    for (;;) pause();
+    return NULL;
+}
+
+/* The thread that waits, which is made once. */
+static pid_t thread_that_waits(void)
+{
+    if (!waiting_thread) {
+        pthread_t thread;
+        if (pthread_create(&thread, NULL, wait_for_ticks, NULL) != 0) rb_sys_fail("pthread_create");
+        while (!waiting_thread) usleep(100);
+    }
+    return waiting_thread;
+}
+
+static void handle(int signal, void (*handler)(int))
+{
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = handler;
+    action.sa_flags = SA_RESTART;
+    sigaction(signal, &action, NULL);
+}
+
+static VALUE start_followed_ticks(VALUE self, VALUE hertz)
+{
+    struct sigevent event;
+    if (hook) rb_raise(rb_eRuntimeError, "the ticks are there already");
+    memset(&event, 0, sizeof event);
+    event.sigev_notify = SIGEV_THREAD_ID;
+    event.sigev_signo = TICK;
+    event.sigev_notify_thread_id = thread_that_waits();
+    handle(SIGURG, on_interrupt);
+    handle(TICK, on_tick);
+    if (timer_create(CLOCK_MONOTONIC, &event, &timer) != 0) rb_sys_fail("timer_create");
+    interval = 1000000000u / NUM2ULL(hertz);
+    holder = (pid_t)syscall(SYS_gettid);
+    state = RESTS;
+    hook = rb_internal_thread_add_event_hook(
+        on_event, RUBY_INTERNAL_THREAD_EVENT_RESUMED | RUBY_INTERNAL_THREAD_EVENT_SUSPENDED, NULL);
+    arm();
+    return Qnil;
+}
+
+/* One more may be on its way: by default SIGURG is ignored, and the tick's handler stays. */
+static VALUE stop_followed_ticks(VALUE self)
+{
+    if (!hook) return Qnil;
+    rb_internal_thread_remove_event_hook(hook);
+    hook = NULL;
+    timer_delete(timer);
+    handle(SIGURG, SIG_DFL);
+    return Qnil;
+}
+
+void define_followed_ticks(VALUE module)
+{
+    rb_define_module_function(module, "start_followed_ticks", start_followed_ticks, 1);
+    rb_define_module_function(module, "stop_followed_ticks", stop_followed_ticks, 0);
+}
+#else
+void define_followed_ticks(VALUE module) {}
+#endif
