@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# The cost of profiling in a web server, where work comes in short pieces: Puma, and a server of sockets and threads
-# alone. Each request computes for 200 us.
+# The cost of profiling in servers, where work comes in short pieces: Puma, a server of sockets and threads alone, and
+# Sidekiq with a Redis. Each request, or job, computes for 200 us.
 #
 # All profilers run in turn in one process of the server, a piece of load each, from clients in another process. CPU is
 # that of all the server's threads for one request, p50 and p99 are the latencies that the clients see. A ratio is the
@@ -19,7 +19,7 @@ require_relative "support/table"
 
 # Measures and prints.
 module Web
-  SERVERS = %w[puma sockets].freeze
+  SERVERS = %w[puma sockets sidekiq].freeze
   # Connections, and requests a second in all; 0: each as soon as the last is answered.
   LOADS = {
     "20/s" => [4, 20], "80/s" => [4, 80], "400/s" => [4, 400], "back to back" => [1, 0], "4 clients" => [4, 0],
@@ -36,24 +36,30 @@ module Web
   module_function
 
   def options(arguments)
-    defaults = { runs: 5, servers: [], loads: [], engines: ["interpreter"], seconds: 3.0 }
+    defaults = { runs: 5, servers: [], loads: [], profilers: [], engines: ["interpreter"], seconds: 3.0 }
     smoke = { runs: 1, seconds: 0.2, servers: ["sockets"], loads: ["80/s"] }
     Bench::Options.parse("web", arguments, defaults, smoke:) do |parser, given|
       parser.on("--server NAME", *Bench::Options.some_of(SERVERS, "all")) { |it| given[:servers] |= [it] }
       parser.on("--load NAME", *Bench::Options.some_of(LOADS.keys, "all")) { |it| given[:loads] |= [it] }
+      parser.on("--profiler NAME", *Bench::Options.some_of(names, "all")) { |it| given[:profilers] |= [it] }
       Bench::Engines.add_option(parser, given, "interpreter")
       parser.on("--seconds S", Float, "length of a piece of load (default 3)") { |it| given[:seconds] = it }
     end
   end
 
   # Profilers of others that are installed are measured at both frequencies, too.
-  def variants
+  # @param wanted [Array<String>] the names of some; none: all
+  def variants(wanted)
     others = Bench::Profilers.available.reject { |name| name.start_with?("none", "rperf", "empty") }
     missing = Bench::Native.missing
     warn("empty ticks are left out: #{missing}") if missing
     ours = missing ? VARIANTS.reject { |name,| name == "empty ticks" } : VARIANTS
-    [["none", 0]] + ours + others.product(FREQUENCIES)
+    chosen = ours + others.product(FREQUENCIES)
+    chosen.select! { |name,| wanted.include?(name) } unless wanted.empty?
+    [["none", 0]] + chosen
   end
+
+  def names = VARIANTS.map(&:first).uniq + Bench::Profilers.names.grep(/stackprof|vernier|pf2/)
 
   def run(arguments)
     options = options(arguments)
@@ -64,7 +70,7 @@ module Web
       with_server(server, engine) do |site|
         loads.flat_map do |load|
           warn("web: #{server}, #{engine}, #{load}") if $stderr.tty?
-          table(site.in_turn(variants, load, options)).map { |row| [server, engine, load, *row] }
+          table(site.in_turn(variants(options[:profilers]), load, options)).map { |row| [server, engine, load, *row] }
         end
       end
     end
@@ -74,7 +80,7 @@ module Web
   def with_server(server, engine)
     IO.popen(Bench::Child.command(SERVER, server, engine:), "r+") do |pipe|
       port = pipe.gets or return skip(server)
-      yield Site.new(pipe, Integer(port))
+      yield Site.new(pipe, server, Integer(port))
     ensure
       pipe.close_write
     end
@@ -104,8 +110,9 @@ module Web
 
   # A running server.
   class Site
-    def initialize(pipe, port)
+    def initialize(pipe, kind, port)
       @pipe = pipe
+      @kind = kind
       @port = port
     end
 
@@ -117,7 +124,7 @@ module Web
       Bench::Interleave.call(variants, runs: options[:runs], warm_up: !options[:smoke]) do |name, hertz|
         command("start", name, hertz)
         command("measure")
-        seen = Bench::Child.json(CLIENT, @port, connections, rate, options[:seconds])
+        seen = Bench::Child.json(CLIENT, @kind, @port, connections, rate, options[:seconds])
         stopped = command("stop")
         { cpu: stopped[:cpu_ns] / 1e3 / seen[:requests], own: stopped[:own_ns] / 1e3 / seen[:requests],
           p50: seen[:p50_ns] / 1e3, p99: seen[:p99_ns] / 1e3 }

@@ -1,13 +1,14 @@
 # frozen_string_literal: true
 
-# A web server on a free port of this machine, which it prints: server.rb KIND, with a kind of {Web::SERVERS}. Each
-# request computes for 200 us. It then takes commands, one a line, and answers each with JSON: "start PROFILER HERTZ",
+# A server on a free port of this machine, which it prints: server.rb KIND, with a kind of {Web::SERVERS}. Each request,
+# or job, computes for 200 us. It then takes commands, one a line, and answers each with JSON: "start PROFILER HERTZ",
 # "measure" (from here on, the CPU time that "stop" tells), "stop". It ends when its input does.
 
 require "json"
 require "socket"
 require_relative "../support/clock"
 require_relative "../support/profilers"
+require_relative "jobs"
 
 module Web
   WORK_NS = 200_000
@@ -46,11 +47,25 @@ module Web
     def call(environment) = (@middleware || App).call(environment)
   end
 
-  # Threads that accept connections and answer the requests that come on each.
-  class Sockets
+  # What all web servers have.
+  class Server
     def initialize(front)
-      @server = TCPServer.new("127.0.0.1", 0)
       @front = front
+    end
+
+    def middleware=(wanted)
+      require "rperf/rack" if wanted
+      @front.middleware = (Rperf::RackMiddleware.new(App) if wanted)
+    end
+
+    def stop = nil
+  end
+
+  # Threads that accept connections and answer the requests that come on each.
+  class Sockets < Server
+    def initialize(front)
+      super
+      @server = TCPServer.new("127.0.0.1", 0)
     end
 
     def port = @server.addr[1]
@@ -72,8 +87,9 @@ module Web
   end
 
   # Puma, with a pool of threads, and without processes or a reactor: a thread waits for each connection.
-  class PumaServer
+  class PumaServer < Server
     def initialize(front)
+      super
       require "puma"
       require "puma/server"
       @server = Puma::Server.new(front, nil, min_threads: THREADS, max_threads: THREADS, queue_requests: false)
@@ -85,20 +101,19 @@ module Web
     def start = @server.run
   end
 
-  SERVERS = { "sockets" => Sockets, "puma" => PumaServer }.freeze
+  SERVERS = { "sockets" => Sockets, "puma" => PumaServer, "sidekiq" => Jobs }.freeze
 
   # The commands.
   class Commands
-    def initialize(front)
-      @front = front
+    def initialize(server)
+      @server = server
     end
 
     def start(name, hertz)
       profiler, with = name.split(" with ")
       case with
       when "middleware"
-        require "rperf/rack"
-        @front.middleware = Rperf::RackMiddleware.new(App)
+        @server.middleware = true
       when "port"
         require "rperf"
         Rperf.listen
@@ -121,7 +136,7 @@ module Web
       cpu_ns = Bench::Clock.process_cpu - @cpu
       own_ns = threads.sum { |id, ns| ns - @threads.fetch(id, 0) }
       @profiler.stop.call
-      @front.middleware = nil
+      @server.middleware = false
       Rperf.const_get(:Port).close if @has_port
       @has_port = false
       { cpu_ns:, own_ns: }
@@ -152,5 +167,9 @@ Web::App.calibrate
 server = Web::SERVERS.fetch(ARGV.fetch(0)).new(front)
 server.start
 puts server.port
-Web::Commands.new(front).serve($stdin, $stdout)
+begin
+  Web::Commands.new(server).serve($stdin, $stdout)
+ensure
+  server.stop
+end
 exit!(0)
