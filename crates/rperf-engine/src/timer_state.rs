@@ -10,14 +10,25 @@ const RUNS: u8 = 1;
 /// Somebody owns it: after a tick, to set it, or to stop it.
 const TAKEN: u8 = 2;
 
-/// Rests that were ended soon lengthen the time to the next one by so many doublings at most.
-const MOST_DOUBLINGS: u32 = 5;
+/// So often an interval it may be stopped, in the mean: a stop and a start take two system calls, of
+/// a microsecond together.
+const STOPS: u64 = 8;
+/// Stops that may follow each other at once: a request gives the GVL up some times.
+const BURST: u64 = 16;
+/// A rest that is shorter than this part of the interval is not worth its stop: to wake the worker
+/// takes some twenty microseconds, and the next tick would fall into such a rest that seldom.
+const HASTY: u64 = 16;
+/// So many such rests may follow each other. Further ones lengthen the time to the next stop, by so
+/// many doublings at most.
+const HASTY_RESTS: u32 = 16;
+const MOST_DOUBLINGS: u32 = 8;
 
 /// The state of a timer, which rests at first.
 #[derive(Debug, Default)]
 pub struct TimerState {
     state: AtomicU8,
-    /// When it was stopped last, and from when on it may be stopped again.
+    /// When it was stopped last, and from when on it may be stopped again: a generic cell rate
+    /// algorithm (ITU-T I.371).
     stopped_ns: AtomicU64,
     may_stop_ns: AtomicU64,
     /// How many rests in a row were ended soon.
@@ -56,25 +67,29 @@ impl TimerState {
         self.state.load(SeqCst) == RESTS
     }
 
-    /// Whether it runs, and was not stopped just before `now`.
+    /// Whether it runs, and was not stopped too often before `now`.
     #[inline]
     pub fn may_be_stopped(&self, now: u64) -> bool {
         now >= self.may_stop_ns.load(Relaxed) && self.state.load(Relaxed) == RUNS
     }
 
-    /// The owner stops it at `now`: not again in this interval, nor in a longer one if rests have been
-    /// short.
+    /// The owner stops it at `now`: that takes a part of what is allowed in an interval, and more if
+    /// rests have been short.
     pub fn note_stop(&self, now: u64, interval: u64) {
-        let doublings = self.hasty.load(Relaxed).min(MOST_DOUBLINGS);
+        let hasty = self.hasty.load(Relaxed);
+        let doublings = hasty.saturating_sub(HASTY_RESTS).min(MOST_DOUBLINGS);
         self.stopped_ns.store(now, Relaxed);
-        let next = now.saturating_add(interval << doublings);
-        self.may_stop_ns.store(next, Relaxed);
+        let ahead = BURST.saturating_sub(1) * (interval / STOPS);
+        let due = self.may_stop_ns.load(Relaxed).saturating_add(ahead);
+        let next = due.max(now).saturating_add((interval / STOPS) << doublings);
+        self.may_stop_ns
+            .store(next.saturating_sub(ahead), Relaxed);
     }
 
-    /// A rest ends at `now`: it was short, if it has lasted for less than a quarter of the interval.
+    /// A rest ends at `now`: it may have been too short to be worth its stop.
     pub fn note_start(&self, now: u64, interval: u64) {
         let rested = now.saturating_sub(self.stopped_ns.load(Relaxed));
-        let hasty = match rested < interval / 4 {
+        let hasty = match rested < interval / HASTY {
             true => self.hasty.load(Relaxed).saturating_add(1),
             false => 0,
         };
@@ -98,31 +113,49 @@ mod tests {
         assert!(timer.rests() && timer.end_rest());
     }
 
-    #[test]
-    fn it_is_stopped_once_in_an_interval_and_more_seldom_where_rests_are_short() {
-        let timer = TimerState::default();
-        let start_at = |now| {
+    const INTERVAL: u64 = 1_000_000;
+
+    /// It starts at `now`, and is stopped as often as it may be, after rests of this length. Returns
+    /// how often that was until `end`.
+    fn stops(timer: &TimerState, mut now: u64, end: u64, rest: u64) -> u64 {
+        let mut stops = 0;
+        while now < end {
             assert!(timer.end_rest());
-            timer.note_start(now, 1000);
+            timer.note_start(now, INTERVAL);
             timer.set();
-        };
-        let stop_at = |now| {
-            assert!(timer.may_be_stopped(now) && timer.take());
-            timer.note_stop(now, 1000);
+            while !timer.may_be_stopped(now) {
+                now += 1_000;
+            }
+            assert!(timer.take());
+            timer.note_stop(now, INTERVAL);
             timer.rest();
-        };
-        start_at(100_000);
-        stop_at(100_010);
-        assert!(!timer.may_be_stopped(200_000), "it rests");
-        start_at(100_020);
-        assert!(!timer.may_be_stopped(101_009) && timer.may_be_stopped(101_010));
-        stop_at(101_010);
-        start_at(101_020);
-        assert!(!timer.may_be_stopped(102_020), "the rest was short");
-        stop_at(103_010);
-        start_at(105_000);
-        stop_at(107_010);
-        start_at(109_000);
-        assert!(timer.may_be_stopped(109_000), "rests are long");
+            assert!(!timer.may_be_stopped(now + 10 * INTERVAL), "it rests");
+            stops += 1;
+            now += rest;
+        }
+        stops
+    }
+
+    #[test]
+    fn it_is_stopped_some_times_an_interval_and_more_often_after_a_while() {
+        let timer = TimerState::default();
+        let start = 1_000 * INTERVAL;
+        let rest = INTERVAL / HASTY;
+        let many = stops(&timer, start, start + 100 * INTERVAL, rest);
+        assert!((800..=820).contains(&many), "{many}");
+        let later = start + 200 * INTERVAL;
+        let burst = stops(&timer, later, later + INTERVAL, rest);
+        assert_eq!(burst, BURST);
+    }
+
+    #[test]
+    fn it_is_stopped_seldom_where_rests_are_short_all_the_time() {
+        let timer = TimerState::default();
+        let start = 1_000 * INTERVAL;
+        let hasty = stops(&timer, start, start + 1_000 * INTERVAL, INTERVAL / HASTY - 1);
+        assert!((50..=65).contains(&hasty), "{hasty}");
+        let later = start + 3_000 * INTERVAL;
+        let worth_it = stops(&timer, later, later + 100 * INTERVAL, INTERVAL);
+        assert_eq!(worth_it, 100, "rests are long");
     }
 }
