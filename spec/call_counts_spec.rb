@@ -96,6 +96,12 @@ RSpec.describe "Counts of calls" do
       end
     end
 
+    it "can't tell where a filter leaves nothing" do
+      outcome = diff("--fail-on", "5%", "--focus", "Typo", "a.data", "b.data")
+      expect([outcome.status.exitstatus, outcome.messages.last.chomp])
+        .to eq([2, "rperf: --fail-on can't tell: a filter leaves nothing to compare"])
+    end
+
     it "does not fail for fewer calls" do
       expect(diff("--fail-on", "0", "b.data", "a.data").status.exitstatus).to eq(0)
     end

@@ -250,6 +250,20 @@ RSpec.describe "looking at profiles" do
       end
     end
 
+    it "can't tell where a filter leaves nothing, or where a run is given twice" do
+      runs = %w[--base rperf.data same.pb.gz --target slow.pb.gz]
+      outcome = rperf("diff", "--top", "--fail-above", "10", "--focus", "Typo", *runs)
+      expect([outcome.status.exitstatus, outcome.stderr]).to eq([2, <<~TEXT])
+        rperf: --focus matches nothing in the profiles
+        rperf: --fail-above can't tell: a filter leaves nothing to compare
+      TEXT
+      expect(rperf("diff", "--top", "--fail-above", "900", "--hide", "Typo", *runs).status).to be_success
+      outcome = rperf("diff", "--top", "--base", "rperf.data", "./rperf.data", "--target", "slow.pb.gz")
+      expect([outcome.status.exitstatus, outcome.stderr]).to eq([0, <<~TEXT])
+        rperf: ./rperf.data is given twice for one side: the noise between runs looks smaller than it is
+      TEXT
+    end
+
     it "writes what to paste into a pull request" do
       rperf("diff", "rperf.data", "slow.pb.gz", "-o", "diff.md")
       expect(File.read(in_folder("diff.md"))).to eq(<<~MARKDOWN)

@@ -176,7 +176,7 @@ RSpec.describe "names of threads" do
       rows = report("--by", "label:thread")
       expect(rows.scan(/(?:main|worker-\d|pool)$/).tally)
         .to eq("main" => 1, "worker-0" => 1, "worker-1" => 1, "pool" => 1)
-      expect(rows).not_to include("(no thread)")
+      expect(rows).not_to include("(no name)")
       expect(rperf("report", "--tree", "--tagroot", "thread").stdout).to match(/\d ms.* worker-0/)
     end
 

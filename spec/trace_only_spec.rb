@@ -142,7 +142,7 @@ RSpec.describe "Tracing of chosen methods", vm: true do
         puts told(profile).to_json
       RUBY
       expect(told[:rows]).to eq("Shop::Order#lazy": 1, "Shop::Order#lazy > Shop::Order#inner": 1)
-      expect(told[:lines].join).to include("Shop::Order#lazy: 1 calls have ended")
+      expect(told[:lines].join).to include("Shop::Order#lazy: 1 call has ended")
       expect(told[:lines].join).not_to include("no duration")
     end
 

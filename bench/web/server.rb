@@ -7,6 +7,7 @@
 require "json"
 require "socket"
 require_relative "../support/clock"
+require_relative "../support/own_threads"
 require_relative "../support/profilers"
 require_relative "jobs"
 
@@ -127,14 +128,14 @@ module Web
     end
 
     def measure
-      @threads = threads
+      @threads = Bench::OwnThreads.now
       @cpu = Bench::Clock.process_cpu
       {}
     end
 
     def stop
       cpu_ns = Bench::Clock.process_cpu - @cpu
-      own_ns = threads.sum { |id, ns| ns - @threads.fetch(id, 0) }
+      own_ns = Bench::OwnThreads.since(@threads).cpu_ns
       @profiler.stop.call
       @server.middleware = false
       Rperf.const_get(:Port).close if @has_port
@@ -144,19 +145,6 @@ module Web
 
     def serve(input, output)
       input.each_line { |line| output.puts(JSON.generate(public_send(*line.chomp.split("\t")))) }
-    end
-
-    private
-
-    # CPU time of rperf's threads, in ns; nothing where the system doesn't tell.
-    def threads
-      Dir["/proc/self/task/*"].filter_map do |directory|
-        next unless File.read("#{directory}/comm").start_with?("rperf")
-
-        [directory, File.read("#{directory}/schedstat").to_i]
-      end.to_h
-    rescue SystemCallError
-      {}
     end
   end
 end

@@ -45,7 +45,7 @@ pub fn run(args: DiffArgs) -> Result<i32, Refusal> {
     if let (Some(base), Some(target)) = (&mut base.together, &target.together) {
         align(base, target);
     }
-    reader.say_unmatched();
+    let is_empty = reader.say_unmatched();
     let [base, target] = [&sides[0].runs, &sides[1].runs];
     let diff = Diff::of(base, target, options.sort, options.normalize)
         .map_err(|error| Refusal::usage(error.to_string()))?;
@@ -55,7 +55,7 @@ pub fn run(args: DiffArgs) -> Result<i32, Refusal> {
         }
         View::Html(path) => {
             viewer::save(&html(&sides, &options)?, path)?;
-            return Ok(verdict(&diff, &options));
+            return Ok(verdict(&diff, &options, is_empty));
         }
         View::Top | View::Text | View::Markdown { .. } | View::Json { .. } | View::Calls => {}
     }
@@ -77,7 +77,7 @@ pub fn run(args: DiffArgs) -> Result<i32, Refusal> {
         _ => (pages::top(&page), None),
     };
     write_text(&text, output, screen)?;
-    Ok(verdict(&diff, &options))
+    Ok(verdict(&diff, &options, is_empty))
 }
 
 /// What has changed in each value type, where that can be told.
@@ -118,11 +118,15 @@ fn html(sides: &[Side; 2], options: &Options) -> Result<Vec<u8>, Refusal> {
     })
 }
 
-/// The exit status, with a line that says why if it is not 0.
-fn verdict(diff: &Diff, options: &Options) -> i32 {
+/// The exit status, with a line that says why if it is not 0. `is_empty`: a filter has left nothing.
+fn verdict(diff: &Diff, options: &Options, is_empty: bool) -> i32 {
     let Some(percent) = options.fail_above else {
         return 0;
     };
+    if is_empty {
+        crate::say("--fail-above can't tell: a filter leaves nothing to compare");
+        return crate::USAGE;
+    }
     let above = diff.above(percent / 100.0);
     if above.is_empty() && diff.total.change == Change::Unknown {
         crate::say(

@@ -25,7 +25,7 @@ use rperf_format::{Format, FormatError, JsonOptions, TextOptions, Whole};
 use rperf_model::Profile;
 use rperf_report::numbers::grouped;
 use rperf_report::one_line::one_line;
-use rperf_report::{By, Idle, Listing, NamePattern, Neighbours, Subject, tag_keys};
+use rperf_report::{By, Filter, Idle, Listing, NamePattern, Neighbours, Subject, tag_keys};
 use screen::Screen;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
@@ -45,12 +45,8 @@ pub fn run(args: ReportArgs) -> Result<i32, Refusal> {
     }
     let filtered = options.filter.apply(profile);
     check_time_line(&filtered.profile, &options)?;
-    for option in filtered.unmatched {
-        let hint = match filtered.idle {
-            0 => "",
-            _ => " but idle threads at most, which are hidden; --idle shows them",
-        };
-        crate::say(&format!("{option} matches nothing in the profile{hint}"));
+    if !filtered.unmatched.is_empty() {
+        say_unmatched(&filtered.unmatched, filtered.idle != 0, &options)?;
     }
     let screen = Screen::stdout(options.pager);
     let page = Page {
@@ -120,6 +116,31 @@ pub fn run(args: ReportArgs) -> Result<i32, Refusal> {
         }
     };
     print(screen, &text)
+}
+
+/// Names the filters that match nothing in the profile, or only what is hidden with idle threads.
+fn say_unmatched(unmatched: &[&str], has_hidden: bool, options: &Options) -> Result<(), Refusal> {
+    // The profile as it was is read again: to keep it would take as much room as it has.
+    let matched_there = match has_hidden && options.files.iter().all(|file| file.is_file()) {
+        true => {
+            let filter = Filter {
+                hides_idle: false,
+                ..options.filter.clone()
+            };
+            let nowhere = filter.apply(load::merged(&options.files)?).unmatched;
+            let is_there = |option: &&&str| !nowhere.contains(*option);
+            unmatched.iter().filter(is_there).copied().collect()
+        }
+        false => Vec::new(),
+    };
+    for option in unmatched {
+        let hint = match matched_there.contains(option) {
+            true => " but idle threads, which are hidden; --idle shows them",
+            false => "",
+        };
+        crate::say(&format!("{option} matches nothing in the profile{hint}"));
+    }
+    Ok(())
 }
 
 /// Says that no sample has a label with this key, and which keys there are.

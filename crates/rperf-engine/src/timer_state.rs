@@ -82,8 +82,7 @@ impl TimerState {
         let ahead = BURST.saturating_sub(1) * (interval / STOPS);
         let due = self.may_stop_ns.load(Relaxed).saturating_add(ahead);
         let next = due.max(now).saturating_add((interval / STOPS) << doublings);
-        self.may_stop_ns
-            .store(next.saturating_sub(ahead), Relaxed);
+        self.may_stop_ns.store(next.saturating_sub(ahead), Relaxed);
     }
 
     /// A rest ends at `now`: it may have been too short to be worth its stop.
@@ -152,7 +151,12 @@ mod tests {
     fn it_is_stopped_seldom_where_rests_are_short_all_the_time() {
         let timer = TimerState::default();
         let start = 1_000 * INTERVAL;
-        let hasty = stops(&timer, start, start + 1_000 * INTERVAL, INTERVAL / HASTY - 1);
+        let hasty = stops(
+            &timer,
+            start,
+            start + 1_000 * INTERVAL,
+            INTERVAL / HASTY - 1,
+        );
         assert!((50..=65).contains(&hasty), "{hasty}");
         let later = start + 3_000 * INTERVAL;
         let worth_it = stops(&timer, later, later + 100 * INTERVAL, INTERVAL);

@@ -176,7 +176,7 @@ impl<'a> Report<'a> {
         }
         let site = wait.sites.first()?;
         let text = format!(
-            "Most {} is at {}: {} ({}).",
+            "The place with the most {} is {}: {} ({}).",
             words(wait.state),
             self.site(site),
             self.amount(site.value),

@@ -109,7 +109,7 @@ pub struct Methods {
     pub rows: Vec<Method>,
     /// The profile counts calls.
     pub has_calls: bool,
-    /// It has CPU time beside another time.
+    /// The values are times, and it has CPU time beside them.
     pub has_cpu: bool,
     /// It counts objects.
     pub has_objects: bool,
@@ -145,10 +145,11 @@ impl Methods {
             Reverse((rank(sort), rank(sort.other()), row.calls))
         });
         let has = |sum: usize| columns[sum - CALLS].is_some();
+        let is_time = profile.schema.types()[column.0].unit == "nanoseconds";
         Self {
             rows,
             has_calls: has(CALLS),
-            has_cpu: columns[CPU - CALLS].is_some_and(|cpu| cpu != column),
+            has_cpu: columns[CPU - CALLS].is_some_and(|cpu| cpu != column) && is_time,
             has_objects: has(OBJECTS),
             has_latency,
         }
@@ -355,6 +356,13 @@ mod tests {
     fn a_method_has_its_own_and_what_it_calls_once() {
         let methods = Methods::of(&profile(), Column(1), &By::Function, Sort::SelfValue);
         assert!(methods.has_calls && methods.has_cpu && methods.has_objects);
+        for other in [0, 3, 5] {
+            let methods = Methods::of(&profile(), Column(other), &By::Function, Sort::SelfValue);
+            assert!(
+                !methods.has_cpu,
+                "not beside calls, CPU time itself, and bytes"
+            );
+        }
         let names = methods.rows.iter().map(|row| row.function.name.as_str());
         assert_eq!(
             names.collect::<Vec<_>>(),

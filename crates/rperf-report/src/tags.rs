@@ -80,10 +80,15 @@ pub(crate) fn tag_texts<'a>(
 ) -> impl FnMut(WeightKey) -> String + 'a {
     let threads = ThreadNames::of(profile);
     let mut known: FxHashMap<WeightKey, String> = FxHashMap::default();
+    // There is a thread, which has no name.
+    let none = match wanted {
+        THREAD => "(no name)".to_string(),
+        _ => format!("(no {wanted})"),
+    };
     move |key| {
         let text = || {
             let value = tag(profile, &threads, key, wanted);
-            value.map_or_else(|| format!("(no {wanted})"), Cow::into_owned)
+            value.map_or_else(|| none.clone(), Cow::into_owned)
         };
         let text = known.entry(without_stack(key)).or_insert_with(text);
         text.clone()

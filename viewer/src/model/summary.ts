@@ -83,7 +83,7 @@ export function summary(view: View): Sentence[] {
     if (state.value < 0.1 * target.sum) continue;
     const waiter = waitingMethod(view, state.name);
     const kind = state.name === "wait" ? "for the GVL" : "(I/O, sleep)";
-    if (waiter >= 0) sentences.push([`Most of the waiting ${kind} is in `, name(waiter), "."]);
+    if (waiter >= 0) sentences.push([`The method with the most waiting ${kind} is `, name(waiter), "."]);
   }
   return sentences;
 }

@@ -43,7 +43,7 @@ test("the first screen says in words where the time goes, and shows the states",
       /^puma: 2\.\d+ s of wall time of 3 threads together, recorded in 690 ms\. 5\d\.\d % of it went into waiting for I\/O, sleep or a lock\./,
     );
     assert.match(words, /LineItem#price runs longest itself: \d+ ms/);
-    assert.match(words, /Most of the waiting \(I\/O, sleep\) is in PG::Connection#exec_params\./);
+    assert.match(words, /The method with the most waiting \(I\/O, sleep\) is PG::Connection#exec_params\./);
     assert.match(await text(page, ".loss"), /3 samples \(2\.9 ms\) were dropped/);
     assert.equal(await page.locator(".states .state").count(), 5);
     assert.equal(await page.locator("#tab-changes, #tab-snapshots").count(), 0);

@@ -1,6 +1,7 @@
 //! The limits of `rperf diff --fail-on`: by how much there may be more calls, of any method, of those
 //! that are named, or of all together. On Ruby's main thread.
 
+use super::pages::percent_text;
 use crate::Refusal;
 use rperf_model::Profile;
 use rperf_report::one_line::function_name;
@@ -90,7 +91,7 @@ impl CallLimit {
 fn in_words(row: &CallChange) -> String {
     let name = shown_name(row);
     match row.percent() {
-        Some(percent) => format!("{name} {percent:+.1}%"),
+        Some(percent) => format!("{name} {}", percent_text(percent)),
         None => format!("{name} new"),
     }
 }

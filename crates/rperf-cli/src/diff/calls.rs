@@ -50,7 +50,10 @@ pub fn show(
     diff: &CallDiff,
 ) -> Result<i32, Refusal> {
     let options = reader.options;
-    reader.say_unmatched();
+    if reader.say_unmatched() && !options.fail_on.is_empty() {
+        let message = "--fail-on can't tell: a filter leaves nothing to compare";
+        return Err(Refusal::usage(message));
+    }
     let [base, target] = profiles;
     let mut failures = Vec::new();
     for limit in &options.fail_on {

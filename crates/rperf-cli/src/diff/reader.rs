@@ -7,7 +7,18 @@ use crate::report::load;
 use rperf_format::viewer as viewer_data;
 use rperf_model::{Profile, Schema, ValueType};
 use rperf_report::{Filter, Filtered, Run, align};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+
+/// Filters that leave nothing where they match nothing; the others leave all.
+const SELECTING: [&str; 6] = [
+    "--focus",
+    "--tagfocus",
+    "--thread",
+    "--pid",
+    "--show",
+    "--show-from",
+];
 
 /// The runs of one side, one by one, and for the viewer merged.
 #[derive(Default)]
@@ -43,6 +54,7 @@ impl<'a> Reader<'a> {
     /// The runs in these files.
     pub fn side(&mut self, files: &[PathBuf]) -> Result<Side, Refusal> {
         let mut side = Side::default();
+        warn_of_twice(files);
         for file in files {
             let profile = self.read(file)?;
             self.add(&mut side, file, profile)?;
@@ -121,11 +133,14 @@ impl<'a> Reader<'a> {
         filtered
     }
 
-    /// Names the filters that have matched nothing.
-    pub fn say_unmatched(&mut self) {
-        for option in self.unmatched.take().unwrap_or_default() {
+    /// Names the filters that have matched nothing, and returns whether there is nothing left to compare
+    /// because of one.
+    pub fn say_unmatched(&mut self) -> bool {
+        let unmatched = self.unmatched.take().unwrap_or_default();
+        for option in &unmatched {
             crate::say(&format!("{option} matches nothing in the profiles"));
         }
+        unmatched.iter().any(|option| SELECTING.contains(option))
     }
 
     fn run(&self, filtered: &Filtered) -> Run {
@@ -153,5 +168,19 @@ impl<'a> Reader<'a> {
             }
         }
         filtered.profile.schema = chosen;
+    }
+}
+
+/// Says that a file is given twice: it counts as two runs, which differ by nothing.
+fn warn_of_twice(files: &[PathBuf]) {
+    let mut seen = BTreeSet::new();
+    for file in files {
+        let same = file.canonicalize().unwrap_or_else(|_| file.clone());
+        if !seen.insert(same) {
+            crate::say(&format!(
+                "{} is given twice for one side: the noise between runs looks smaller than it is",
+                file.display()
+            ));
+        }
     }
 }

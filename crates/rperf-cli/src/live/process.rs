@@ -56,6 +56,9 @@ fn check(pid: i32) -> Result<(), Refusal> {
     if !exists(pid) {
         return Err(refusal(format!("there is no process {pid}")));
     }
+    if !is_there(pid) {
+        return Err(failed(pid, &AskError::Closed));
+    }
     let own = Uid::effective();
     let owner = fs::metadata(format!("/proc/{pid}")).map(|found| Uid::from_raw(found.uid()));
     if let Ok(owner) = owner

@@ -167,7 +167,7 @@ fn threads_and_states_have_rows_by_their_tags() {
         thread.name = name;
     }
     let by = |key: &str| top(&test, &By::Label(key.to_string()), Sort::SelfValue);
-    assert_eq!(by("thread"), rows([("worker", 35), ("(no thread)", 10)]));
+    assert_eq!(by("thread"), rows([("worker", 35), ("(no name)", 10)]));
     assert_eq!(by("thread_seq"), rows([("1", 30), ("3", 10), ("2", 5)]));
     assert_eq!(by("%GVL"), rows([("(no %GVL)", 40), ("wait", 5)]));
 }

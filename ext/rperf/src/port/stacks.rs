@@ -7,6 +7,7 @@ use crate::native;
 use crate::ruby::frames::RubyVm;
 use crate::ruby::live_threads::LiveThreads;
 use crate::ruby::resolve;
+use crate::ruby::thread_names;
 use crate::ruby::threads::RubyThread;
 use crate::text;
 use crate::vm::api::live;
@@ -183,7 +184,12 @@ impl Taking {
             // What it waited for is there, and it waits for the GVL.
             let is_ready = has_let_go || off_gvl.is_some_and(|it| it.is_ready);
             self.threads.push(ThreadStack {
-                name: name.map(text::content).unwrap_or_default(),
+                name: match name {
+                    Some(name) => text::content(name),
+                    None => thread_names::of_main(gvl, thread)
+                        .unwrap_or_default()
+                        .into(),
+                },
                 status: match is_ready {
                     true => "run".into(),
                     false => text::content(status),

@@ -96,6 +96,14 @@ pub fn note_main() {
     MAIN_THREAD.store(unsafe { rb_sys::rb_thread_main() } as usize, Relaxed);
 }
 
+/// The name that `thread` is shown by without one of its own, if it is the main one. On the main
+/// Ractor.
+pub fn of_main(_gvl: &Gvl<'_>, thread: RubyThread<'_>) -> Option<&'static str> {
+    // SAFETY: on a Ruby thread with the GVL.
+    let main = unsafe { rb_sys::rb_thread_main() };
+    (main as usize == thread.object() as usize).then_some(MAIN)
+}
+
 /// The name of a thread of the Ractor whose GVL the caller holds.
 pub struct ThreadName<'g>(RubyThread<'g>);
 

@@ -175,10 +175,13 @@ impl TargetedSnapshot {
             let when = when.map_or_else(String::new, |slow| {
                 format!(" (at {})", self.time_of(slow.began))
             });
+            let ended = match it.latencies.count() {
+                1 => "1 call has ended".to_string(),
+                count => format!("{} calls have ended", grouped(count)),
+            };
             format!(
-                "{}: {} calls have ended, p50 {}, p99 {}, max {}{when}",
+                "{}: {ended}, p50 {}, p99 {}, max {}{when}",
                 names[*row].name,
-                grouped(it.latencies.count()),
                 at(50),
                 at(99),
                 duration(self.ns(it.latencies.max()))
