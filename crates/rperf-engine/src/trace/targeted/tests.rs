@@ -178,7 +178,7 @@ fn calls_without_a_beginning_or_an_end_spoil_nothing() {
     let profile = profile(&mut tracer, 700, CallColumns::Alone);
     let lines = profile.meta.comments.join("\n");
     assert!(lines.contains("2 calls have no duration"), "{lines}");
-    assert!(lines.contains("m1: 1 calls have ended"), "{lines}");
+    assert!(lines.contains("m1: 1 call has ended"), "{lines}");
 }
 
 #[test]
