@@ -87,7 +87,7 @@ RSpec.describe "rperf about a program that", vm: true do
   it "waits for ever" do
     program("Queue.new.pop") do |program|
       outcome = rperf("stacks", program.pid.to_s)
-      expect(outcome.stdout).to match(/No thread ran, so the main thread was woken.*#1 tid \d+ +blocked/m)
+      expect(outcome.stdout).to match(/No thread ran, so the main thread was woken.*#1 "main" tid \d+ +blocked/m)
       expect(outcome.stdout).to match(/^ +Thread::Queue#pop/)
       waits = /#{quiet}; /
       said_by(commands.slice("attach", "top"), program, "attach" => waits, "top" => waits)

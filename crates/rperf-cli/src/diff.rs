@@ -6,6 +6,7 @@ mod calls;
 mod markdown;
 mod options;
 mod pages;
+mod percent;
 mod reader;
 
 pub use options::DiffArgs;

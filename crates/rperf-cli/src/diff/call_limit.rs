@@ -1,7 +1,7 @@
 //! The limits of `rperf diff --fail-on`: by how much there may be more calls, of any method, of those
 //! that are named, or of all together. On Ruby's main thread.
 
-use super::pages::percent_text;
+use super::percent::percent_text;
 use crate::Refusal;
 use rperf_model::Profile;
 use rperf_report::one_line::function_name;

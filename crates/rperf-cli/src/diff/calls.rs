@@ -3,7 +3,7 @@
 
 use super::call_limit::shown_name;
 use super::options::Options;
-use super::pages::percent_text;
+use super::percent::percent_text;
 use super::reader::Reader;
 use crate::report::screen::{Screen, Style};
 use crate::report::write_text;

@@ -1,6 +1,7 @@
 //! The pages of `rperf diff`. They do no I/O.
 
 use super::options::Options;
+use super::percent::percent_text;
 use crate::report::screen::{Screen, Style};
 use rperf_format::table::{Column, Row, Table};
 use rperf_report::numbers::{counted, grouped};
@@ -255,15 +256,6 @@ pub fn percent(row: &DiffRow) -> String {
     }
 }
 
-/// A change in percent. Where nearly nothing was before, the number says nothing.
-pub fn percent_text(percent: f64) -> String {
-    const MOST: f64 = 9_999.0;
-    match percent > MOST {
-        true => format!(">{}%", grouped(MOST as i64)),
-        false => format!("{percent:+.1}%"),
-    }
-}
-
 fn style(row: &DiffRow) -> Option<Style> {
     match row.change {
         Change::More => Some(Style::Hot),
@@ -300,13 +292,6 @@ pub fn name(row: &DiffRow) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn percentages_that_say_nothing_are_bounded() {
-        assert_eq!(percent_text(-12.34), "-12.3%");
-        assert_eq!(percent_text(9_999.0), "+9999.0%");
-        assert_eq!(percent_text(1_933_916.5), ">9,999%");
-    }
 
     #[test]
     fn of_many_files_the_first_is_named() {
