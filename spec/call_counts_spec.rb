@@ -96,10 +96,18 @@ RSpec.describe "Counts of calls" do
       end
     end
 
+    it "says of times that one side alone has traced, and why noise can't be told" do
+      rperf("record", "-m", "cpu", "-o", "sampled.data", ruby, "app.rb")
+      rperf("trace", "--measure", "cpu", "-o", "timed.data", ruby, "app.rb")
+      text = rperf("diff", "--top", "--value", "cpu", "sampled.data", "timed.data").stdout
+      expect(text).to match(/^The target is a trace, the base isn't: times of a trace include the cost of tracing\.$/)
+      expect(text).to match(/^unknown: samples aren't counted on both sides, so only several runs of each tell noise/)
+    end
+
     it "can't tell where a filter leaves nothing" do
       outcome = diff("--fail-on", "5%", "--focus", "Typo", "a.data", "b.data")
       expect([outcome.status.exitstatus, outcome.messages.last.chomp])
-        .to eq([2, "rperf: --fail-on can't tell: a filter leaves nothing to compare"])
+        .to eq([2, "rperf: --fail-on can't tell: there is nothing to compare"])
     end
 
     it "does not fail for fewer calls" do

@@ -9,6 +9,18 @@ RSpec.describe "idle threads" do
   # ms that a line says to be hidden; nil if there is none.
   def hidden(text) = text[/^Idle threads: ([\d,.]+) ms hidden, --idle shows them$/, 1]&.delete(",")&.to_f
 
+  it "are told from nothing where a filter leaves nothing else" do
+    rperf("record", "-m", "wall", ruby, "-e", <<~RUBY)
+      def wait_for_jobs(queue) = queue.pop
+      Thread.new { wait_for_jobs(Queue.new) }
+      sleep 0.2
+    RUBY
+    hint = " but idle threads, which are hidden; --idle shows them"
+    { "wait_for_jobs" => hint, "Typo" => "" }.each do |name, told|
+      expect(report("--focus", name).stderr).to eq("rperf: --focus matches nothing in the profile#{told}\n")
+    end
+  end
+
   describe "of a program with a pool of its own, Timeout's thread and work" do
     before do
       write_file("app.rb", <<~RUBY)

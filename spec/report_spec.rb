@@ -255,7 +255,7 @@ RSpec.describe "looking at profiles" do
       outcome = rperf("diff", "--top", "--fail-above", "10", "--focus", "Typo", *runs)
       expect([outcome.status.exitstatus, outcome.stderr]).to eq([2, <<~TEXT])
         rperf: --focus matches nothing in the profiles
-        rperf: --fail-above can't tell: a filter leaves nothing to compare
+        rperf: --fail-above can't tell: there is nothing to compare
       TEXT
       expect(rperf("diff", "--top", "--fail-above", "900", "--hide", "Typo", *runs).status).to be_success
       outcome = rperf("diff", "--top", "--base", "rperf.data", "./rperf.data", "--target", "slow.pb.gz")

@@ -400,6 +400,10 @@ RSpec.describe "rperf stacks", vm: true do
     expect(rperf("stacks", Process.pid.to_s).stderr)
       .to match(/\Arperf: process #{Process.pid}.* has no port. Start it with RPERF_LISTEN=1 .*\n\z/)
     gone = Process.spawn("true").tap { |pid| Process.wait(pid) }
+    zombie = Process.spawn("true")
+    sleep(0.01) until File.read("/proc/#{zombie}/stat").include?(") Z ")
+    expect(rperf("stacks", zombie.to_s).stderr).to eq("rperf: the program #{zombie} has ended\n")
+    Process.wait(zombie)
     expect(rperf("stacks", gone.to_s).stderr).to eq("rperf: there is no process #{gone}\n")
     expect(%w[x 0 -1].map { |pid| rperf("stacks", pid).status.exitstatus }.uniq).to eq([2])
     listening("puts Rperf.listen; sleep") do |program|

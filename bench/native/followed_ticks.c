@@ -2,30 +2,22 @@
  * Ticks that follow the GVL, and nothing else, for bench/web: what any profiler pays that interrupts
  * the thread which has the GVL, and rests while nobody has it. The timer wakes a thread of its own,
  * which interrupts the holder, whose handler is empty. A thread that gives the GVL up stops the timer,
- * once an interval at most.
+ * as often as rperf does it where rests are long.
  */
 #define _GNU_SOURCE
 #include <ruby.h>
 #include <ruby/thread.h>
 
 #ifdef __linux__
-#include <pthread.h>
+#include "tick_thread.h"
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
-#include <string.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
-/* Older C libraries don't name the field. */
-#ifndef sigev_notify_thread_id
-#define sigev_notify_thread_id _sigev_un._tid
-#endif
-
-/* Not the one of rperf, which has to find its own free. */
-#define TICK (SIGRTMIN + 9)
+/* Stops in an interval, in the mean, and at once: as in timer_state.rs. */
+enum { STOPS = 8, BURST = 16 };
 
 enum { RESTS, RUNS, TAKEN };
 
@@ -34,7 +26,6 @@ static timer_t timer;
 static uint64_t interval;
 static _Atomic uint64_t may_stop;
 static atomic_int state, holder;
-static volatile pid_t waiting_thread;
 static __thread pid_t own_id;
 
 static uint64_t now(void)
@@ -93,53 +84,19 @@ static void on_event(rb_event_flag_t event, const rb_internal_thread_event_data_
     } else if (event == RUBY_INTERNAL_THREAD_EVENT_SUSPENDED) {
         holder = 0;
         uint64_t time = now();
-        if (time < may_stop || !takes(RUNS)) return;
-        may_stop = time + interval;
+        uint64_t step = interval / STOPS, ahead = (BURST - 1) * step, due = may_stop;
+        if (time + ahead < due || !takes(RUNS)) return;
+        may_stop = (due > time ? due : time) + step;
         set_timer(0);
         rest();
     }
 }
 
-static void *wait_for_ticks(void *unused)
-{
-    /* So that its CPU time counts as a profiler's. */
-    prctl(PR_SET_NAME, "rperf bench");
-    waiting_thread = (pid_t)syscall(SYS_gettid);
-    for (;;) pause();
-    return NULL;
-}
-
-/* The thread that waits, which is made once. */
-static pid_t thread_that_waits(void)
-{
-    if (!waiting_thread) {
-        pthread_t thread;
-        if (pthread_create(&thread, NULL, wait_for_ticks, NULL) != 0) rb_sys_fail("pthread_create");
-        while (!waiting_thread) usleep(100);
-    }
-    return waiting_thread;
-}
-
-static void handle(int signal, void (*handler)(int))
-{
-    struct sigaction action;
-    memset(&action, 0, sizeof action);
-    action.sa_handler = handler;
-    action.sa_flags = SA_RESTART;
-    sigaction(signal, &action, NULL);
-}
-
 static VALUE start_followed_ticks(VALUE self, VALUE hertz)
 {
-    struct sigevent event;
     if (hook) rb_raise(rb_eRuntimeError, "the ticks are there already");
-    memset(&event, 0, sizeof event);
-    event.sigev_notify = SIGEV_THREAD_ID;
-    event.sigev_signo = TICK;
-    event.sigev_notify_thread_id = thread_that_waits();
     handle(SIGURG, on_interrupt);
-    handle(TICK, on_tick);
-    if (timer_create(CLOCK_MONOTONIC, &event, &timer) != 0) rb_sys_fail("timer_create");
+    timer = create_tick_timer(on_tick);
     interval = 1000000000u / NUM2ULL(hertz);
     holder = (pid_t)syscall(SYS_gettid);
     state = RESTS;

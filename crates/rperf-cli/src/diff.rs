@@ -46,7 +46,7 @@ pub fn run(args: DiffArgs) -> Result<i32, Refusal> {
     if let (Some(base), Some(target)) = (&mut base.together, &target.together) {
         align(base, target);
     }
-    let is_empty = reader.say_unmatched();
+    reader.say_unmatched();
     let [base, target] = [&sides[0].runs, &sides[1].runs];
     let diff = Diff::of(base, target, options.sort, options.normalize)
         .map_err(|error| Refusal::usage(error.to_string()))?;
@@ -56,7 +56,7 @@ pub fn run(args: DiffArgs) -> Result<i32, Refusal> {
         }
         View::Html(path) => {
             viewer::save(&html(&sides, &options)?, path)?;
-            return Ok(verdict(&diff, &options, is_empty));
+            return Ok(verdict(&diff, &options));
         }
         View::Top | View::Text | View::Markdown { .. } | View::Json { .. } | View::Calls => {}
     }
@@ -78,7 +78,7 @@ pub fn run(args: DiffArgs) -> Result<i32, Refusal> {
         _ => (pages::top(&page), None),
     };
     write_text(&text, output, screen)?;
-    Ok(verdict(&diff, &options, is_empty))
+    Ok(verdict(&diff, &options))
 }
 
 /// What has changed in each value type, where that can be told.
@@ -119,13 +119,13 @@ fn html(sides: &[Side; 2], options: &Options) -> Result<Vec<u8>, Refusal> {
     })
 }
 
-/// The exit status, with a line that says why if it is not 0. `is_empty`: a filter has left nothing.
-fn verdict(diff: &Diff, options: &Options, is_empty: bool) -> i32 {
+/// The exit status, with a line that says why if it is not 0.
+fn verdict(diff: &Diff, options: &Options) -> i32 {
     let Some(percent) = options.fail_above else {
         return 0;
     };
-    if is_empty {
-        crate::say("--fail-above can't tell: a filter leaves nothing to compare");
+    if diff.total.base == 0 && diff.total.target == 0 {
+        crate::say("--fail-above can't tell: there is nothing to compare");
         return crate::USAGE;
     }
     let above = diff.above(percent / 100.0);

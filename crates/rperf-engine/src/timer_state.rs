@@ -79,7 +79,7 @@ impl TimerState {
         let hasty = self.hasty.load(Relaxed);
         let doublings = hasty.saturating_sub(HASTY_RESTS).min(MOST_DOUBLINGS);
         self.stopped_ns.store(now, Relaxed);
-        let ahead = BURST.saturating_sub(1) * (interval / STOPS);
+        let ahead = (BURST - 1) * (interval / STOPS);
         let due = self.may_stop_ns.load(Relaxed).saturating_add(ahead);
         let next = due.max(now).saturating_add((interval / STOPS) << doublings);
         self.may_stop_ns.store(next.saturating_sub(ahead), Relaxed);

@@ -50,8 +50,9 @@ pub fn show(
     diff: &CallDiff,
 ) -> Result<i32, Refusal> {
     let options = reader.options;
-    if reader.say_unmatched() && !options.fail_on.is_empty() {
-        let message = "--fail-on can't tell: a filter leaves nothing to compare";
+    reader.say_unmatched();
+    if diff.total.base == 0 && diff.total.target == 0 && !options.fail_on.is_empty() {
+        let message = "--fail-on can't tell: there is nothing to compare";
         return Err(Refusal::usage(message));
     }
     let [base, target] = profiles;

@@ -10,16 +10,6 @@ use rperf_report::{Filter, Filtered, Run, align};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// Filters that leave nothing where they match nothing; the others leave all.
-const SELECTING: [&str; 6] = [
-    "--focus",
-    "--tagfocus",
-    "--thread",
-    "--pid",
-    "--show",
-    "--show-from",
-];
-
 /// The runs of one side, one by one, and for the viewer merged.
 #[derive(Default)]
 pub struct Side {
@@ -133,14 +123,11 @@ impl<'a> Reader<'a> {
         filtered
     }
 
-    /// Names the filters that have matched nothing, and returns whether there is nothing left to compare
-    /// because of one.
-    pub fn say_unmatched(&mut self) -> bool {
-        let unmatched = self.unmatched.take().unwrap_or_default();
-        for option in &unmatched {
+    /// Names the filters that have matched nothing.
+    pub fn say_unmatched(&mut self) {
+        for option in self.unmatched.take().unwrap_or_default() {
             crate::say(&format!("{option} matches nothing in the profiles"));
         }
-        unmatched.iter().any(|option| SELECTING.contains(option))
     }
 
     fn run(&self, filtered: &Filtered) -> Run {
