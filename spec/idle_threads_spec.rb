@@ -11,12 +11,11 @@ RSpec.describe "idle threads" do
 
   it "are told from nothing where a filter leaves nothing else" do
     rperf("record", "-m", "wall", ruby, "-e", <<~RUBY)
-      def wait_for_jobs(queue) = queue.pop
-      Thread.new { wait_for_jobs(Queue.new) }
+      Thread.new { Queue.new.pop }
       sleep 0.2
     RUBY
     hint = " but idle threads, which are hidden; --idle shows them"
-    { "wait_for_jobs" => hint, "Typo" => "" }.each do |name, told|
+    { "Queue#pop" => hint, "Typo" => "" }.each do |name, told|
       expect(report("--focus", name).stderr).to eq("rperf: --focus matches nothing in the profile#{told}\n")
     end
   end

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 /* Stops in an interval, in the mean, and at once: as in timer_state.rs. */
-enum { STOPS = 8, BURST = 16 };
+enum { STOPS = 3, STOP_NS = 1000000, BURST = 16 };
 
 enum { RESTS, RUNS, TAKEN };
 
@@ -84,7 +84,7 @@ static void on_event(rb_event_flag_t event, const rb_internal_thread_event_data_
     } else if (event == RUBY_INTERNAL_THREAD_EVENT_SUSPENDED) {
         holder = 0;
         uint64_t time = now();
-        uint64_t step = interval / STOPS, ahead = (BURST - 1) * step, due = may_stop;
+        uint64_t step = interval / STOPS < STOP_NS ? interval / STOPS : STOP_NS, ahead = (BURST - 1) * step, due = may_stop;
         if (time + ahead < due || !takes(RUNS)) return;
         may_stop = (due > time ? due : time) + step;
         set_timer(0);
