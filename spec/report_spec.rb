@@ -125,6 +125,9 @@ RSpec.describe "looking at profiles" do
       expect(rperf("report", "--format", "html", "-o", "q").stderr).to match(/\Arperf: wrote .*q \(/)
       expect(File.read(in_folder("q"))).to match(/\A<!doctype html/i)
       expect(rperf("report", "--html", "-o", "r.json").status).to be_success
+      outcome = rperf("report", "-o", "p.PNG")
+      expect(outcome.messages.first).to start_with("rperf: -o p.PNG: rperf writes no .png: .svg is a picture, ")
+      expect([outcome.status.exitstatus, File.exist?(in_folder("p.PNG"))]).to eq([2, false])
       expect(File.read(in_folder("r.json"))).to match(/\A<!doctype html/i)
     end
 

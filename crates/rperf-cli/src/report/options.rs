@@ -436,14 +436,23 @@ fn in_format(args: &ReportArgs, format: Format) -> Result<View, Refusal> {
     })
 }
 
+/// Extensions of kinds of files that a report can't be.
+const NOT_WRITTEN: [&str; 6] = ["csv", "gif", "jpeg", "jpg", "pdf", "png"];
+
 /// The view that is written to a file with this extension, if one is to be written.
 fn by_extension(args: &ReportArgs) -> Result<Option<View>, Refusal> {
     let Some(path) = args.view.output.as_ref().map(Path::new) else {
         return Ok(None);
     };
-    match path.extension().is_some_and(|it| it == "svg") {
-        true => svg(args).map(Some),
-        false => in_format(args, Format::of_report(path)).map(Some),
+    let extension = path.extension().and_then(|it| it.to_str()).unwrap_or("");
+    match extension.to_ascii_lowercase().as_str() {
+        "svg" => svg(args).map(Some),
+        kind if NOT_WRITTEN.contains(&kind) => Err(Refusal::usage(format!(
+            "-o {}: rperf writes no .{kind}: .svg is a picture, .html the viewer's page, .json and \
+             .txt are text",
+            path.display()
+        ))),
+        _ => in_format(args, Format::of_report(path)).map(Some),
     }
 }
 
