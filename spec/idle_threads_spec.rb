@@ -10,13 +10,13 @@ RSpec.describe "idle threads" do
   def hidden(text) = text[/^Idle threads: ([\d,.]+) ms hidden, --idle shows them$/, 1]&.delete(",")&.to_f
 
   it "are told from nothing where a filter leaves nothing else" do
-    rperf("record", "-m", "wall", ruby, "-e", <<~RUBY)
-      Thread.new { Queue.new.pop }
-      sleep 0.2
-    RUBY
+    waiting = [["<GVL>", "[GVL blocked]"], ["<internal:thread_sync>", "Thread::Queue#pop"], ["app.rb", "block in <main>"]]
+    profile = made_profile
+    profile[:samples] << [waiting, 10_000_000, 2, 0]
+    Rperf.save(in_folder("rperf.data"), profile)
     hint = " but idle threads, which are hidden; --idle shows them"
-    { "Queue#pop" => hint, "Typo" => "" }.each do |name, told|
-      expect(report("--focus", name).stderr).to eq("rperf: --focus matches nothing in the profile#{told}\n")
+    { "2" => hint, "3" => "" }.each do |name, told|
+      expect(report("--thread", name).stderr).to eq("rperf: --thread matches nothing in the profile#{told}\n")
     end
   end
 
