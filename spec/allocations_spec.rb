@@ -152,6 +152,10 @@ RSpec.describe "Allocations", vm: true do
   it "go on in forked children that are profiled, and stop in others" do
     write_file("forks.rb", "#{work}\nmaker = Maker.new; maker.points(100)\nProcess.wait(fork { maker.points(200) })")
     expect(rperf("record", "--measure", "alloc", "-o", "f.pb.gz", ruby, "forks.rb").status).to be_success
+    # Only objects have a class.
+    expect(rperf("report", "--by", "label:%class", "f.pb.gz").stderr)
+      .to eq("rperf: no value of cpu has a label %class: --value alloc_objects or alloc_space does\n")
+    expect(rperf("report", "--by", "label:%class", "--value", "alloc_space", "f.pb.gz").stderr).to eq("")
     made = Rperf.load(in_folder("f.pb.gz")).top(value: "alloc_objects").to_h { |row| [row[:name], row[:self]] }
     expect(made["Maker#points"]).to eq(300)
     child = told(<<~RUBY)
@@ -207,6 +211,22 @@ RSpec.describe "Allocations", vm: true do
     expect(row).to include("calls" => 1000, "block_calls" => nil, "self_objects" => 0, "recursive" => false)
     tree = rperf("report", "--tree", "--value", "alloc_objects", "t.pb.gz").stdout
     expect(tree).to include("Maker#points")
+    line = "Objects beside samples have no callers, so total is self: 'rperf trace --measure alloc' has them.\n"
+    expect(tree).not_to include(line)
+    rperf("record", "--measure", "alloc", "-o", "r.pb.gz", ruby, "make.rb")
+    expect(rperf("report", "--tree", "--value", "alloc_objects", "r.pb.gz").stdout).to include(line)
+    expect(rperf("report", "--tree", "r.pb.gz").stdout).not_to include(line)
+  end
+
+  it "fail a gate when there are more, however few samples there are" do
+    write_file("make.rb", "#{work}\nMaker.new.points(ARGV[0].to_i)")
+    [10_000, 12_000].each { |n| rperf("record", "--measure", "alloc", "-o", "#{n}.pb.gz", ruby, "make.rb", n.to_s) }
+    files = %w[10000.pb.gz 12000.pb.gz]
+    gate = ->(between) { rperf("diff", "--top", "--value", "alloc_objects", "--fail-above", "5", *between) }
+    outcome = gate[files]
+    expect(outcome.status.exitstatus).to eq(3)
+    expect(outcome.messages.first).to match(/: more than 5% more.* Maker#points \(\+20.0%\)/)
+    expect(gate[files.reverse].status.exitstatus).to eq(0)
   end
 
   it "are refused where they can't be counted" do

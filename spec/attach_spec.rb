@@ -221,11 +221,13 @@ RSpec.describe "rperf attach", vm: true do
       end
     end
 
+    let(:watching) { "watching that session, whatever -m and -f say" }
+
     it "is being profiled already" do
       working("Rperf.start(mode: :cpu, frequency: 250)\nThread.new { sleep 600 }") do |program|
         outcome = attach(program.pid, "-d", 1, "-o", "x.pb.gz")
         expect(outcome.messages.first)
-          .to eq("rperf: #{program.pid} is being profiled already (cpu, 250 Hz); watching that session\n")
+          .to eq("rperf: #{program.pid} is being profiled already (cpu, 250 Hz); #{watching}\n")
         profile = profile_in
         expect([profile[:mode], profile[:frequency]]).to eq([:cpu, 250])
         expect(seconds(profile)).to be_between(0.9, 20)
@@ -257,7 +259,7 @@ RSpec.describe "rperf attach", vm: true do
         attach_during(program, "-d", 600, "-o", "x.pb.gz") do
           outcome = attach(program.pid, "-d", "0.3", "-m", "cpu", "-o", "y.pb.gz")
           expect(outcome.messages.first)
-            .to eq("rperf: #{program.pid} is being profiled already (wall, 1000 Hz); watching that session\n")
+            .to eq("rperf: #{program.pid} is being profiled already (wall, 1000 Hz); #{watching}\n")
           expect(attach(program.pid, "-d", "0.3", "-o", "y.pb.gz").stderr).to start_with("rperf: wrote y.pb.gz")
           Process.kill(:TERM, program.pid)
         end

@@ -100,8 +100,16 @@ RSpec.describe "Counts of calls" do
       rperf("record", "-m", "cpu", "-o", "sampled.data", ruby, "app.rb")
       rperf("trace", "--measure", "cpu", "-o", "timed.data", ruby, "app.rb")
       text = rperf("diff", "--top", "--value", "cpu", "sampled.data", "timed.data").stdout
-      expect(text).to match(/^The target is a trace, the base isn't: times of a trace include the cost of tracing\.$/)
+      expect(text).to match(/^The target is a trace, the base isn't: the cost of tracing is left out of a trace's /)
       expect(text).to match(/^unknown: samples aren't counted on both sides, so only several runs of each tell noise/)
+    end
+
+    it "says nothing of times where objects are compared" do
+      rperf("record", "--measure", "alloc", "-o", "sampled.data", ruby, "app.rb")
+      rperf("trace", "--measure", "alloc", "-o", "traced.data", ruby, "app.rb")
+      text = rperf("diff", "--top", "--value", "alloc_objects", "sampled.data", "traced.data").stdout
+      expect(text).to match(/^Type: alloc_objects$/)
+      expect(text).not_to match(/times|cost of tracing/)
     end
 
     it "can't tell where a filter leaves nothing" do
@@ -158,6 +166,7 @@ RSpec.describe "Counts of calls" do
       expect(text).to match(/^Calls: [\d,]+ in calls\.data; what a call takes is right if both runs did the same work$/)
       expect(text).to match(/^Matched: 2 methods that both have, 1 of them at another path$/)
       expect(text).to match(/^Without calls: 3 methods, with 66\.0% of the values; methods of C have calls with /)
+        .and match(/ with 'rperf trace --calls count-all'$/)
       expect(text).to match(/^Without samples: \d+ methods, with [\d,]+ calls$/)
       expect(text).to match(/^ *300 +- +100\.0 µs +100\.0 µs +30\.0 ms .*Order#price/)
       expect(text).to match(/^ *100 +- +40\.0 µs +40\.0 µs +4\.0 ms .*Order#items/)

@@ -182,6 +182,18 @@ RSpec.describe "the rperf command" do
       expect(File.read(in_folder("p.dat"))).to match(/^<main>;Kernel#sleep;\[GVL blocked\] \d{8,9}$/)
     end
 
+    it "refuses the name of a file that a profile isn't, before the program runs" do
+      outcome = rperf("record", "-o", "x.html", ruby, "-e", "puts 1")
+      expect([outcome.status.exitstatus, outcome.stdout, outcome.stderr])
+        .to eq([2, "", "rperf: -o x.html: a profile is no .html: record into x.pb.gz, then " \
+                       "'rperf report x.pb.gz -o x.html'\n"])
+      expect(rperf("stat", "-o", "x.png", ruby, "-e", "puts 1").stderr)
+        .to start_with("rperf: -o x.png: rperf writes no .png: ")
+      expect(Dir.children(folder).grep_v(/\A\./)).to be_empty
+      rperf("record", "--format", "html", "-o", "x.html", ruby, "-e", "1")
+      expect(File.read(in_folder("x.html"))).to match(/\A<!doctype html/i)
+    end
+
     it "prints a text profile after the program's output with -p" do
       outcome = rperf("record", "-p", "-m", "wall", ruby, "-e", "puts 'mine'; sleep 0.05")
       expect(outcome.stdout).to match(/\Amine\nTotal: .*\[GVL blocked\]/m)

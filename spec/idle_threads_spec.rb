@@ -10,7 +10,7 @@ RSpec.describe "idle threads" do
   def hidden(text) = text[/^Idle threads: ([\d,.]+) ms hidden, --idle shows them$/, 1]&.delete(",")&.to_f
 
   it "are told from nothing where a filter leaves nothing else" do
-    waiting = [["<GVL>", "[GVL blocked]"], ["<internal:thread_sync>", "Thread::Queue#pop"], ["app.rb", "block in <main>"]]
+    waiting = [["<GVL>", "[GVL blocked]"], ["<internal:thread_sync>", "Thread::Queue#pop"], ["app.rb", "block in work"]]
     profile = made_profile
     profile[:samples] << [waiting, 10_000_000, 2, 0]
     Rperf.save(in_folder("rperf.data"), profile)

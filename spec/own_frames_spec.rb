@@ -71,6 +71,16 @@ RSpec.describe "rperf's own frames", vm: true do
     end
   end
 
+  it "are in no headline, also where the program itself hardly runs" do
+    write_file("app.rb", "#{work}spin(ARGV.fetch(0).to_f)\nsleep 0.1\n")
+    headlines = %w[0 0.2].map do |seconds|
+      rperf("record", "-m", "cpu", ruby, "app.rb", seconds)
+      rperf("report", "--format", "markdown").stdout[/^(?:Of|All of) .*/]
+    end
+    expect(headlines.join).not_to include("Rperf")
+    expect(headlines.last).to match(/The method with the most of its own is `(Object#spin|Process.clock_gettime)`/)
+  end
+
   it "are rperf's where the command loads it" do
     write_file("app.rb", "#{work}spin(0.2)\nexit!(0) if ARGV[0]\nThread.new { spin(0.1) }.join\n")
     rperf("record", "-m", "wall", "-f", "5000", "-o", "x.pb.gz", ruby, "app.rb")

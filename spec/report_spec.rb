@@ -294,6 +294,8 @@ RSpec.describe "looking at profiles" do
     it "writes differences for programs" do
       outcome = rperf("diff", "--format", "json", "-n", "1", "--fail-above", "10", "rperf.data", "slow.pb.gz")
       expect(outcome.status.exitstatus).to eq(3)
+      cut = JSON.parse(rperf("diff", "--format", "json", "-n", "1", "rperf.data", "same.pb.gz").stdout)
+      expect([cut["row_count"], cut["rows"].size]).to eq([3, 1])
       expect(JSON.parse(outcome.stdout)["rows"]).to eq(
         [{ "name" => "Array#sort", "path" => "<C method>", "short_path" => "<C method>",
            "base_path" => "<C method>", "matched" => "path", "base" => 400_000_000, "target" => 800_000_000,

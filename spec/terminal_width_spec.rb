@@ -65,6 +65,11 @@ RSpec.describe "Tables on terminals" do
     expect(on_terminal(150, "report", "--top")).to match(%r{#parse_each_order \(\S*…\S*/parser_of_orders\.rb\)$})
   end
 
+  it "fit where a terminal tells its width alone" do
+    expect_to_fit(on_terminal(80, "report", "--top", rows: 0), 80)
+    expect(on_terminal(80, "report", "--top", rows: 0)).to eq(on_terminal(80, "report", "--top"))
+  end
+
   it "leave nothing out in files" do
     on_terminal(40, "report", "--text", "-o", "report.txt")
     expect(File.read(in_folder("report.txt"))).to include(parse[1], "parser_of_orders.rb").and(satisfy do
@@ -100,6 +105,14 @@ RSpec.describe "Tables on terminals" do
       end
       expect_to_fit(on_terminal(40, "report", "--methods", "trace.data"), 40)
       expect(on_terminal(400, "report", "--methods", "trace.data")).not_to include("Too narrow")
+    end
+
+    it "keep the column with the only count of blocks" do
+      %w[--methods --top].each do |view|
+        text = on_terminal(80, "report", view, "--value", "wall", "trace.data")
+        expect(text).to match(/^Too narrow for: (?!.*blocks)/).and match(/^ *calls +blocks .*block in /m)
+        expect(text).to include("less -S' shows all)").or match(/less\s+-S'\s+shows\s+all/)
+      end
     end
 
     it "fit with the calls of a trace, or differences of calls" do

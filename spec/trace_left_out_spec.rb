@@ -83,6 +83,8 @@ RSpec.describe "What a trace leaves out", vm: true do
     names = Rperf.load(in_folder("rperf.data")).top(value: "wall", sort: :total).map { |row| row[:name] }
     expect(names).to include("Object#twice", "[rperf]")
     expect(names.grep(/\ARperf|leaf|times|require/)).to eq([])
+    gems = Rperf.load(in_folder("rperf.data")).top(value: "wall", by: :gem, sort: :total).map { |row| row[:name] }
+    expect(gems.grep(/rperf/)).to eq(["rperf"])
     expect(rperf("report", "--top").stdout).to match(/^Traced: left out: Object#leaf$/)
       .and match(/^Traced: left out: --exclude-common$/)
   end
@@ -97,6 +99,8 @@ RSpec.describe "What a trace leaves out", vm: true do
   {
     %w[trace --exclude total ruby] =>
       "--exclude must be methods or their files, such as Order#total or app/**, not 'total'",
+    %w[trace --exclude A#x --exclude Nope ruby] =>
+      "--exclude must be methods or their files, such as Order#total or app/**, not 'Nope'",
     %w[trace --depth 0 ruby] => "--depth must be a whole number from 1 to 10000 (frames), not '0'",
     %w[trace --only A#b --depth 9 ruby] => "--depth 9 can't be combined with --only A#b: leave one of them out"
   }.each do |arguments, message|

@@ -149,7 +149,7 @@ mod tests {
             ),
             (
                 "rperf stacks 1x",
-                "'PID' can't be '1x': a process is named by its number, which 'rperf ps' lists; see 'rperf stacks --help'",
+                "'PID' can't be '1x': processes have numbers from 1 on, which 'rperf ps' lists; see 'rperf stacks --help'",
             ),
             (
                 "rperf push",

@@ -3,6 +3,7 @@
 
 use crate::Refusal;
 use crate::args::{PageArgs, RecordArgs, TraceArgs};
+use crate::checked::refuse_reports_file;
 use rperf_session::settings::{FORMAT, MODE, OUTPUT, Setting, Settings, quoted};
 use std::ffi::OsString;
 use std::path::Path;
@@ -49,6 +50,7 @@ impl Options {
             let message = "-p prints text to stdout: it can't be combined with -o or --format";
             return Err(Refusal::usage(message));
         }
+        check_file(&given)?;
         let print = print.then(|| Path::new("/dev/stdout"));
         Ok(Options {
             command,
@@ -69,6 +71,7 @@ impl Options {
     /// The options of `rperf stat`, and of `rperf exec`, which is a stat with report.
     pub fn for_page(args: PageArgs, report: bool) -> Result<Self, Refusal> {
         check_page_mode(&args.settings.given)?;
+        check_file(&args.settings.given)?;
         let settings = Settings::from_flags(args.settings.given, true)?;
         Ok(Options {
             command: args.command,
@@ -88,6 +91,15 @@ impl Options {
             .map(|word| word.to_string_lossy())
             .collect();
         words.join(" ")
+    }
+}
+
+/// A file is named as what it will be, unless the format is given apart from it.
+fn check_file(given: &[(&'static Setting, OsString)]) -> Result<(), Refusal> {
+    let of = |name| given.iter().find(|(it, _)| it.name == name);
+    match (of(OUTPUT.name), of(FORMAT.name)) {
+        (Some((_, path)), None) => refuse_reports_file(Path::new(path)),
+        _ => Ok(()),
     }
 }
 
@@ -302,6 +314,30 @@ mod tests {
                 assert_eq!(options.settings.lines(), expected, "{line:?}");
             }
         }
+    }
+
+    #[test]
+    fn profiles_are_not_named_as_reports() {
+        for (path, start) in [
+            (
+                "a/x.html",
+                "a/x.html: a profile is no .html: record into a/x.pb.gz, then ",
+            ),
+            ("x.MD", "x.MD: a profile is no .md: "),
+            ("x.svg", "x.svg: a profile is no .svg: "),
+            ("x.PNG", "x.PNG: rperf writes no .png: "),
+        ] {
+            for command in ["record", "stat", "exec", "trace"] {
+                let message = message(&[command, "-o", path, "ruby"]);
+                assert!(message.starts_with(&format!("-o {start}")), "{message}");
+            }
+        }
+        let html = message(&["record", "-o", "x.HTML", "ruby"]);
+        assert!(html.ends_with("'rperf report x.pb.gz -o x.html'"), "{html}");
+        for path in ["x", "x.data", "x.pb.gz", "x.txt", "callgrind.out.7"] {
+            options(&["record", "-o", path, "ruby"]).expect("a profile's file");
+        }
+        options(&["record", "--format", "html", "-o", "x.html", "ruby"]).expect("valid");
     }
 
     #[test]

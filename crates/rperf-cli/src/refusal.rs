@@ -3,6 +3,7 @@
 
 use rperf_report::one_line::one_line;
 use rperf_session::settings::InvalidSetting;
+use std::borrow::Cow;
 use std::io::Write;
 
 /// Exit status for arguments that make no sense, as clap's own.
@@ -45,5 +46,38 @@ impl From<InvalidSetting> for Refusal {
 /// One line for the user, whatever names from files are in it; a closed stderr is no reason to
 /// fail.
 pub fn say(message: &str) {
-    let _ = writeln!(std::io::stderr(), "rperf: {}", one_line(message));
+    let message = without_numbers(message);
+    let _ = writeln!(std::io::stderr(), "rperf: {}", one_line(&message));
+}
+
+/// The message without the numbers that Rust writes behind the system's own words for an error: those
+/// of other sources have none.
+fn without_numbers(message: &str) -> Cow<'_, str> {
+    const START: &str = " (os error ";
+    let Some((before, rest)) = message.split_once(START) else {
+        return message.into();
+    };
+    match rest.split_once(')') {
+        Some((number, after)) if number.bytes().all(|it| it.is_ascii_digit()) => {
+            (before.to_string() + &without_numbers(after)).into()
+        }
+        _ => (before.to_string() + START + &without_numbers(rest)).into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_of_the_system_have_no_numbers() {
+        let error = std::io::Error::from_raw_os_error(libc::ENOENT).to_string();
+        assert_eq!(
+            without_numbers(&format!("x ({error}); y: {error}")),
+            "x (No such file or directory); y: No such file or directory"
+        );
+        for kept in ["can't write", "a (os error x) b", "a (os error 2"] {
+            assert_eq!(without_numbers(kept), kept);
+        }
+    }
 }

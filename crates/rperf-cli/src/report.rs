@@ -25,7 +25,9 @@ use rperf_format::{Format, FormatError, JsonOptions, TextOptions, Whole};
 use rperf_model::Profile;
 use rperf_report::numbers::grouped;
 use rperf_report::one_line::one_line;
-use rperf_report::{By, Filter, Idle, Listing, NamePattern, Neighbours, Subject, tag_keys};
+use rperf_report::{
+    By, Filter, Idle, Listing, NamePattern, Neighbours, Subject, tag_keys, types_with_tag,
+};
 use screen::Screen;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
@@ -143,17 +145,30 @@ fn say_unmatched(unmatched: &[&str], has_hidden: bool, options: &Options) -> Res
     Ok(())
 }
 
-/// Says that no sample has a label with this key, and which keys there are.
+/// Says that no sample has a label with this key, and which keys there are; or that only those of
+/// other values have it.
 fn say_if_missing(key: &str, profile: &Profile) {
     let keys = tag_keys(profile);
-    if !keys.contains(key) {
-        let there: Vec<_> = keys.into_iter().map(one_line).collect();
-        let there = match there.is_empty() {
-            true => String::new(),
-            false => format!("; there are: {}", there.join(", ")),
-        };
-        crate::say(&format!("no sample has a label {}{there}", one_line(key)));
+    if keys.contains(key) {
+        let types = types_with_tag(profile, key);
+        let shown = &*profile.schema.default_type().name;
+        if !types.is_empty() && !types.contains(&shown) {
+            let types: Vec<_> = types.into_iter().map(one_line).collect();
+            crate::say(&format!(
+                "no value of {} has a label {}: --value {} does",
+                one_line(shown),
+                one_line(key),
+                types.join(" or ")
+            ));
+        }
+        return;
     }
+    let there: Vec<_> = keys.into_iter().map(one_line).collect();
+    let there = match there.is_empty() {
+        true => String::new(),
+        false => format!("; there are: {}", there.join(", ")),
+    };
+    crate::say(&format!("no sample has a label {}{there}", one_line(key)));
 }
 
 /// A file of a time line needs one, and filters leave none of its calls out.

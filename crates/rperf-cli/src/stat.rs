@@ -5,7 +5,7 @@ use rperf_format::shorten::LEAST;
 use rperf_format::table::wrapped;
 use rperf_format::{TextOptions, Whole};
 use rperf_model::{Profile, State};
-use rperf_report::numbers::{grouped, milliseconds, percent};
+use rperf_report::numbers::{counted, grouped, milliseconds, percent};
 use rperf_report::{Totals, losses, without_idle};
 use rperf_session::os::OsStats;
 use rperf_session::process_stats::{ProcessStats, RubyStats};
@@ -206,9 +206,9 @@ fn sampling(page: &mut Page, profile: &Profile, figures: &Figures) {
     // Of several processes each has its own time.
     let profiled_ns = figures.process.profiled_ns.max(profile.meta.duration_ns);
     page.line(&format!(
-        "  {} samples / {} triggers, {:.1}% profiler overhead",
-        grouped(profile.sample_count().unwrap_or(0)),
-        grouped(counters.trigger_count),
+        "  {} / {}, {:.1}% profiler overhead",
+        counted(profile.sample_count().unwrap_or(0), "sample"),
+        counted(counters.trigger_count, "trigger"),
         percent(counters.sampling_time_ns, profiled_ns)
     ));
     let losses: Vec<_> = losses(counters).into_iter().map(|loss| loss.text).collect();

@@ -138,7 +138,11 @@ pub fn summary(profile: &Profile, processes: usize) -> String {
 /// A line for each chosen method that wasn't there, or whose calls can't be counted.
 pub fn not_counted(profile: &Profile) -> Vec<String> {
     let never_found = profile.meta.never_found().into_iter().map(|name| {
-        format!("only: {name} was never found; check the name, and that the program loads its file")
+        let check = match name.contains('/') || name.ends_with(".rb") {
+            true => "check that the program loads it; a path is absolute, or from the working directory on",
+            false => "check the name, and that the program loads its file",
+        };
+        format!("only: {name} was never found; {check}")
     });
     let not_traceable = profile.meta.not_traceable().into_iter().map(|name| {
         format!("only: {name} is not written in Ruby: its calls can't be counted alone")

@@ -244,6 +244,7 @@ pub fn diff(diff: &Diff, limit: Option<usize>) -> Data {
         ("type", value_type(&diff.value_type)),
         ("base_runs", base_runs.into()),
         ("target_runs", target_runs.into()),
+        ("row_count", diff.rows.len().into()),
         ("total", Data::fields(change(diff, &diff.total))),
         (
             "idle",

@@ -6,11 +6,11 @@ pub mod text;
 
 use crate::FormatError;
 use crate::answers::FilteredProfile;
-use rperf_model::{Profile, State};
+use rperf_model::{Category, Profile, State};
 use rperf_report::numbers::{counted, grouped, percent, seconds};
 use rperf_report::{
-    By, Path, Scale, Sort, Step, Top, TopRow, Totals, Wait, WaitSite, losses, nanoseconds_per,
-    without_idle,
+    By, Function, Path, Scale, Sort, Step, Top, TopRow, Totals, Wait, WaitSite, losses,
+    nanoseconds_per, without_idle,
 };
 use std::io::Write;
 use text::{Table, code, location, name};
@@ -158,7 +158,12 @@ impl<'a> Report<'a> {
 
     fn hottest_method(&self) -> Option<String> {
         let rows = self.top.sorted(Sort::SelfValue);
-        let row = rows.into_iter().find(|row| !is_state(row))?;
+        let row = rows
+            .into_iter()
+            .find(|row| !is_state(row) && !self.is_rperfs(row))?;
+        if row.self_value == 0 {
+            return None;
+        }
         let text = format!(
             "The method with the most of its own is {}: {} ({}).",
             name(&row.function),
@@ -166,6 +171,11 @@ impl<'a> Report<'a> {
             self.percent(row.self_value)
         );
         Some(text)
+    }
+
+    fn is_rperfs(&self, row: &TopRow) -> bool {
+        let Function { name, path, .. } = &row.function;
+        self.profile.meta.origin(name, path).category == Category::Rperf
     }
 
     fn hottest_wait(&self) -> Option<String> {

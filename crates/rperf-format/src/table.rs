@@ -308,7 +308,7 @@ impl Table {
             return String::new();
         };
         let names = hidden.join(", ");
-        let line = format!("Too narrow for: {names} (all: \"| less -S\")");
+        let line = format!("Too narrow for: {names} ('... | less -S' shows all)");
         wrapped(&line, width, GAP)
             .lines()
             .map(|line| (surface.styled)(Some(Style::Dim), line) + "\n")

@@ -13,6 +13,9 @@ const NATIVE: &str = "Rperf::Native";
 /// The path of methods written in C.
 const C_METHOD: &str = "<C method>";
 
+/// The frame of all that rperf does in a traced program.
+const OWN: (&str, &str) = ("[rperf]", "<rperf>");
+
 /// The kind of a frame's code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Category {
@@ -110,7 +113,7 @@ impl<'a> Origin<'a> {
 impl Meta {
     /// The origin of the frame `name` in `path` of this profile.
     pub fn origin<'a>(&self, name: &str, path: &'a str) -> Origin<'a> {
-        if name.starts_with(NATIVE) && path == C_METHOD {
+        if name.starts_with(NATIVE) && path == C_METHOD || (name, path) == OWN {
             return Origin::RPERF;
         }
         let file = match CodePath::of(path) {
@@ -204,6 +207,13 @@ mod tests {
         let of_c = |name| meta.origin(name, C_METHOD).category;
         assert_eq!(of_c("Rperf::Native.stop"), Category::Rperf);
         assert_eq!(of_c("RperfShop.sort"), Category::C);
+        let marked = |name: &str| meta.origin(name, "<rperf>").category;
+        assert_eq!(marked("[rperf]"), Category::Rperf);
+        assert_eq!(
+            marked("[truncated]"),
+            Category::Other,
+            "it is the program's"
+        );
     }
 
     #[test]

@@ -331,7 +331,7 @@ impl<'a> Side<'a> {
             Observed {
                 value: amount.value as f64 * scale,
                 by_sampling: variance.map(|it| it * scale * scale),
-                sample: (run.mean_sample() * scale).powi(2),
+                sample: (run.mean_sample * scale).powi(2),
             }
         })
         .collect()

@@ -97,7 +97,7 @@ impl JoinedCalls {
         if self.not_counted > 0 {
             let share = percent(self.not_counted_value, whole);
             let hint = match self.lacks_c_methods {
-                true => "; methods of C have calls with 'rperf trace --calls all'",
+                true => "; methods of C have calls with 'rperf trace --calls count-all'",
                 false => "",
             };
             lines.push(format!(

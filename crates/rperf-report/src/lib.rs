@@ -75,7 +75,7 @@ pub use neighbours::{Neighbour, Neighbours};
 pub use paths::{Path, Step};
 pub use pattern::{NamePattern, PatternError, regex};
 pub use rperf_model::numbers;
-pub use tags::tag_keys;
+pub use tags::{tag_keys, types_with_tag};
 pub use top::{By, Sort, Top, TopRow, state_name, thread_name};
 pub use totals::Totals;
 pub use tree::{Branch, Direction, Tree, TreeLimits};

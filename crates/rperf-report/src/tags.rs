@@ -73,6 +73,28 @@ pub fn tag_keys(profile: &Profile) -> BTreeSet<&str> {
     tags.map(|(key, _)| key).collect()
 }
 
+/// The names of the types of values that rows with a tag of this key have.
+pub fn types_with_tag<'a>(profile: &'a Profile, wanted: &str) -> Vec<&'a str> {
+    let threads = ThreadNames::of(profile);
+    let types = profile.schema.types();
+    let mut has_value = vec![false; types.len()];
+    let mut known: FxHashMap<WeightKey, bool> = FxHashMap::default();
+    for row in profile.weights.iter() {
+        let key = without_stack(row.key);
+        let has_tag = || tag(profile, &threads, key, wanted).is_some();
+        if *known.entry(key).or_insert_with(has_tag) {
+            for (has_value, value) in has_value.iter_mut().zip(row.values) {
+                *has_value |= *value != 0;
+            }
+        }
+    }
+    let types = types
+        .iter()
+        .zip(has_value)
+        .filter(|(_, has_value)| *has_value);
+    types.map(|(it, _)| &*it.name).collect()
+}
+
 /// The value under `wanted` of a row in words, each looked up once.
 pub(crate) fn tag_texts<'a>(
     profile: &'a Profile,

@@ -1,6 +1,7 @@
 //! Numbers and names as text of a given width.
 
 use crate::look::Look;
+use rperf_model::numbers::grouped;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// `ns` in the unit that fits.
@@ -10,7 +11,7 @@ pub fn time(ns: u64) -> String {
         ms if ms >= 3.6e6 => format!("{:.1} h", ms / 3.6e6),
         ms if ms >= 6e5 => format!("{:.1} min", ms / 6e4),
         ms if ms >= 1e4 => format!("{:.1} s", ms / 1e3),
-        ms if ms >= 10.0 || ms == 0.0 => format!("{ms:.0} ms"),
+        ms if ms >= 10.0 || ms == 0.0 => format!("{} ms", grouped(ms.round() as i64)),
         ms => format!("{ms:.1} ms"),
     }
 }
@@ -113,6 +114,7 @@ mod tests {
             (0.0, "0 ms"),
             (1.26, "1.3 ms"),
             (312.4, "312 ms"),
+            (1_684.0, "1,684 ms"),
             (12_345.0, "12.3 s"),
             (1_200_000.0, "20.0 min"),
             (7_200_000.0, "2.0 h"),

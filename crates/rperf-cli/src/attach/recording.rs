@@ -108,8 +108,12 @@ impl<'a> Recording<'a> {
             }
             if !session.is_live || !wanted.is_done_by(session) {
                 let how = how(session);
+                let as_it_is = match wanted.is_done_by(session) {
+                    true => "",
+                    false => ", whatever -m and -f say",
+                };
                 say(&format!(
-                    "{pid} is being profiled already ({how}); watching that session"
+                    "{pid} is being profiled already ({how}); watching that session{as_it_is}"
                 ));
             }
         }

@@ -6,7 +6,7 @@ use crate::report::screen::{Screen, Style};
 use rperf_format::table::{Column, Row, Table};
 use rperf_report::numbers::{counted, grouped};
 use rperf_report::one_line::{function_name, one_line};
-use rperf_report::{Change, Diff, DiffRow, Normalize, Run, Scale};
+use rperf_report::{Change, Diff, DiffRow, Normalize, Run, Scale, nanoseconds_per};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
@@ -89,9 +89,11 @@ pub fn notes(page: &Page<'_>) -> Vec<String> {
         [false, true] => Some(["target", "base"]),
         _ => None,
     };
-    if let Some([trace, samples]) = sides {
+    let is_of_time = nanoseconds_per(&page.diff.value_type.unit).is_some();
+    if let Some([trace, samples]) = sides.filter(|_| is_of_time) {
         notes.push(format!(
-            "The {trace} is a trace, the {samples} isn't: times of a trace include the cost of tracing."
+            "The {trace} is a trace, the {samples} isn't: the cost of tracing is left out of a \
+             trace's times by its mean per call, which isn't exact for short methods."
         ));
     }
     if page.diff.with(Change::Unknown).next().is_some() {

@@ -5,9 +5,16 @@ use rperf_report::numbers::grouped;
 /// A change in percent. Where nearly nothing was before, the number says nothing.
 pub fn percent_text(percent: f64) -> String {
     const MOST: f64 = 9_999.0;
-    match percent > MOST {
-        true => format!(">{}%", grouped(MOST as i64)),
-        false => format!("{percent:+.1}%"),
+    if percent > MOST {
+        return format!(">{}%", grouped(MOST as i64));
+    }
+    let text = format!("{percent:+.1}");
+    match text[1..].split_once('.') {
+        Some((whole, tenth)) if whole.len() > 3 => {
+            let whole = whole.parse::<i64>().map_or_else(|_| whole.into(), grouped);
+            format!("{}{whole}.{tenth}%", &text[..1])
+        }
+        _ => text + "%",
     }
 }
 
@@ -18,7 +25,10 @@ mod tests {
     #[test]
     fn percentages_that_say_nothing_are_bounded() {
         assert_eq!(percent_text(-12.34), "-12.3%");
-        assert_eq!(percent_text(9_999.0), "+9999.0%");
+        assert_eq!(percent_text(9_999.0), "+9,999.0%");
+        assert_eq!(percent_text(1_100.72), "+1,100.7%");
+        assert_eq!(percent_text(-1_100.72), "-1,100.7%");
+        assert_eq!(percent_text(999.96), "+1,000.0%");
         assert_eq!(percent_text(1_933_916.5), ">9,999%");
     }
 }

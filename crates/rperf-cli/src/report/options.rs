@@ -5,7 +5,7 @@ use super::graph_args::{GraphArgs, SVG_FILE, node_kind};
 use super::pages::TreeOptions;
 use super::view_args::{Belongs, HTML_FILE, ViewArgs, only_one, refuse_strangers};
 use crate::Refusal;
-use crate::checked::parse_format;
+use crate::checked::{self, parse_format};
 use rperf_format::answers::{LEAST_PERCENT, ROWS};
 use rperf_format::markdown::METHODS;
 use rperf_format::{Format, GraphOptions};
@@ -436,22 +436,13 @@ fn in_format(args: &ReportArgs, format: Format) -> Result<View, Refusal> {
     })
 }
 
-/// Extensions of kinds of files that a report can't be.
-const NOT_WRITTEN: [&str; 6] = ["csv", "gif", "jpeg", "jpg", "pdf", "png"];
-
 /// The view that is written to a file with this extension, if one is to be written.
 fn by_extension(args: &ReportArgs) -> Result<Option<View>, Refusal> {
     let Some(path) = args.view.output.as_ref().map(Path::new) else {
         return Ok(None);
     };
-    let extension = path.extension().and_then(|it| it.to_str()).unwrap_or("");
-    match extension.to_ascii_lowercase().as_str() {
+    match checked::kind_of_file(path)?.as_str() {
         "svg" => svg(args).map(Some),
-        kind if NOT_WRITTEN.contains(&kind) => Err(Refusal::usage(format!(
-            "-o {}: rperf writes no .{kind}: .svg is a picture, .html the viewer's page, .json and \
-             .txt are text",
-            path.display()
-        ))),
         _ => in_format(args, Format::of_report(path)).map(Some),
     }
 }

@@ -14,7 +14,7 @@ use super::screen::{Screen, Style};
 use rperf_format::answers::{FilteredProfile, IdleTime};
 use rperf_format::shorten;
 use rperf_format::table::{Column, Row, Table};
-use rperf_model::Profile;
+use rperf_model::{NodeId, Profile};
 use rperf_report::numbers::{counted, grouped, percent, seconds};
 use rperf_report::one_line::{function_name, one_line};
 use rperf_report::{
@@ -118,6 +118,30 @@ impl Page<'_> {
         }
         self.screen.wrapped(&head)
     }
+
+    /// The head of a page that is about callers, of which objects beside samples have none.
+    fn head_about_callers(&self) -> String {
+        let mut head = self.head();
+        if self.has_objects_without_callers() {
+            head += &self.screen.wrapped(
+                "Objects beside samples have no callers, so total is self: 'rperf trace --measure \
+                 alloc' has them.\n",
+            );
+        }
+        head
+    }
+
+    fn has_objects_without_callers(&self) -> bool {
+        let profile = self.profile;
+        let is_of_objects = profile.schema.default_type().name.starts_with("alloc_");
+        let column = profile.schema.default_column();
+        let mut rows = profile.weights.iter();
+        let parent = |node| profile.tree.get(node).map(|node| node.parent);
+        let has_caller = |node| parent(node).is_some_and(|parent| parent != NodeId::ROOT);
+        is_of_objects
+            && !is_traced(profile)
+            && !rows.any(|row| row.value(column) != 0 && has_caller(row.key.node))
+    }
 }
 
 /// The rows with the most.
@@ -150,7 +174,12 @@ pub fn top(page: &Page<'_>, by: &By, sort: Sort) -> String {
     let own_calls = Calls::of(page.profile, by);
     let calls = page.counts.as_ref().map(|counts| &counts.joined.calls);
     let calls = calls.or(own_calls.as_ref());
-    let mut table = Table::new(columns(sort, calls.is_some()));
+    let has_blocks = calls.is_some_and(|calls| {
+        rows.iter()
+            .map(|row| &row.function)
+            .any(|it| calls.calls(it).is_none() && calls.calls_or_block_calls(it).is_some())
+    });
+    let mut table = Table::new(columns(sort, calls.is_some(), has_blocks));
     let mut sum: i64 = 0;
     for row in rows {
         sum = sum.saturating_add(row.self_value);
@@ -172,8 +201,8 @@ pub fn top(page: &Page<'_>, by: &By, sort: Sort) -> String {
     text + &page.screen.table(&table)
 }
 
-/// The columns of [`top`]. The one of the order is always shown.
-fn columns(sort: Sort, has_calls: bool) -> Vec<Column> {
+/// The columns of [`top`]. The one of the order is always shown. Blocks have no other count.
+fn columns(sort: Sort, has_calls: bool, has_blocks: bool) -> Vec<Column> {
     let (own, total) = match sort {
         Sort::SelfValue => (Column::new("self"), Column::weighing("total", 8)),
         Sort::TotalValue => (Column::weighing("self", 8), Column::new("total")),
@@ -187,7 +216,7 @@ fn columns(sort: Sort, has_calls: bool) -> Vec<Column> {
     ];
     let calls = [
         Column::weighing("calls", 7),
-        Column::weighing("blocks", 2),
+        Column::weighing("blocks", if has_blocks { 7 } else { 2 }),
         Column::weighing("self/call", 4),
         Column::weighing("total/call", 3),
     ];
@@ -227,7 +256,7 @@ fn noun(by: &By) -> String {
 
 /// Callers and callees of functions.
 pub fn callers(page: &Page<'_>, found: &[Neighbours]) -> String {
-    let mut text = page.head();
+    let mut text = page.head_about_callers();
     let all = found.len();
     let top = Top::of(
         page.profile,

@@ -8,12 +8,12 @@ use crate::signals::Actions;
 use crate::{NOT_EXECUTABLE, NOT_FOUND};
 use rperf_format::shorten::{LEAST, cut, shortened};
 use rperf_format::table::{Name, Surface, Table, wrapped};
+use rustix::termios::tcgetwinsize;
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::process::{Command, Stdio};
-use terminal_size::{Height, Width};
 
 /// What a stream is, as far as pages care.
 #[derive(Debug, Clone, Copy, Default)]
@@ -69,8 +69,9 @@ impl Screen {
         if !stream.is_terminal() {
             return Self::default();
         }
-        let size = terminal_size::terminal_size_of(stream);
-        let (width, height) = size.map_or((0, 0), |(Width(width), Height(height))| (width, height));
+        // One of the two may be known alone.
+        let size = tcgetwinsize(stream).map(|size| (size.ws_col, size.ws_row));
+        let (width, height) = size.unwrap_or_default();
         Self {
             width: width_of(env::var("COLUMNS").ok().as_deref(), width),
             height: Some(height.into()).filter(|height| *height > 0),

@@ -52,11 +52,11 @@ fn columns_of_less_weight_are_hidden_first() {
         lines[..lines.len() - 1].join("\n")
     };
     assert_eq!(head(61), "      flat   sum%         cum");
-    let hidden = "Too narrow for: sum% (all: \"| less -S\")\n      flat         cum";
+    let hidden = "Too narrow for: sum% ('... | less -S' shows all)\n      flat         cum";
     assert_eq!(head(60), hidden);
     assert_eq!(
         head(42),
-        "Too narrow for: sum%, cum (all: \"| less\n  -S\")\n      flat"
+        "Too narrow for: sum%, cum ('... | less -S'\n  shows all)\n      flat"
     );
 }
 

@@ -30,6 +30,8 @@ pub struct Run {
     pub(super) total: Amount,
     pub(super) rows: Vec<RunRow>,
     pub(super) label_values: usize,
+    /// The mean value of what is counted, a sample or an object; 0 if that isn't known.
+    pub(super) mean_sample: f64,
 }
 
 /// A value with its noise.
@@ -97,20 +99,13 @@ impl Run {
             total: noise.amount(total),
             rows: rows.collect(),
             label_values: label.map_or(0, |key| label_values(profile, key)),
+            mean_sample: noise.mean_sample,
         }
     }
 
     /// All values together.
     pub fn total(&self) -> i64 {
         self.total.value
-    }
-
-    /// The mean value of a sample; 0 if the samples are not counted.
-    pub(super) fn mean_sample(&self) -> f64 {
-        match self.samples {
-            Some(samples @ 1..) => self.total.value as f64 / samples as f64,
-            _ => 0.0,
-        }
     }
 }
 
@@ -122,6 +117,9 @@ struct Noise {
     samples: Option<Column>,
     /// The mean value of a sample, in which variances are counted meanwhile.
     unit: f64,
+    mean_sample: f64,
+    /// The values are of objects, each of which was counted, so that sampling has no part in them.
+    is_counted: bool,
     /// The mean interval of sampling; infinite if it isn't known, or the values are no times.
     interval: f64,
 }
@@ -134,7 +132,9 @@ impl Noise {
         let schema: &Schema = &profile.schema;
         let samples = schema.samples();
         let count = samples.map_or(0, |samples| profile.sum(samples));
-        let mean = profile.sum(column) as f64 / count.max(1) as f64;
+        let objects = objects(schema, column);
+        let events = objects.map_or(count, |objects| profile.sum(objects));
+        let mean = profile.sum(column) as f64 / events.max(1) as f64;
         let is_time = schema.types()[column.0].unit == "nanoseconds";
         let interval = match profile.meta.frequency {
             frequency @ 1.. if is_time => 1e9 / frequency as f64,
@@ -144,6 +144,8 @@ impl Noise {
             column,
             samples: samples.filter(|_| count > 0),
             unit: mean.abs().max(1.0),
+            mean_sample: if events > 0 { mean } else { 0.0 },
+            is_counted: objects.is_some(),
             interval,
         }
     }
@@ -151,7 +153,7 @@ impl Noise {
     /// A row's value and variances.
     fn values(&self, row: Weight<'_>) -> Values<3> {
         let value = row.value(self.column);
-        let Some(samples) = self.samples else {
+        let Some(samples) = self.samples.filter(|_| !self.is_counted) else {
             return [value, 0, 0];
         };
         let count = row.value(samples).max(1) as f64;
@@ -167,7 +169,7 @@ impl Noise {
     fn amount(&self, [value, variance, repeated]: Values<3>) -> Amount {
         let [variance, repeated] = [variance, repeated].map(|parts| {
             let variance = parts as f64 / PARTS * self.unit * self.unit;
-            self.samples.map(|_| variance)
+            (self.is_counted || self.samples.is_some()).then_some(variance)
         });
         Amount {
             value,
@@ -175,6 +177,16 @@ impl Noise {
             repeated,
         }
     }
+}
+
+/// The column with the numbers of objects, if `column` is of these or of their bytes. Only rperf's own
+/// profiles count each, and these have a time, too.
+fn objects(schema: &Schema, column: Column) -> Option<Column> {
+    let types = schema.types();
+    let is_ours = types.iter().any(|it| matches!(&*it.name, "cpu" | "wall"));
+    let is_of_objects = matches!(&*types[column.0].name, "alloc_objects" | "alloc_space");
+    let objects = types.iter().position(|it| &*it.name == "alloc_objects")?;
+    (is_ours && is_of_objects).then_some(Column(objects))
 }
 
 /// How many different values the label with this key has.

@@ -366,3 +366,46 @@ fn counts_of_calls_have_no_noise() {
         .collect();
     assert_eq!(above, ["more"]);
 }
+
+/// The objects of a method and what is left of 100,000, in a profile with few samples.
+fn objects(count: i64) -> Run {
+    let types = [
+        ("samples", "count"),
+        ("wall", "nanoseconds"),
+        ("alloc_objects", "count"),
+        ("alloc_space", "bytes"),
+    ];
+    let mut profile = Profile::new(test_support::schema(&types, 2));
+    let mut table = WeightTable::new(4);
+    for (name, objects) in [("make", count), ("rest", 100_000)] {
+        let key = WeightKey {
+            node: test_support::node(&mut profile, &[(name, "a.rb", 1, 1)]),
+            thread: 1,
+            labels: LabelSetId(0),
+            state: State::Running,
+        };
+        table.add(key, &[1, MS, objects, 40 * objects]);
+    }
+    profile.weights = table.into_weights();
+    Run::of(&profile, None)
+}
+
+#[test]
+fn objects_are_counted_one_by_one_so_samples_make_no_noise() {
+    for runs in [1, 3] {
+        let side = |count| vec![objects(count); runs];
+        let more = diff(&side(50_000), &side(60_000));
+        assert_eq!(names(&more, Change::More), ["make"]);
+        assert_eq!(
+            (more.above(0.01).len(), more.total.change),
+            (2, Change::More)
+        );
+        assert!(more.above(0.25).is_empty());
+    }
+    let little = diff(&[objects(50_000)], &[objects(50_100)]);
+    assert_eq!(
+        names(&little, Change::Noise),
+        ["make"],
+        "one run each allows 2 %"
+    );
+}

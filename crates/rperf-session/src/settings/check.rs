@@ -2,6 +2,7 @@
 //! extension for values by themselves; any thread.
 
 use super::form::{Form, Given, Source, Value};
+use super::method_names;
 use super::setting::Setting;
 use std::ffi::OsStr;
 
@@ -61,7 +62,7 @@ pub fn check(
     let invalid = |allowed| InvalidSetting::NotAllowed {
         label: setting.label(source),
         allowed,
-        shown: shown(),
+        shown: wrong_name(setting, given).map_or_else(shown, |name| quoted(name.as_ref())),
     };
     for form in setting.forms {
         match form.read(given, source) {
@@ -71,6 +72,19 @@ pub fn check(
         }
     }
     Err(invalid(allowed(setting, source)))
+}
+
+/// Of several methods the one that isn't any.
+fn wrong_name(setting: &Setting, given: &Given<'_>) -> Option<String> {
+    match given {
+        Given::Text(text) if setting.forms.contains(&Form::Methods) => {
+            let names = method_names::split(text.to_str()?);
+            method_names::wrong(&names)
+                .filter(|name| !name.is_empty())
+                .cloned()
+        }
+        _ => None,
+    }
 }
 
 fn is_nothing(setting: &Setting, given: &Given<'_>, source: Source) -> bool {

@@ -11,8 +11,12 @@ pub fn split(text: &str) -> Vec<String> {
 
 /// Whether each of these can name methods.
 pub fn are_valid(names: &[String]) -> bool {
-    let is_valid = |name: &String| is_method(name) || is_file(name);
-    (1..=MOST).contains(&names.len()) && names.iter().all(is_valid)
+    (1..=MOST).contains(&names.len()) && wrong(names).is_none()
+}
+
+/// The first of these that can't name methods.
+pub fn wrong(names: &[String]) -> Option<&String> {
+    names.iter().find(|name| !is_method(name) && !is_file(name))
 }
 
 /// A path, or a pattern for paths, without alternatives in braces.

@@ -1,6 +1,7 @@
 //! The options of `rperf top`, and the times that tables and screens have in common.
 
 use crate::Refusal;
+use crate::checked::NO_PID;
 use crate::live::choose::Choice;
 use crate::path_args::PathArgs;
 use std::ffi::OsString;
@@ -75,7 +76,7 @@ impl TopArgs {
                     pid.filter(|pid| *pid > 0).ok_or_else(|| {
                         let word = word.to_string_lossy();
                         let word = rperf_live::shown(&word);
-                        Refusal::usage(format!("'{word}' isn't a process ID"))
+                        Refusal::usage(format!("'PID' can't be '{word}': {NO_PID}"))
                     })
                 });
                 Subject::Programs(Choice {

@@ -14,7 +14,7 @@ const CONTEXT: u32 = 3;
 
 /// The lines of functions or files.
 pub fn annotate(page: &Page<'_>, found: &[Listing]) -> String {
-    let mut text = page.head();
+    let mut text = page.head_about_callers();
     let legend = "self: at the line itself, without what it calls; total: with it\n";
     text += &page.screen.wrapped(legend);
     let all = found.len();

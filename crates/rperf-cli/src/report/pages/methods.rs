@@ -40,6 +40,10 @@ pub fn methods(page: &Page<'_>, by: &By, sort: Sort) -> String {
     let counted = |number: i64| count(Some(number).filter(|it| *it != 0));
     let (calls, has_time) = (found.has_calls, schema.default_type().unit != "count");
     let has = |of: fn(&Method) -> i64| found.rows.iter().any(|row| of(row) != 0);
+    // They have no other count.
+    let has_blocks = found.rows[..shown]
+        .iter()
+        .any(|row| row.calls.is_none() && row.block_calls.is_some());
     let latency = |it: &Method, of: fn(&Latency) -> u64| match &it.latency {
         Some(latency) => {
             let ns = i64::try_from(of(latency)).unwrap_or(i64::MAX);
@@ -49,7 +53,9 @@ pub fn methods(page: &Page<'_>, by: &By, sort: Sort) -> String {
     };
     let columns: [Shown<'_>; 17] = [
         ("calls", calls, 14, &|it| count(it.calls)),
-        ("blocks", calls, 3, &|it| count(it.block_calls)),
+        ("blocks", calls, if has_blocks { 13 } else { 3 }, &|it| {
+            count(it.block_calls)
+        }),
         ("self", true, 15, &|it| value(it.self_value)),
         ("total", true, 16, &|it| value(it.total_value)),
         ("children", true, 6, &|it| value(it.children())),

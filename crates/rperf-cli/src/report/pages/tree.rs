@@ -57,7 +57,7 @@ pub fn tree(page: &Page<'_>, options: TreeOptions) -> String {
         }
         table.push(row);
     }
-    let mut text = page.head();
+    let mut text = page.head_about_callers();
     let percent = options.least_percent;
     let what = if is_bottom_up { "callers" } else { "callees" };
     let title = format!("Call tree with {what} below, branches of at least {percent}%\n\n");

@@ -357,7 +357,7 @@ fn the_slowest_calls_are_apart_with_all_below_them() {
         .map(|(_, value)| text(*value).to_string())
         .collect();
     assert_eq!(slow.len(), sums::SLOWEST);
-    assert_eq!(slow[0], "m1 2.02 us at 1970-01-01T00:00:00.000Z");
+    assert_eq!(slow[0], "m1 2.02 µs at 1970-01-01T00:00:00.000Z");
     assert_eq!(profile.schema.len(), 4);
     assert_eq!(profile.schema.default_type().name, "cpu");
 }
