@@ -3,8 +3,8 @@
 
 use crate::groups::Function;
 use crate::top::{By, Top};
-use rperf_model::Profile;
 use rperf_model::numbers::{counted, grouped};
+use rperf_model::{NodeId, Profile};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 
@@ -102,6 +102,21 @@ fn text(calls: Option<i64>) -> String {
 pub fn is_traced(profile: &Profile) -> bool {
     let has = |name| profile.schema.find(name).is_some();
     has(CALLS) && (has(BLOCK_CALLS) || has(CALL_TIME) && profile.schema.samples().is_none())
+}
+
+/// Whether the values are numbers or bytes of objects, and none of these has a caller: beside samples,
+/// objects have the method that made them alone.
+pub fn has_objects_without_callers(profile: &Profile) -> bool {
+    let column = profile.schema.default_column();
+    let is_of_objects = profile.schema.default_type().name.starts_with("alloc_");
+    let has_caller = |node| {
+        let node = profile.tree.get(node);
+        node.is_some_and(|node| node.parent != NodeId::ROOT)
+    };
+    let mut rows = profile.weights.iter();
+    is_of_objects
+        && !is_traced(profile)
+        && !rows.any(|row| row.value(column) != 0 && has_caller(row.key.node))
 }
 
 /// Whether the values that are shown are numbers of calls, which a trace has counted one by one.

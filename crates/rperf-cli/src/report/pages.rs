@@ -14,12 +14,13 @@ use super::screen::{Screen, Style};
 use rperf_format::answers::{FilteredProfile, IdleTime};
 use rperf_format::shorten;
 use rperf_format::table::{Column, Row, Table};
-use rperf_model::{NodeId, Profile};
+use rperf_model::Profile;
 use rperf_report::numbers::{counted, grouped, percent, seconds};
 use rperf_report::one_line::{function_name, one_line};
 use rperf_report::{
-    By, Calls, Function, Neighbour, Neighbours, Scale, Sort, Top, TopRow, calls_text, idle_line,
-    is_traced, losses_line, method_of, notes_on, shows_calls, tracing_lines,
+    By, Calls, Function, Neighbour, Neighbours, Scale, Sort, Top, TopRow, calls_text,
+    has_objects_without_callers, idle_line, is_traced, losses_line, method_of, notes_on,
+    shows_calls, tracing_lines,
 };
 use std::cmp::Reverse;
 
@@ -122,25 +123,13 @@ impl Page<'_> {
     /// The head of a page that is about callers, of which objects beside samples have none.
     fn head_about_callers(&self) -> String {
         let mut head = self.head();
-        if self.has_objects_without_callers() {
+        if has_objects_without_callers(self.profile) {
             head += &self.screen.wrapped(
                 "Objects beside samples have no callers, so total is self: 'rperf trace --measure \
                  alloc' has them.\n",
             );
         }
         head
-    }
-
-    fn has_objects_without_callers(&self) -> bool {
-        let profile = self.profile;
-        let is_of_objects = profile.schema.default_type().name.starts_with("alloc_");
-        let column = profile.schema.default_column();
-        let mut rows = profile.weights.iter();
-        let parent = |node| profile.tree.get(node).map(|node| node.parent);
-        let has_caller = |node| parent(node).is_some_and(|parent| parent != NodeId::ROOT);
-        is_of_objects
-            && !is_traced(profile)
-            && !rows.any(|row| row.value(column) != 0 && has_caller(row.key.node))
     }
 }
 
