@@ -9,19 +9,25 @@ use libc::c_int;
 use std::array;
 use std::io::Write;
 use std::mem::MaybeUninit;
-use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering::SeqCst};
 
-/// The least number that our file gets. A process has a table for 64 files at first. For a
-/// number beyond it the kernel makes a larger one, and who asks for that waits for all
+/// The least number that one of the first files gets. A process has a table for 64 files at first. For
+/// a number beyond it the kernel makes a larger one, and who asks for that waits for all
 /// CPUs: 5 to 16 ms, many ticks.
 const HIGH: c_int = 48;
+
+/// The same of all further files: the larger table is made once, for the first of these.
+const HIGHER: c_int = 192;
 
 /// In place of a system call: the thread is in none, or runs in one.
 const RUNNING: libc::c_long = -1;
 
 /// Threads whose files are kept open. Where threads hand the GVL on all the time, each tick
 /// finds another one, and to open a file takes some ten times as long as to read it.
-const FILES: usize = 8;
+const FILES: usize = 64;
+
+/// So many of them have their place in the table of 64.
+const FEW: usize = 8;
 
 /// Looks at one thread at a time.
 #[derive(Debug)]
@@ -29,6 +35,10 @@ pub struct KernelSleep {
     files: [ThreadFile; FILES],
     /// One that has made room for another thread's.
     old: OpenFile,
+    /// How many files there may be.
+    most: AtomicUsize,
+    /// The one that makes room next.
+    next: AtomicUsize,
 }
 
 /// The file of a thread that was looked at.
@@ -54,6 +64,8 @@ impl KernelSleep {
         Self {
             files: array::from_fn(|_| ThreadFile::none()),
             old: OpenFile::none(),
+            most: AtomicUsize::new(FILES),
+            next: AtomicUsize::new(0),
         }
     }
 
@@ -64,17 +76,35 @@ impl KernelSleep {
         if is_on_cpu(tid) {
             return Found::Awake;
         }
-        let file = &self.files[tid.0 as usize % FILES];
-        let call = system_call(file.of(tid, &self.old)).or_else(|| {
+        let call = system_call(self.file_of(tid)).or_else(|| {
             // It is of a thread that has ended, and this one has got its number.
-            file.close();
-            system_call(file.of(tid, &self.old))
+            if let Some(file) = self.files.iter().find(|file| file.is_of(tid)) {
+                file.close();
+            }
+            system_call(self.file_of(tid))
         });
         match call {
             None | Some(RUNNING) => Found::Awake,
             Some(libc::SYS_futex) => Found::Stopped,
             Some(_) => Found::Asleep,
         }
+    }
+
+    /// The file of thread `tid`, which is opened if there is none.
+    fn file_of(&self, tid: NativeId) -> c_int {
+        let files = &self.files[..self.most.load(SeqCst)];
+        let known = files.iter().position(|file| file.is_of(tid));
+        let free = || files.iter().position(ThreadFile::is_free);
+        let place = known
+            .or_else(free)
+            .unwrap_or_else(|| self.next.fetch_add(1, SeqCst) % files.len());
+        let least = if place < FEW { HIGH } else { HIGHER };
+        files[place].of(tid, &self.old, least).unwrap_or_else(|| {
+            // The process may not have as many files.
+            self.most.store(FEW, SeqCst);
+            let place = self.next.fetch_add(1, SeqCst) % FEW;
+            files[place].of(tid, &self.old, HIGH).unwrap_or(-1)
+        })
     }
 
     /// Closes what was left open, as it takes as long as to open a file: whoever runs for less
@@ -105,21 +135,34 @@ impl ThreadFile {
         }
     }
 
-    /// The file of thread `tid`; if it is another thread's, that one becomes `old`.
-    fn of(&self, tid: NativeId, old: &OpenFile) -> c_int {
-        if self.thread.load(SeqCst) == tid.0 && self.file.is_ours() {
-            return self.file.number.load(SeqCst);
+    fn is_of(&self, tid: NativeId) -> bool {
+        self.thread.load(SeqCst) == tid.0
+    }
+
+    fn is_free(&self) -> bool {
+        self.is_of(NativeId::NONE)
+    }
+
+    /// The file of thread `tid`, with this number at least; if it is another thread's, that one becomes
+    /// `old`. `None` if there is no such number.
+    fn of(&self, tid: NativeId, old: &OpenFile, least: c_int) -> Option<c_int> {
+        if self.is_of(tid) && self.file.is_ours() {
+            return Some(self.file.number.load(SeqCst));
         }
+        self.thread.store(NativeId::NONE.0, SeqCst);
         old.take(&self.file);
         let mut path = [0u8; 48];
         // It fits, and writing a number into a buffer allocates nothing.
         let _ = write!(&mut path[..], "/proc/self/task/{}/syscall", tid.0);
         // SAFETY: the path ends with a zero byte; async-signal-safe.
         let file = unsafe { libc::open(path.as_ptr().cast(), libc::O_RDONLY | libc::O_CLOEXEC) };
-        let file = out_of_the_way(file);
+        if file < 0 {
+            return Some(file);
+        }
+        let file = out_of_the_way(file, least)?;
         self.file.set(file);
         self.thread.store(tid.0, SeqCst);
-        file
+        Some(file)
     }
 
     fn close(&self) {
@@ -194,17 +237,17 @@ fn system_call(file: c_int) -> Option<libc::c_long> {
 }
 
 /// `file` under a number that programs don't count on: they know that the lowest one that
-/// is free is given to the next file.
-fn out_of_the_way(file: c_int) -> c_int {
+/// is free is given to the next file. `None`, and it is closed, if the process may have no such
+/// number, which there is for the first files in any case.
+fn out_of_the_way(file: c_int, least: c_int) -> Option<c_int> {
     // SAFETY: takes numbers; async-signal-safe.
-    let moved = unsafe { libc::fcntl(file, libc::F_DUPFD_CLOEXEC, HIGH) };
-    if moved < 0 {
-        // No number is as high as that.
-        return file;
+    let moved = unsafe { libc::fcntl(file, libc::F_DUPFD_CLOEXEC, least) };
+    if moved < 0 && least == HIGH {
+        return Some(file);
     }
-    // SAFETY: it was opened by the caller, who has the other number now.
+    // SAFETY: it was opened by the caller, who has the other number now, or none.
     unsafe { libc::close(file) };
-    moved
+    (moved >= 0).then_some(moved)
 }
 
 fn identity(file: c_int) -> Option<(u64, u64)> {
@@ -219,7 +262,9 @@ fn identity(file: c_int) -> Option<(u64, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::fd::AsRawFd;
+    use std::io::Read;
+    use std::os::fd::{AsRawFd, IntoRawFd};
+    use std::os::unix::net::UnixStream;
     use std::sync::Arc;
     use std::sync::atomic::AtomicBool;
     use std::sync::mpsc;
@@ -271,20 +316,16 @@ mod tests {
     }
 
     fn number_of(sleep: &KernelSleep, tid: NativeId) -> c_int {
-        let file = &sleep.files[tid.0 as usize % FILES].file;
-        file.number.load(SeqCst)
+        let file = sleep.files.iter().find(|file| file.is_of(tid));
+        file.map_or(-1, |file| file.file.number.load(SeqCst))
     }
 
     #[test]
     fn a_file_that_makes_room_is_closed_later() {
         let (one, wake_one, end_one) = thread();
-        let (mut other, mut wake_other, mut end_other) = thread();
-        while other.0 as usize % FILES != one.0 as usize % FILES {
-            wake_other.send(()).expect("a listener");
-            end_other();
-            (other, wake_other, end_other) = thread();
-        }
+        let (other, wake_other, end_other) = thread();
         let sleep = KernelSleep::new();
+        sleep.most.store(1, SeqCst);
         assert!(becomes(&sleep, one, true));
         let first = number_of(&sleep, one);
         assert!(becomes(&sleep, other, true));
@@ -292,7 +333,8 @@ mod tests {
         assert!(sleep.old.is_ours(), "open still");
         sleep.tidy();
         assert_eq!(sleep.old.number.load(SeqCst), -1);
-        assert!(sleep.files[one.0 as usize % FILES].file.is_ours());
+        assert_eq!(number_of(&sleep, one), -1);
+        assert!(identity(number_of(&sleep, other)).is_some());
         wake_one.send(()).expect("a listener");
         wake_other.send(()).expect("a listener");
         end_one();
@@ -323,26 +365,36 @@ mod tests {
     }
 
     #[test]
-    fn files_of_threads_that_are_looked_at_in_turn_stay_open() {
-        let (one, wake_one, end_one) = thread();
-        let (mut other, mut wake_other, mut end_other) = thread();
-        // Their files may have the same place.
-        while other.0 as usize % FILES == one.0 as usize % FILES {
-            wake_other.send(()).expect("a listener");
-            end_other();
-            (other, wake_other, end_other) = thread();
-        }
+    fn files_of_64_threads_that_are_looked_at_in_turn_stay_open() {
+        let threads: Vec<_> = (0..FILES).map(|_| thread()).collect();
         let sleep = KernelSleep::new();
-        assert!(becomes(&sleep, one, true) && becomes(&sleep, other, true));
-        let numbers = || [one, other].map(|tid| number_of(&sleep, tid));
+        let numbers = || {
+            let numbers = threads.iter().map(|(tid, ..)| number_of(&sleep, *tid));
+            numbers.collect::<Vec<_>>()
+        };
+        assert!(threads.iter().all(|(tid, ..)| becomes(&sleep, *tid, true)));
         let before = numbers();
-        wake_one.send(()).expect("a listener");
-        assert!(becomes(&sleep, one, false) && becomes(&sleep, other, true));
+        assert!(before[..FEW].iter().all(|it| (HIGH..64).contains(it)));
+        assert!(before[FEW..].iter().all(|it| *it >= HIGHER));
+        assert!(
+            threads
+                .iter()
+                .rev()
+                .all(|(tid, ..)| becomes(&sleep, *tid, true))
+        );
         assert_eq!(numbers(), before);
-        wake_other.send(()).expect("a listener");
-        assert!(becomes(&sleep, other, false));
-        end_one();
-        end_other();
+        assert_eq!(sleep.old.number.load(SeqCst), -1, "none has made room");
+        for (_, wake, end) in threads {
+            wake.send(()).expect("a listener");
+            end();
+        }
+    }
+
+    #[test]
+    fn a_file_that_can_have_no_high_number_is_closed() {
+        let (ours, mut other) = UnixStream::pair().expect("a pair");
+        assert_eq!(out_of_the_way(ours.into_raw_fd(), c_int::MAX), None);
+        assert_eq!(other.read(&mut [0]).expect("an end"), 0);
     }
 
     #[test]
