@@ -13,6 +13,7 @@ require_relative "new_threads"
 require_relative "ractors"
 require_relative "short_calls"
 require_relative "slices"
+require_relative "web_actions"
 
 module Accuracy
   # By name.
@@ -43,6 +44,8 @@ module Accuracy
     "threads-1ms" => NewThreads.new(1),
     "ractors-2" => Ractors.new(2),
     "ractors-4" => Ractors.new(4),
-    "many-threads" => ManyThreads.new
+    "many-threads" => ManyThreads.new,
+    "web-puma" => WebActions.new(Web::PumaServer),
+    "web-sockets" => WebActions.new(Web::Sockets)
   }.freeze
 end

@@ -5,16 +5,14 @@
 # "measure" (from here on, the CPU time that "stop" tells), "stop". It ends when its input does.
 
 require "json"
-require "socket"
 require_relative "../support/clock"
 require_relative "../support/own_threads"
 require_relative "../support/profilers"
 require_relative "jobs"
+require_relative "servers"
 
 module Web
   WORK_NS = 200_000
-  # As many as there are connections at most.
-  THREADS = 16
   BODY = "ok\n"
   HEADERS = { "content-type" => "text/plain", "content-length" => BODY.bytesize.to_s }.freeze
 
@@ -46,60 +44,6 @@ module Web
     attr_writer :middleware
 
     def call(environment) = (@middleware || App).call(environment)
-  end
-
-  # What all web servers have.
-  class Server
-    def initialize(front)
-      @front = front
-    end
-
-    def middleware=(wanted)
-      require "rperf/rack" if wanted
-      @front.middleware = (Rperf::RackMiddleware.new(App) if wanted)
-    end
-
-    def stop = nil
-  end
-
-  # Threads that accept connections and answer the requests that come on each.
-  class Sockets < Server
-    def initialize(front)
-      super
-      @server = TCPServer.new("127.0.0.1", 0)
-    end
-
-    def port = @server.addr[1]
-
-    def start = Thread.new { loop { Thread.new(@server.accept) { |socket| serve(socket) } } }
-
-    private
-
-    def serve(socket)
-      socket.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY, 1)
-      while (line = socket.gets("\r\n"))
-        _, path = line.split
-        nil while socket.gets("\r\n") != "\r\n"
-        status, headers, body = @front.call({ "REQUEST_METHOD" => "GET", "SCRIPT_NAME" => "", "PATH_INFO" => path })
-        head = headers.map { |name, value| "#{name}: #{value}\r\n" }.join
-        socket.write("HTTP/1.1 #{status} OK\r\n#{head}\r\n#{body.join}")
-      end
-    end
-  end
-
-  # Puma, with a pool of threads, and without processes or a reactor: a thread waits for each connection.
-  class PumaServer < Server
-    def initialize(front)
-      super
-      require "puma"
-      require "puma/server"
-      @server = Puma::Server.new(front, nil, min_threads: THREADS, max_threads: THREADS, queue_requests: false)
-      @server.add_tcp_listener("127.0.0.1", 0)
-    end
-
-    def port = @server.connected_ports.first
-
-    def start = @server.run
   end
 
   SERVERS = { "sockets" => Sockets, "puma" => PumaServer, "sidekiq" => Jobs }.freeze
