@@ -62,7 +62,8 @@ RSpec.describe "The command line, used as documented" do
     end
 
     it "adds tables of functions with --report" do
-      write_file("my_app.rb", Guide::APP)
+      # Long enough for some ticks on a busy machine, too.
+      write_file("my_app.rb", Guide::APP.sub("200_000", "1_000_000"))
       page = type("rperf stat --report ruby my_app.rb").stderr
       expect(page).to be_a_page_with_tables
       expect(table(page, "Flat").keys.first).to start_with("[GVL blocked]")
