@@ -74,13 +74,13 @@ pub fn check(
     Err(invalid(allowed(setting, source)))
 }
 
-/// Of several methods the one that isn't any.
+/// Of several methods the one that isn't any. Braces may have the comma at which it was cut.
 fn wrong_name(setting: &Setting, given: &Given<'_>) -> Option<String> {
     match given {
         Given::Text(text) if setting.forms.contains(&Form::Methods) => {
             let names = method_names::split(text.to_str()?);
             method_names::wrong(&names)
-                .filter(|name| !name.is_empty())
+                .filter(|name| !name.is_empty() && !name.contains(['{', '}']))
                 .cloned()
         }
         _ => None,
