@@ -10,8 +10,11 @@ use crate::timer_state::TimerState;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 
 /// How long, in ns, a timer that comes to rest asks for no further sampling callback while stacks are
-/// captured at ticks: the thread that gets it may be running compiled code.
+/// captured at ticks: the thread that gets it may be running compiled code. It doubles with each
+/// callback, as a tick for nobody wakes the worker, until a callback finds a thread that no event told
+/// of.
 const PROBE_INTERVAL_NS: u64 = 100_000_000;
+const MOST_PROBE_INTERVAL_NS: u64 = 800_000_000;
 
 /// How long, in ns, an interruption may stay unanswered before the thread is taken for
 /// one that blocks it. On a busy machine one that doesn't may wait for a CPU as long.
@@ -68,6 +71,8 @@ pub struct Ticks {
     tick_ns: AtomicU64,
     /// Up to when a tick that finds nobody asks for no sampling callback.
     probe_due_ns: AtomicU64,
+    /// How long that is.
+    probe_interval_ns: AtomicU64,
     triggers: AtomicU64,
     /// The holder's stack is captured at the tick: it is interrupted.
     captures: AtomicBool,
@@ -100,6 +105,7 @@ impl Ticks {
             interrupt,
             tick_ns: AtomicU64::new(0),
             probe_due_ns: AtomicU64::new(0),
+            probe_interval_ns: AtomicU64::new(PROBE_INTERVAL_NS),
             triggers: AtomicU64::new(0),
             captures: AtomicBool::new(false),
             interruption: Interruption::default(),
@@ -145,6 +151,9 @@ impl Ticks {
     /// The sampling callback runs: nobody is in the kernel, nor collects garbage.
     pub fn at_safepoint(&self) {
         self.asked.store(false, Relaxed);
+        if !self.has_holder() {
+            self.probe_interval_ns.store(PROBE_INTERVAL_NS, Relaxed);
+        }
         self.stop_holding();
         self.collecting_ns.store(0, Relaxed);
     }
@@ -341,7 +350,10 @@ impl Ticks {
             // what finds it. It costs a sleeping VM nothing.
             let is_due = now >= self.probe_due_ns.load(Relaxed);
             if is_due || !self.captures.load(SeqCst) {
-                self.probe_due_ns.store(now + PROBE_INTERVAL_NS, Relaxed);
+                let interval = self.probe_interval_ns.load(Relaxed);
+                let next = (2 * interval).min(MOST_PROBE_INTERVAL_NS);
+                self.probe_interval_ns.store(next, Relaxed);
+                self.probe_due_ns.store(now + interval, Relaxed);
                 self.trigger();
             }
             if self.comes_to_rest() {

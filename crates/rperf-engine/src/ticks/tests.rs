@@ -239,6 +239,28 @@ fn the_timer_may_be_stopped_where_nobody_has_the_gvl_and_a_probe_is_not_due() {
     assert!(!ticks.may_stop_timer(now + 2 * PROBE_INTERVAL_NS));
 }
 
+#[test]
+fn probes_become_rare_until_one_finds_a_thread_that_no_event_told_of() {
+    let ticks = capturing();
+    let interval = || ticks.probe_interval_ns.load(Relaxed);
+    let probe = || {
+        ticks.probe_due_ns.store(1, Relaxed);
+        assert!(hold(&ticks, 1, NativeId(77)));
+        ticks.clear_holder(1);
+        assert_eq!(tick(&ticks), AfterTick::Rest);
+    };
+    for times in [1, 2, 4, 8, 8] {
+        assert_eq!(interval(), times * PROBE_INTERVAL_NS);
+        probe();
+        assert!(hold(&ticks, 1, NativeId(77)));
+        ticks.at_safepoint();
+        ticks.clear_holder(1);
+        assert_eq!(tick(&ticks), AfterTick::Rest);
+    }
+    ticks.at_safepoint();
+    assert_eq!(interval(), PROBE_INTERVAL_NS);
+}
+
 /// A timer whose expiry is a flag, and which notes that it has one owner at a time.
 struct FlagTimer {
     ticks: Ticks,
