@@ -12,7 +12,7 @@ RSpec.describe "The command line, used as documented" do
     /^ +\d+ MB +\[OS\] peak memory \(maxrss\)$/,
     /^ +[\d,]+ +\[OS\] context switches \([\d,]+ voluntary, [\d,]+ involuntary\)$/,
     %r{^ +\d+ MB +\[OS\] disk I/O \(\d+ MB read, \d+ MB write\)$},
-    %r{^  [\d,]+ samples / [\d,]+ triggers, [\d.]+% profiler overhead$}
+    %r{^  [\d,]+ samples? / [\d,]+ triggers?, [\d.]+% profiler overhead$}
   ]
   # The heads of a text report.
   report_heads = [
