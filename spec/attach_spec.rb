@@ -125,7 +125,7 @@ RSpec.describe "rperf attach", vm: true do
           sleep 0.3
           write_file("go", "")
         end
-        wait_until("session's end") { File.exist?(in_folder("seen")) }
+        wait_until("session's end") { File.size?(in_folder("seen")) }
         expect(File.read(in_folder("seen"))).to eq("[false, nil, nil, true, :cpu, 99]")
         reason = "the program has begun a session of its own"
         expect(outcome.stderr).to match(/\Arperf: #{program.pid}: #{reason} after [\d.]+ s; the profile is of the /)

@@ -217,7 +217,7 @@ RSpec.describe "The port of a program", vm: true do
     it "goes over to a daemon", if: Process.respond_to?(:daemon) do
       code = "Rperf.listen; Process.daemon(true, true); File.write('pid', Process.pid.to_s); sleep 60"
       run(ruby, "-I#{Commands::ROOT}/lib", "-rrperf", "-e", code)
-      wait_until("daemon") { File.exist?(in_folder("pid")) && sockets.any? { |path| answers?(path) } }
+      wait_until("daemon") { File.size?(in_folder("pid")) && sockets.any? { |path| answers?(path) } }
       pid = Integer(File.read(in_folder("pid")))
       expect(sockets.map { |path| File.basename(path)[/\d+/].to_i }).to eq([pid])
     ensure

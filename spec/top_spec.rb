@@ -122,7 +122,7 @@ RSpec.describe "rperf top" do
       end
       expect(said).to eq("rperf: #{program.pid}: the program's session has ended; profiling it (wall, 1000 Hz)\n")
       expect(status).to eq(Signal.list["INT"])
-      wait_until("sums") { File.exist?(in_folder("sums")) }
+      wait_until("sums") { File.size?(in_folder("sums")) }
       time, duration = File.read(in_folder("sums")).split.map(&:to_f)
       expect(time / duration).to be_between(0.98, 1.02)
     end
