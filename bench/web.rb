@@ -36,12 +36,16 @@ module Web
   module_function
 
   def options(arguments)
-    defaults = { runs: 5, servers: [], loads: [], profilers: [], engines: ["interpreter"], seconds: 3.0 }
+    lists = { servers: [], loads: [], profilers: [], frequencies: [], engines: ["interpreter"] }
+    defaults = { runs: 5, seconds: 3.0, **lists }
     smoke = { runs: 1, seconds: 0.2, servers: ["sockets"], loads: ["80/s"] }
     Bench::Options.parse("web", arguments, defaults, smoke:) do |parser, given|
       parser.on("--server NAME", *Bench::Options.some_of(SERVERS, "all")) { |it| given[:servers] |= [it] }
       parser.on("--load NAME", *Bench::Options.some_of(LOADS.keys, "all")) { |it| given[:loads] |= [it] }
       parser.on("--profiler NAME", *Bench::Options.some_of(names, "all")) { |it| given[:profilers] |= [it] }
+      parser.on("--frequency HZ", *Bench::Options.some_of(FREQUENCIES.map(&:to_s), "all")) do |it|
+        given[:frequencies] |= [Integer(it)]
+      end
       Bench::Engines.add_option(parser, given, "interpreter")
       parser.on("--seconds S", Float, "length of a piece of load (default 3)") { |it| given[:seconds] = it }
     end
@@ -49,13 +53,15 @@ module Web
 
   # Profilers of others that are installed are measured at both frequencies, too.
   # @param wanted [Array<String>] the names of some; none: all
-  def variants(wanted)
+  # @param frequencies [Array<Integer>] some, in Hz; none: all
+  def variants(wanted, frequencies)
     others = Bench::Profilers.available.reject { |name| name.start_with?("none", "rperf", "empty") }
     missing = Bench::Native.missing
     warn("empty ticks are left out: #{missing}") if missing
     ours = missing ? VARIANTS.reject { |name,| name == "empty ticks" } : VARIANTS
     chosen = ours + others.product(FREQUENCIES)
     chosen.select! { |name,| wanted.include?(name) } unless wanted.empty?
+    chosen.select! { |_, hertz| hertz.zero? || frequencies.include?(hertz) } unless frequencies.empty?
     [["none", 0]] + chosen
   end
 
@@ -67,10 +73,11 @@ module Web
     servers = options[:servers].empty? ? SERVERS : options[:servers]
     loads = options[:loads].empty? ? LOADS.keys : options[:loads]
     rows = servers.product(Bench::Engines.available(options[:engines])).flat_map do |server, engine|
+      variants = variants(options[:profilers], options[:frequencies])
       with_server(server, engine) do |site|
         loads.flat_map do |load|
           warn("web: #{server}, #{engine}, #{load}") if $stderr.tty?
-          table(site.in_turn(variants(options[:profilers]), load, options)).map { |row| [server, engine, load, *row] }
+          table(site.in_turn(variants, load, options)).map { |row| [server, engine, load, *row] }
         end
       end
     end
