@@ -15,6 +15,9 @@ const NEAR: usize = 64;
 
 const WORD: usize = size_of::<usize>();
 
+/// Frames of C at most above the topmost one of Ruby where its place is asked for.
+const MOST_FRAMES_OF_C: usize = 8;
+
 /// Instruction words that a method has at most, in a layout that is believed.
 const LONGEST_CODE: usize = 1 << 24;
 
@@ -88,6 +91,28 @@ impl FrameLayout {
                 is_late: false,
             },
         })
+    }
+
+    /// What tells apart where the thread with this `context` is in the program: the program counter of
+    /// its topmost frame of Ruby, and how many of C are above it. Only that: the program counter of
+    /// compiled code may be an older one.
+    #[inline]
+    pub fn place(&self, memory: &impl Memory, context: usize) -> Option<usize> {
+        let field = |offset: usize| memory.word(context.checked_add(offset)?);
+        let stack = field(self.stack)?;
+        let end = stack.checked_add(field(self.stack_size)?.checked_mul(WORD)?)?;
+        let mut frame = field(self.frame_in_context)?;
+        for above in 0..MOST_FRAMES_OF_C {
+            if !(stack..end).contains(&frame) {
+                return None;
+            }
+            let program_counter = memory.word(frame.checked_add(self.program_counter)?)?;
+            if program_counter != 0 {
+                return Some(program_counter.wrapping_add(above));
+            }
+            frame = frame.checked_add(self.frame_size)?;
+        }
+        None
     }
 
     /// The code of a control frame; `None` for one of a C method, and where words don't fit together.

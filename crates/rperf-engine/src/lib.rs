@@ -22,6 +22,7 @@ mod frame_names;
 mod gc_progress;
 mod gc_watch;
 mod gvl;
+mod idle_times;
 mod ids;
 mod interruption;
 mod labels;

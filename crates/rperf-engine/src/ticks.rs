@@ -7,6 +7,7 @@ use crate::ids::NativeId;
 use crate::interruption::Interruption;
 use crate::other_holders::{Found, Interrupter, OtherHolders};
 use crate::timer_state::TimerState;
+use std::mem::offset_of;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 
 /// How long, in ns, a timer that comes to rest asks for no further sampling callback while stacks are
@@ -41,7 +42,7 @@ pub enum AfterTick {
 
 /// The shared state.
 #[derive(Debug)]
-// The hooks write to one cache line only, which travels with the GVL.
+// Every hand-over of the GVL writes to one cache line only, which travels with the GVL.
 #[repr(C, align(64))]
 pub struct Ticks {
     /// The thread that holds the GVL, as far as events told: its seq in the lower
@@ -49,14 +50,10 @@ pub struct Ticks {
     holder: AtomicU64,
     /// Since when a thread with the GVL has collected garbage; 0 if none does.
     collecting_ns: AtomicU64,
-    timer: TimerState,
     /// A thread has given the GVL up since the last tick.
     released: AtomicBool,
     /// No time counts just now: there are no ticks.
     paused: AtomicBool,
-    /// There was a pause in the session: it has slices even where one thread keeps the
-    /// GVL.
-    has_pauses: AtomicBool,
     /// The holder couldn't be interrupted, or reports a crash: send no interruption until
     /// the next safepoint, or until a thread gets the GVL.
     held: AtomicBool,
@@ -64,6 +61,7 @@ pub struct Ticks {
     asked: AtomicBool,
     /// How often the GVL was taken. Wraps around.
     resumptions: AtomicU32,
+    timer: TimerState,
     /// See [`Ticks::new`].
     trigger: fn(),
     interrupt: Interrupt,
@@ -74,6 +72,9 @@ pub struct Ticks {
     /// How long that is.
     probe_interval_ns: AtomicU64,
     triggers: AtomicU64,
+    /// There was a pause in the session: it has slices even where one thread keeps the
+    /// GVL.
+    has_pauses: AtomicBool,
     /// The holder's stack is captured at the tick: it is interrupted.
     captures: AtomicBool,
     /// Of the holder.
@@ -81,6 +82,8 @@ pub struct Ticks {
     /// The threads of other Ractors that run.
     pub(crate) others: OtherHolders,
 }
+
+const _: () = assert!(offset_of!(Ticks, trigger) <= 64, "one cache line");
 
 /// Interrupts a native thread, and returns whether it could. Right before it sends the signal
 /// it must call [`Interruption::commit`], and send none if that says no.
@@ -234,13 +237,20 @@ impl Ticks {
         &self.timer
     }
 
-    /// Whether the timer may be stopped at `now`, as a thread has given the GVL up: nobody has it, and
-    /// no callback is due that only a tick asks for.
+    /// Whether the timer is best stopped at `now`, as a thread has given the GVL up at this `place`:
+    /// nobody has it, nor is expected to soon, and no callback is due that only a tick asks for.
     #[inline]
-    pub(crate) fn may_stop_timer(&self, now: u64) -> bool {
+    pub(crate) fn may_stop_timer(&self, now: u64, place: impl FnOnce() -> usize) -> bool {
         self.timer.may_be_stopped(now)
             && now < self.probe_due_ns.load(Relaxed)
             && self.holder.load(Relaxed) == 0
+            && self.timer.is_stop_worth_it(place(), now)
+    }
+
+    /// A thread has the GVL at `now`: nobody had it until then.
+    #[inline]
+    pub(crate) fn end_idle_time(&self, now: u64) {
+        self.timer.end_idle_time(now);
     }
 
     /// Brings the timer to rest, for its owner. If somebody runs by now, the caller stays the owner and

@@ -1,7 +1,8 @@
 //! Whether the timer runs, and who may change that: whoever takes it owns its schedule and sets or
 //! stops it, one at a time. Only atomics: hooks take it, and the timer's signal handler.
 
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
+use crate::idle_times::IdleTimes;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 
 /// It is stopped.
 const RESTS: u8 = 0;
@@ -16,24 +17,16 @@ const STOPS: u64 = 3;
 const STOP_NS: u64 = 1_000_000;
 /// Stops that may follow each other at once: a request gives the GVL up some times.
 const BURST: u64 = 16;
-/// A rest that is shorter than this part of the interval is not worth its stop: to wake the worker
-/// takes some times as long, but the next tick would seldom fall into such a rest.
-const HASTY: u64 = 4;
-/// So many such rests may follow each other. Further ones lengthen the time to the next stop, by so
-/// many doublings at most.
-const HASTY_RESTS: u32 = 8;
-const MOST_DOUBLINGS: u32 = 6;
+/// A question whether it is worth it takes this part of what a stop takes.
+const QUESTIONS: u64 = 8;
 
 /// The state of a timer, which rests at first.
 #[derive(Debug, Default)]
 pub struct TimerState {
     state: AtomicU8,
-    /// When it was stopped last, and from when on it may be stopped again: a generic cell rate
-    /// algorithm (ITU-T I.371).
-    stopped_ns: AtomicU64,
+    /// From when on it may be stopped again: a generic cell rate algorithm (ITU-T I.371).
     may_stop_ns: AtomicU64,
-    /// How many rests in a row were ended soon.
-    hasty: AtomicU32,
+    idle_times: IdleTimes,
 }
 
 impl TimerState {
@@ -74,27 +67,36 @@ impl TimerState {
         now >= self.may_stop_ns.load(Relaxed) && self.state.load(Relaxed) == RUNS
     }
 
-    /// The owner stops it at `now`: that takes a part of what is allowed, and more if rests have been
-    /// short.
-    pub fn note_stop(&self, now: u64, interval: u64) {
-        let hasty = self.hasty.load(Relaxed);
-        let doublings = hasty.saturating_sub(HASTY_RESTS).min(MOST_DOUBLINGS);
-        self.stopped_ns.store(now, Relaxed);
-        let gap = (interval / STOPS).min(STOP_NS);
-        let ahead = (BURST - 1) * gap;
+    /// Whether a stop at `now` is expected to be worth it, as a thread gives the GVL up at this
+    /// `place`. Its caller has the GVL.
+    pub fn is_stop_worth_it(&self, place: usize, now: u64) -> bool {
+        self.take_allowance(1, now);
+        self.idle_times.begin(place, now)
+    }
+
+    /// A thread has the GVL at `now`.
+    #[inline]
+    pub fn end_idle_time(&self, now: u64) {
+        self.idle_times.end(now);
+    }
+
+    /// The owner stops it at `now`: that takes a part of what is allowed.
+    pub fn note_stop(&self, now: u64) {
+        self.take_allowance(QUESTIONS - 1, now);
+    }
+
+    fn take_allowance(&self, questions: u64, now: u64) {
+        let interval = u64::from(self.idle_times.interval());
+        let question = (interval / STOPS).min(STOP_NS) / QUESTIONS;
+        let ahead = (BURST * QUESTIONS - 1) * question;
         let due = self.may_stop_ns.load(Relaxed).saturating_add(ahead);
-        let next = due.max(now).saturating_add(gap << doublings);
+        let next = due.max(now).saturating_add(questions * question);
         self.may_stop_ns.store(next.saturating_sub(ahead), Relaxed);
     }
 
-    /// A rest ends at `now`: it may have been too short to be worth its stop.
-    pub fn note_start(&self, now: u64, interval: u64) {
-        let rested = now.saturating_sub(self.stopped_ns.load(Relaxed));
-        let hasty = match rested < interval / HASTY {
-            true => self.hasty.load(Relaxed).saturating_add(1),
-            false => 0,
-        };
-        self.hasty.store(hasty, Relaxed);
+    /// The owner starts it; ticks come at this `interval`, in ns.
+    pub fn note_start(&self, interval: u64) {
+        self.idle_times.set_interval(interval);
     }
 }
 
@@ -116,62 +118,88 @@ mod tests {
 
     const INTERVAL: u64 = 1_000_000;
 
-    /// It starts at `now`, and is stopped as often as it may be, after rests of this length. Returns
-    /// how often that was until `end`.
-    fn stops(timer: &TimerState, mut now: u64, end: u64, rest: u64, interval: u64) -> u64 {
-        let mut stops = 0;
+    /// It starts at `now`, and is asked and stopped as often as it may be, after idle times of this
+    /// length. Returns how often that was until `end`: questions, and stops.
+    fn stops(timer: &TimerState, mut now: u64, end: u64, idle: u64, interval: u64) -> (u64, u64) {
+        let (mut questions, mut stops) = (0, 0);
         while now < end {
-            assert!(timer.end_rest());
-            timer.note_start(now, interval);
-            timer.set();
+            if timer.end_rest() {
+                timer.note_start(interval);
+                timer.set();
+            }
             while !timer.may_be_stopped(now) {
                 now += 1_000;
             }
-            assert!(timer.take());
-            timer.note_stop(now, interval);
-            timer.rest();
-            assert!(!timer.may_be_stopped(now + 10 * interval), "it rests");
-            stops += 1;
-            now += rest;
+            questions += 1;
+            if timer.is_stop_worth_it(8, now) {
+                assert!(timer.take());
+                timer.note_stop(now);
+                timer.rest();
+                assert!(!timer.may_be_stopped(now + 10 * interval), "it rests");
+                stops += 1;
+            }
+            now += idle;
+            timer.end_idle_time(now);
         }
-        stops
+        (questions, stops)
     }
 
     #[test]
     fn it_is_stopped_some_times_an_interval_and_more_often_after_a_while() {
         let timer = TimerState::default();
         let start = 1_000 * INTERVAL;
-        let rest = INTERVAL / HASTY;
-        let many = stops(&timer, start, start + 100 * INTERVAL, rest, INTERVAL);
+        let idle = INTERVAL / 4;
+        let (questions, many) = stops(&timer, start, start + 100 * INTERVAL, idle, INTERVAL);
         assert!((300..=320).contains(&many), "{many}");
+        assert_eq!(questions, many);
         let later = start + 200 * INTERVAL;
-        let burst = stops(&timer, later, later + 4 * INTERVAL, rest, INTERVAL);
-        assert_eq!(burst, 4 * HASTY, "no more than that fit in");
+        let (_, burst) = stops(&timer, later, later + 4 * INTERVAL, idle, INTERVAL);
+        assert_eq!(burst, 16, "no more than that fit in");
     }
 
     #[test]
     fn it_may_be_stopped_a_thousand_times_a_second_where_ticks_are_rare() {
         let (timer, interval) = (TimerState::default(), 10 * INTERVAL);
         let start = 1_000 * INTERVAL;
-        // A rest that is worth it ends a row of short ones.
+        let end = start + 1_000 * INTERVAL;
+        let (_, some) = stops(&timer, start, end, interval / 5, interval);
+        assert_eq!(some, 500, "all of them");
+        let (timer, idle) = (TimerState::default(), interval / 100);
+        // A place that is worth it, though the idle times are short: each is a place of its own.
         let mut now = start;
         let mut some = 0;
-        while now < start + 1_000 * INTERVAL {
-            some += stops(&timer, now, now + 8, 1, interval);
-            now += interval;
+        for place in 0.. {
+            while !timer.may_be_stopped(now) {
+                if timer.end_rest() {
+                    timer.note_start(interval);
+                    timer.set();
+                }
+                now += 1_000;
+            }
+            if now >= end {
+                break;
+            }
+            if timer.is_stop_worth_it(place * 8, now) {
+                assert!(timer.take());
+                timer.note_stop(now);
+                timer.rest();
+                some += 1;
+            }
+            now += idle;
         }
-        assert!((799..=801).contains(&some), "{some}");
+        assert!((900..=1_017).contains(&some), "{some}");
     }
 
     #[test]
-    fn it_is_stopped_seldom_where_rests_are_short_all_the_time() {
+    fn it_is_not_stopped_for_a_moment_and_not_even_asked_each_time() {
         let timer = TimerState::default();
         let start = 1_000 * INTERVAL;
         let end = start + 1_000 * INTERVAL;
-        let hasty = stops(&timer, start, end, INTERVAL / HASTY - 1, INTERVAL);
-        assert!((50..=80).contains(&hasty), "{hasty}");
+        let (questions, hasty) = stops(&timer, start, end, 1_000, INTERVAL);
+        assert_eq!(hasty, 1, "nothing was known");
+        assert!((24_000..25_000).contains(&questions), "{questions}");
         let later = start + 3_000 * INTERVAL;
-        let worth_it = stops(&timer, later, later + 100 * INTERVAL, INTERVAL, INTERVAL);
-        assert_eq!(worth_it, 100, "rests are long");
+        let (_, worth_it) = stops(&timer, later, later + 100 * INTERVAL, INTERVAL, INTERVAL);
+        assert!(worth_it >= 98, "idle times are long: {worth_it}");
     }
 }

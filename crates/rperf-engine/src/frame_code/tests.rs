@@ -299,3 +299,26 @@ fn late_fields_that_have_moved_are_noticed_in_the_first_compiled_code() {
     look(LateFrames { iseq: 0, ..late });
     assert!(!RIGHT.are_in_doubt(), "once seen, they are believed");
 }
+
+#[test]
+fn places_of_a_thread_are_told_apart_as_long_as_it_has_frames_of_ruby() {
+    // SAFETY: the made-up machine's words can be read.
+    let memory = unsafe { MayFault::new() };
+    let mut machine = Machine::new();
+    let base = machine.context[0];
+    let mut place = |top: usize, words: &[(usize, usize)]| {
+        machine.context[2] = base + top * FRAME * WORD;
+        for &(word, value) in words {
+            machine.stack[word] = value;
+        }
+        LAYOUT.place(&memory, machine.context.as_ptr().addr())
+    };
+    let below_c = place(0, &[]).expect("a frame of Ruby is near");
+    let in_ruby = place(1, &[]).expect("it is one");
+    let in_caller = place(2, &[]).expect("it is one");
+    assert!(below_c != in_ruby && in_ruby != in_caller);
+    assert_eq!(place(0, &[]), Some(below_c));
+    assert_ne!(place(1, &[(FRAME, in_ruby + WORD)]), Some(in_ruby));
+    assert_eq!(place(3, &[]), None, "there is nothing but C");
+    assert_eq!(place(4, &[]), None, "the stack is empty");
+}

@@ -30,6 +30,7 @@ impl RunningSession {
         } else {
             clock::monotonic_ns()
         };
+        self.ticks.end_idle_time(now);
         self.merge_ended_batch(gvl, now);
         let Some(mut part) = thread.gvl_part(gvl) else {
             return FollowUp::None;
@@ -56,9 +57,15 @@ impl RunningSession {
         }
     }
 
-    /// `thread`, the calling one, is about to give the GVL up.
+    /// `thread`, the calling one, is about to give the GVL up. `place` tells apart where in the
+    /// program it does.
     #[inline]
-    pub fn suspended<'a>(&'a self, gvl: &'a Gvl<'_>, thread: &ThreadState) -> FollowUp<'a> {
+    pub fn suspended<'a>(
+        &'a self,
+        gvl: &'a Gvl<'_>,
+        thread: &ThreadState,
+        place: impl FnOnce() -> usize,
+    ) -> FollowUp<'a> {
         // Until nobody is known to hold the GVL: what the handler took later would be
         // accounted to a slice that has ended.
         let guard = AtWork::begin(gvl);
@@ -84,7 +91,7 @@ impl RunningSession {
             }
             self.ticks.clear_holder(accounting.seq());
         }
-        if self.ticks.may_stop_timer(now)
+        if self.ticks.may_stop_timer(now, place)
             && let Some(state) = self.state(gvl)
         {
             state.engine.stop_ticks(now);

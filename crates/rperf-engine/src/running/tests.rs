@@ -104,7 +104,7 @@ fn resumed(session: &RunningSession, vm: &FakeVm, thread: &ThreadState) -> Optio
 }
 
 fn suspended(session: &RunningSession, vm: &FakeVm, thread: &ThreadState) {
-    let which = complete(session, vm, session.suspended(vm.gvl(), thread));
+    let which = complete(session, vm, session.suspended(vm.gvl(), thread, || 0));
     assert_eq!(which, None, "its slice waits for a tick");
 }
 

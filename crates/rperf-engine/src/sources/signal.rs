@@ -120,8 +120,8 @@ impl Source for SignalTimer {
         let timer = self.ticks.timer();
         // SAFETY: this caller has ended the timer's rest, so it owns the timer.
         let schedule = unsafe { &mut *self.schedule.get() };
-        let (now, deadline) = schedule.restart();
-        timer.note_start(now, schedule.interval());
+        let deadline = schedule.restart();
+        timer.note_start(schedule.interval());
         // First: a tick would be none before. Who stops the timer meanwhile is late, and it expires for
         // nobody, once.
         timer.set();
@@ -133,8 +133,7 @@ impl Source for SignalTimer {
         if !timer.take() {
             return;
         }
-        // SAFETY: this caller has taken the timer, so it owns it.
-        timer.note_stop(now, unsafe { &*self.schedule.get() }.interval());
+        timer.note_stop(now);
         self.set(0);
         if !self.ticks.comes_to_rest() {
             self.arm();

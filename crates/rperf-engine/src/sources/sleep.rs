@@ -63,7 +63,7 @@ impl Pace {
         }
         let mut deadline = match self.deadline {
             Some(deadline) => deadline,
-            None => self.schedule.restart().1,
+            None => self.schedule.restart(),
         };
         if deadline <= clock::monotonic_ns() {
             let AfterTick::GoOn { in_slices } = ticks.tick() else {

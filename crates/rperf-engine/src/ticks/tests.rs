@@ -221,22 +221,24 @@ fn the_timer_may_be_stopped_where_nobody_has_the_gvl_and_a_probe_is_not_due() {
     assert!(hold(&ticks, 1, NativeId(77)));
     ticks.clear_holder(1);
     assert!(
-        !ticks.may_stop_timer(now),
+        !ticks.may_stop_timer(now, || 0),
         "the first tick asks for the callback"
     );
     assert_eq!(tick(&ticks), AfterTick::Rest);
     assert!(hold(&ticks, 1, NativeId(77)));
     let now = clock::monotonic_ns();
-    assert!(!ticks.may_stop_timer(now), "somebody has the GVL");
+    assert!(!ticks.may_stop_timer(now, || 0), "somebody has the GVL");
     ticks.clear_holder(1);
-    assert!(ticks.may_stop_timer(now) && ticks.timer().take());
-    ticks.timer().note_stop(now, 1000);
+    let not_asked = || unreachable!("nobody may stop it");
+    assert!(ticks.may_stop_timer(now, || 0) && ticks.timer().take());
+    assert!(!ticks.may_stop_timer(now, not_asked), "somebody stops it");
+    ticks.timer().note_stop(now);
     let _ = ticks.set_holder(2, NativeId(77));
     assert!(!ticks.comes_to_rest(), "somebody has it by now");
     ticks.timer().set();
     ticks.clear_holder(2);
     assert!(ticks.timer().take() && ticks.comes_to_rest() && !ticks.armed());
-    assert!(!ticks.may_stop_timer(now + 2 * PROBE_INTERVAL_NS));
+    assert!(!ticks.may_stop_timer(now + 2 * PROBE_INTERVAL_NS, || 0));
 }
 
 #[test]

@@ -76,6 +76,21 @@ pub unsafe fn around_top(context: usize) -> usize {
     layout.blocks_around_top(&memory, context).unwrap_or(0)
 }
 
+/// What tells apart where the calling thread, with this `context`, is in the program; 0 if that isn't
+/// known.
+///
+/// # Safety
+/// It has its Ractor's GVL.
+#[inline]
+pub unsafe fn place(context: usize) -> usize {
+    let Some(layout) = LAYOUT.get().filter(|_| context != 0) else {
+        return 0;
+    };
+    // SAFETY: the frames of a thread that runs lie on its VM stack, within which this reads.
+    let memory = unsafe { MayFault::new() };
+    layout.place(&memory, context).unwrap_or(0)
+}
+
 /// Notes in a backtrace, from its leaf on, how many blocks are around each frame. `context`: of its
 /// thread.
 ///

@@ -52,6 +52,15 @@ impl<'g, Proof: HeldGvl> RubyVm<'g, Proof> {
     }
 }
 
+impl RubyVm<'_> {
+    /// What tells apart where `thread`, the calling one, is in the program; 0 if that isn't known.
+    #[inline]
+    pub fn place_of(&self, thread: RubyThread<'_>) -> usize {
+        // SAFETY: it has the GVL.
+        unsafe { blocks::place(ractor::context_of(thread)) }
+    }
+}
+
 /// Stands for the proof in the handler of a tick's signal, which has interrupted a thread with its
 /// Ractor's GVL.
 pub struct Interrupted(());

@@ -56,8 +56,8 @@ unsafe extern "C" fn on_event(
             SUSPENDED => {
                 // A thread that ends comes by here last.
                 let name = ThreadName::of(thread);
-                in_its_ractor(session, thread, suspended(&name), |vm, thread| {
-                    session.other_suspended(&vm, thread, &name);
+                in_its_ractor(session, thread, suspended(thread, &name), |vm, of| {
+                    session.other_suspended(&vm, of, &name);
                 });
             }
             READY => session.ready(thread.id()),
@@ -67,13 +67,14 @@ unsafe extern "C" fn on_event(
     }
 }
 
-/// What SUSPENDED means to a thread of the main Ractor, which has this name.
+/// What SUSPENDED means to `thread`, the calling one, of the main Ractor, which has this name.
 fn suspended(
+    thread: RubyThread<'_>,
     name: &ThreadName<'_>,
 ) -> impl for<'e> FnOnce(&'e RunningSession, &'e Gvl<'e>, &'e ThreadState) -> FollowUp<'e> {
-    |session, gvl, thread| {
-        session.note_name(gvl, thread, name);
-        session.suspended(gvl, thread)
+    move |session, gvl, state| {
+        session.note_name(gvl, state, name);
+        session.suspended(gvl, state, || RubyVm::new(gvl).place_of(thread))
     }
 }
 
