@@ -15,8 +15,9 @@ const NEAR: usize = 64;
 
 const WORD: usize = size_of::<usize>();
 
-/// Frames of C at most above the topmost one of Ruby where its place is asked for.
-const MOST_FRAMES_OF_C: usize = 8;
+/// Frames at most that tell a place apart, and how many of them are of Ruby.
+const FRAMES_OF_PLACE: usize = 8;
+const RUBY_FRAMES_OF_PLACE: usize = 3;
 
 /// Instruction words that a method has at most, in a layout that is believed.
 const LONGEST_CODE: usize = 1 << 24;
@@ -93,26 +94,28 @@ impl FrameLayout {
         })
     }
 
-    /// What tells apart where the thread with this `context` is in the program: the program counter of
-    /// its topmost frame of Ruby, and how many of C are above it. Only that: the program counter of
-    /// compiled code may be an older one.
+    /// A number for where the thread with this `context` is in the program: of the program counters of
+    /// its topmost frames of Ruby, and the number of those of C among them. It is good for nothing else,
+    /// because the program counters of compiled code may be older ones.
     #[inline]
     pub fn place(&self, memory: &impl Memory, context: usize) -> Option<usize> {
         let field = |offset: usize| memory.word(context.checked_add(offset)?);
         let stack = field(self.stack)?;
         let end = stack.checked_add(field(self.stack_size)?.checked_mul(WORD)?)?;
         let mut frame = field(self.frame_in_context)?;
-        for above in 0..MOST_FRAMES_OF_C {
-            if !(stack..end).contains(&frame) {
-                return None;
+        let (mut place, mut of_ruby) = (0_usize, 0);
+        for row in 0..FRAMES_OF_PLACE {
+            if of_ruby == RUBY_FRAMES_OF_PLACE || !(stack..end).contains(&frame) {
+                break;
             }
             let program_counter = memory.word(frame.checked_add(self.program_counter)?)?;
             if program_counter != 0 {
-                return Some(program_counter.wrapping_add(above));
+                place = place.rotate_left(7) ^ program_counter.wrapping_add(row);
+                of_ruby += 1;
             }
             frame = frame.checked_add(self.frame_size)?;
         }
-        None
+        (of_ruby > 0).then_some(place)
     }
 
     /// The code of a control frame; `None` for one of a C method, and where words don't fit together.

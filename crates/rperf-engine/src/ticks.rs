@@ -25,12 +25,17 @@ const UNANSWERED_NS: u64 = 100_000_000;
 /// looks whether it still does, or the event of the end was lost.
 const LONG_COLLECTION_NS: u64 = 10_000_000;
 
+/// So many ticks in a row must find that no thread has given the GVL up before the gaps between them
+/// are even. A gap that isn't memoryless at the end of a slice leaves another time pending than a
+/// memoryless one: the beginning of the next slice would get too little.
+pub(crate) const CALM: u32 = 64;
+
 /// What the timer has to do after a tick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AfterTick {
     /// Go on to the next tick.
     GoOn {
-        /// No thread has held the GVL all the time since the last tick, or the tick fell
+        /// No thread has held the GVL all the time since the last ticks, or the tick fell
         /// into a collection, where running time stands still.
         in_slices: bool,
     },
@@ -42,7 +47,8 @@ pub enum AfterTick {
 
 /// The shared state.
 #[derive(Debug)]
-// Every hand-over of the GVL writes to one cache line only, which travels with the GVL.
+// A hand-over of the GVL writes to the first cache line only, which travels with the GVL; and now and
+// then to the table of idle times.
 #[repr(C, align(64))]
 pub struct Ticks {
     /// The thread that holds the GVL, as far as events told: its seq in the lower
@@ -72,6 +78,8 @@ pub struct Ticks {
     /// How long that is.
     probe_interval_ns: AtomicU64,
     triggers: AtomicU64,
+    /// Ticks since the GVL was last given up, up to [`CALM`].
+    calm: AtomicU32,
     /// There was a pause in the session: it has slices even where one thread keeps the
     /// GVL.
     has_pauses: AtomicBool,
@@ -110,6 +118,7 @@ impl Ticks {
             probe_due_ns: AtomicU64::new(0),
             probe_interval_ns: AtomicU64::new(PROBE_INTERVAL_NS),
             triggers: AtomicU64::new(0),
+            calm: AtomicU32::new(CALM),
             captures: AtomicBool::new(false),
             interruption: Interruption::default(),
             others: OtherHolders::new(Interrupter {
@@ -238,16 +247,18 @@ impl Ticks {
     }
 
     /// Whether the timer is best stopped at `now`, as a thread has given the GVL up at this `place`:
-    /// nobody has it, nor is expected to soon, and no callback is due that only a tick asks for.
+    /// nobody runs, nor is expected to soon, and no callback is due that only a tick asks for. Begins an
+    /// idle time.
     #[inline]
-    pub(crate) fn may_stop_timer(&self, now: u64, place: impl FnOnce() -> usize) -> bool {
+    pub(crate) fn ask_for_stop(&self, now: u64, place: impl FnOnce() -> usize) -> bool {
         self.timer.may_be_stopped(now)
             && now < self.probe_due_ns.load(Relaxed)
             && self.holder.load(Relaxed) == 0
-            && self.timer.is_stop_worth_it(place(), now)
+            && !self.others.is_any_running()
+            && self.timer.ask_for_stop(place(), now)
     }
 
-    /// A thread has the GVL at `now`: nobody had it until then.
+    /// A thread has got the GVL at `now`.
     #[inline]
     pub(crate) fn end_idle_time(&self, now: u64) {
         self.timer.end_idle_time(now);
@@ -370,9 +381,13 @@ impl Ticks {
                 return AfterTick::Rest;
             }
         }
-        let released = self.released.swap(false, Relaxed);
+        let calm = match self.released.swap(false, Relaxed) {
+            true => 0,
+            false => (self.calm.load(Relaxed) + 1).min(CALM),
+        };
+        self.calm.store(calm, Relaxed);
         AfterTick::GoOn {
-            in_slices: released
+            in_slices: calm < CALM
                 || self.is_collecting()
                 || self.holder.load(Relaxed) == 0
                 || self.has_pauses.load(Relaxed),

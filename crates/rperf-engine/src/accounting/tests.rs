@@ -10,6 +10,7 @@ mod without_gvl;
 
 use super::*;
 use crate::labels::LabelSet;
+use crate::ticks::CALM;
 use proptest::prelude::*;
 use recorded::Recorded;
 use std::collections::HashMap;
@@ -314,13 +315,13 @@ proptest! {
 
 /// Runs `slices` of (stack, length) in turn between sleeps, with ticks as the
 /// timer makes them and callbacks `late` after each; returns stack 1's share of
-/// the running time.
-fn share_of_first(slices: &[(u32, u64)], sleep: u64, late: u64) -> f64 {
+/// the running time. `stops`: the timer is stopped for each sleep; else a tick brings it to rest.
+fn share_of_first(slices: &[(u32, u64)], sleep: u64, late: u64, stops: bool) -> f64 {
     let mut recorded = Recorded::default();
     let mut schedule = crate::sources::schedule::Schedule::new(pace(), 99);
     let mut thread = Simulated::new(1, Mode::Wall, 1_000, 3);
     let mut next_tick = thread.now + schedule.gap(true);
-    let mut released = false;
+    let (mut released, mut calm) = (false, CALM);
     for _ in 0..40_000 {
         for &(stack, length) in slices {
             let end = thread.now + length;
@@ -331,12 +332,16 @@ fn share_of_first(slices: &[(u32, u64)], sleep: u64, late: u64) -> f64 {
                     thread.apply(&Step::Run(at - thread.now), &mut recorded);
                     thread.sample(next_tick, &mut recorded);
                 }
-                next_tick +=
-                    schedule.gap(std::mem::take(&mut released) || next_tick < thread.resumed);
+                calm = match std::mem::take(&mut released) {
+                    true => 0,
+                    false => (calm + 1).min(CALM),
+                };
+                next_tick += schedule.gap(calm < CALM);
             }
             thread.apply(&Step::Run(end - thread.now), &mut recorded);
         }
         if sleep > 0 {
+            let left = next_tick - thread.now;
             thread.apply(
                 &Step::Off {
                     blocked: sleep,
@@ -347,6 +352,11 @@ fn share_of_first(slices: &[(u32, u64)], sleep: u64, late: u64) -> f64 {
                 &mut recorded,
             );
             released = true;
+            if stops && left > 0 {
+                next_tick = thread.now + left;
+            } else if next_tick < thread.now {
+                next_tick = thread.now + schedule.gap(true);
+            }
         }
     }
     let running = |stack| recorded.sum(|row| row.stack == stack && row.state == State::Running);
@@ -360,19 +370,23 @@ fn shares_of_running_time_are_right_for_patterns_in_step_with_the_interval() {
         (&[(1, 300_000), (2, 700_000)][..], 0, 0.3),
         (&[(1, 100_000), (2, 100_000)][..], 800_000, 0.5),
         (&[(1, 75_000), (2, 225_000)][..], 5_000_000, 0.25),
+        (&[(1, 1_000_000), (2, 4_000_000)][..], 20_000_000, 0.2),
+        (&[(1, 1_000_000), (2, 9_000_000)][..], 300_000, 0.1),
     ] {
-        let share = share_of_first(slices, sleep, 0);
-        assert!(
-            (share - truth).abs() < 0.015,
-            "{slices:?}: truth {truth}, seen {share:.4}"
-        );
+        for stops in [true, false] {
+            let share = share_of_first(slices, sleep, 0, stops);
+            assert!(
+                (share - truth).abs() < 0.015,
+                "{slices:?}, {stops}: truth {truth}, seen {share:.4}"
+            );
+        }
     }
 }
 
 #[test]
 fn a_late_callback_gives_no_time_to_the_stack_that_runs_it() {
     // The callback always comes 20 us after the tick, often in the other stack.
-    let share = share_of_first(&[(1, 500_000), (2, 500_000)], 0, 20_000);
+    let share = share_of_first(&[(1, 500_000), (2, 500_000)], 0, 20_000, true);
     assert!((share - 0.5).abs() < 0.03, "seen {share:.4}");
 }
 

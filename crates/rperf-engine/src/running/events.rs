@@ -91,7 +91,7 @@ impl RunningSession {
             }
             self.ticks.clear_holder(accounting.seq());
         }
-        if self.ticks.may_stop_timer(now, place)
+        if self.ticks.ask_for_stop(now, place)
             && let Some(state) = self.state(gvl)
         {
             state.engine.stop_ticks(now);

@@ -1,5 +1,6 @@
 //! The VM's events, as a simulated VM tells them, and the profile's sums after them.
 
+mod idle_times;
 #[cfg(target_os = "linux")]
 mod missing;
 mod names;

@@ -21,6 +21,8 @@ pub struct Schedule {
     pace: Arc<Pace>,
     dither: Dither,
     deadline: u64,
+    /// What was left of a gap when the timer was stopped; 0 if it wasn't.
+    left: u64,
 }
 
 impl Schedule {
@@ -29,6 +31,7 @@ impl Schedule {
             pace,
             dither: Dither::new(seed),
             deadline: 0,
+            left: 0,
         }
     }
 
@@ -37,9 +40,18 @@ impl Schedule {
         self.pace.tick()
     }
 
+    /// The timer is stopped at `now`: a gap that isn't over goes on after the rest.
+    pub fn stop(&mut self, now: u64) {
+        self.left = self.deadline.saturating_sub(now);
+    }
+
     /// The first deadline after a rest, which ends as a thread gets the GVL.
     pub fn restart(&mut self) -> u64 {
-        self.deadline = clock::monotonic_ns() + self.gap(true);
+        let left = match std::mem::take(&mut self.left) {
+            0 => self.gap(true),
+            left => left,
+        };
+        self.deadline = clock::monotonic_ns() + left;
         self.deadline
     }
 
@@ -67,6 +79,27 @@ impl Schedule {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_gap_goes_on_after_a_rest_for_which_the_timer_was_stopped() {
+        let mut schedule = Schedule::new(Arc::new(Pace::new(1_000_000_000)), 3);
+        let first = schedule.restart();
+        let stopped = first - 700;
+        schedule.stop(stopped);
+        let now = clock::monotonic_ns();
+        let next = schedule.restart();
+        assert!((now + 700..=clock::monotonic_ns() + 700).contains(&next));
+        // One that is over is followed by another one.
+        schedule.stop(next + 5);
+        let mean = (0..1000).map(|_| {
+            let now = clock::monotonic_ns();
+            let gap = schedule.restart() - now;
+            schedule.stop(u64::MAX);
+            gap as f64 / 1000.0
+        });
+        let mean: f64 = mean.sum();
+        assert!((mean - 1e9).abs() < 2e8, "mean {mean}");
+    }
 
     #[test]
     fn deadlines_average_the_interval_and_never_lie_in_the_past() {

@@ -134,6 +134,8 @@ impl Source for SignalTimer {
             return;
         }
         timer.note_stop(now);
+        // SAFETY: this caller has taken the timer, so it owns it.
+        unsafe { &mut *self.schedule.get() }.stop(now);
         self.set(0);
         if !self.ticks.comes_to_rest() {
             self.arm();

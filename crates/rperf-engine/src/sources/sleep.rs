@@ -32,6 +32,8 @@ impl SleepTimer {
             schedule,
             deadline: None,
         };
+        // It looks at each end of its sleep whether anybody runs.
+        ticks.timer().never_stop();
         Arc::new(SleepTimer {
             worker: thread::current(),
             ticks,

@@ -221,24 +221,47 @@ fn the_timer_may_be_stopped_where_nobody_has_the_gvl_and_a_probe_is_not_due() {
     assert!(hold(&ticks, 1, NativeId(77)));
     ticks.clear_holder(1);
     assert!(
-        !ticks.may_stop_timer(now, || 0),
+        !ticks.ask_for_stop(now, || 0),
         "the first tick asks for the callback"
     );
     assert_eq!(tick(&ticks), AfterTick::Rest);
     assert!(hold(&ticks, 1, NativeId(77)));
     let now = clock::monotonic_ns();
-    assert!(!ticks.may_stop_timer(now, || 0), "somebody has the GVL");
+    assert!(!ticks.ask_for_stop(now, || 0), "somebody has the GVL");
     ticks.clear_holder(1);
     let not_asked = || unreachable!("nobody may stop it");
-    assert!(ticks.may_stop_timer(now, || 0) && ticks.timer().take());
-    assert!(!ticks.may_stop_timer(now, not_asked), "somebody stops it");
+    assert!(ticks.ask_for_stop(now, || 0) && ticks.timer().take());
+    assert!(!ticks.ask_for_stop(now, not_asked), "somebody stops it");
     ticks.timer().note_stop(now);
     let _ = ticks.set_holder(2, NativeId(77));
     assert!(!ticks.comes_to_rest(), "somebody has it by now");
     ticks.timer().set();
     ticks.clear_holder(2);
     assert!(ticks.timer().take() && ticks.comes_to_rest() && !ticks.armed());
-    assert!(!ticks.may_stop_timer(now + 2 * PROBE_INTERVAL_NS, || 0));
+    assert!(hold(&ticks, 1, NativeId(77)));
+    ticks.clear_holder(1);
+    assert!(ticks.ask_for_stop(now, || 0), "it runs again");
+    assert!(
+        !ticks.ask_for_stop(now + 2 * PROBE_INTERVAL_NS, not_asked),
+        "a probe is due"
+    );
+}
+
+#[test]
+fn gaps_are_even_once_a_thread_has_kept_the_gvl_for_many_ticks() {
+    let ticks = capturing();
+    let in_slices = || match tick(&ticks) {
+        AfterTick::GoOn { in_slices } => in_slices,
+        other => panic!("{other:?}"),
+    };
+    assert!(hold(&ticks, 1, NativeId(77)));
+    assert!(!in_slices(), "nobody has given it up yet");
+    ticks.clear_holder(1);
+    let _ = ticks.set_holder(1, NativeId(77));
+    for turn in 0..CALM {
+        assert!(in_slices(), "tick {turn}");
+    }
+    assert!(!in_slices());
 }
 
 #[test]

@@ -76,8 +76,7 @@ pub unsafe fn around_top(context: usize) -> usize {
     layout.blocks_around_top(&memory, context).unwrap_or(0)
 }
 
-/// What tells apart where the calling thread, with this `context`, is in the program; 0 if that isn't
-/// known.
+/// A number for where the calling thread, with this `context`, is in the program; 0 if that isn't known.
 ///
 /// # Safety
 /// It has its Ractor's GVL.
@@ -86,7 +85,8 @@ pub unsafe fn place(context: usize) -> usize {
     let Some(layout) = LAYOUT.get().filter(|_| context != 0) else {
         return 0;
     };
-    // SAFETY: the frames of a thread that runs lie on its VM stack, within which this reads.
+    // SAFETY: the context belongs to the thread, and so does the VM stack that it names, within which
+    // frames are read; a thread that has ended has one of no size.
     let memory = unsafe { MayFault::new() };
     layout.place(&memory, context).unwrap_or(0)
 }

@@ -53,7 +53,7 @@ impl<'g, Proof: HeldGvl> RubyVm<'g, Proof> {
 }
 
 impl RubyVm<'_> {
-    /// What tells apart where `thread`, the calling one, is in the program; 0 if that isn't known.
+    /// A number for where `thread`, the calling one, is in the program; 0 if that isn't known.
     #[inline]
     pub fn place_of(&self, thread: RubyThread<'_>) -> usize {
         // SAFETY: it has the GVL.
