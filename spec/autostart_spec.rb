@@ -256,7 +256,7 @@ RSpec.describe "profiling started by RPERF_ENABLED" do
 
     it "goes on in a daemon" do
       outcome = with_rubyopt(<<~RUBY)
-        def after = work(1)
+        def after = 20.times { work(1) }
         Process.daemon
         after
         at_exit { File.write(#{in_folder("ended").inspect}, ENV.keys.grep(/RPERF/).size) }
@@ -269,7 +269,7 @@ RSpec.describe "profiling started by RPERF_ENABLED" do
 
     it "goes on in a daemon, and in the children that it forks" do
       outcome = with_rubyopt(<<~RUBY, { "RPERF_INHERIT" => "fork" })
-        def after = work(1)
+        def after = 20.times { work(1) }
         Process.daemon(true, true)
         Process.wait(fork { after })
         at_exit { File.write(#{in_folder("ended").inspect}, "yes") }
