@@ -258,12 +258,14 @@ RSpec.describe "profiling started by RPERF_ENABLED" do
       outcome = with_rubyopt(<<~RUBY)
         def after = 20.times { work(1) }
         Process.daemon
+        File.write(#{in_folder("pid").inspect}, $$)
         after
         at_exit { File.write(#{in_folder("ended").inspect}, ENV.keys.grep(/RPERF/).size) }
       RUBY
       expect([outcome.status.exitstatus, outcome.stderr]).to eq([0, ""])
       wait_until("end of the daemon") { File.size?(in_folder("ended")) }
-      wait_until("the daemon's profile") { weight("Object#after").positive? }
+      present = -> { [threads_of(File.read(in_folder("pid"))), Dir.children(folder)].inspect }
+      wait_until("the daemon's profile", detail: present) { weight("Object#after").positive? }
       expect(File.read(in_folder("ended"))).to eq("0")
     end
 

@@ -65,13 +65,24 @@ module Commands
     feeder&.join
   end
 
-  def wait_until(what, limit: TIME_LIMIT)
+  # @param detail [Proc] says more of what is there instead
+  def wait_until(what, limit: TIME_LIMIT, detail: nil)
     deadline = now + limit
     until yield
-      raise "no #{what} after #{limit} s" if now > deadline
+      raise ["no #{what} after #{limit} s", *detail&.call].join(": ") if now > deadline
 
       sleep 0.01
     end
+  end
+
+  # The threads of a process, with what each does, as the kernel says.
+  def threads_of(pid)
+    Dir["/proc/#{pid}/task/*"].map do |task|
+      name, state, wait = %w[comm stat wchan].map { |file| File.read(File.join(task, file)) }
+      "#{name.chomp} #{state[/\) (\w)/, 1]} #{wait}"
+    end
+  rescue SystemCallError
+    []
   end
 
   # What a program prints as JSON that has rperf, and may profile itself.
