@@ -35,7 +35,7 @@ pub(crate) const CALM: u32 = 64;
 pub enum AfterTick {
     /// Go on to the next tick.
     GoOn {
-        /// No thread has held the GVL all the time since the last ticks, or the tick fell
+        /// No thread has held the GVL all the time since some ticks ago, or one of them fell
         /// into a collection, where running time stands still.
         in_slices: bool,
     },
@@ -381,14 +381,14 @@ impl Ticks {
                 return AfterTick::Rest;
             }
         }
-        let calm = match self.released.swap(false, Relaxed) {
+        // Running time stands still in a collection, too.
+        let calm = match self.released.swap(false, Relaxed) || self.is_collecting() {
             true => 0,
             false => (self.calm.load(Relaxed) + 1).min(CALM),
         };
         self.calm.store(calm, Relaxed);
         AfterTick::GoOn {
             in_slices: calm < CALM
-                || self.is_collecting()
                 || self.holder.load(Relaxed) == 0
                 || self.has_pauses.load(Relaxed),
         }

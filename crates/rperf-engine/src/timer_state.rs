@@ -159,13 +159,13 @@ mod tests {
     fn it_is_stopped_some_times_an_interval_and_more_often_after_a_while() {
         let timer = TimerState::default();
         let start = 1_000 * INTERVAL;
-        let idle = INTERVAL / 3;
+        let idle = INTERVAL / 4;
         let (questions, many) = stops(&timer, start, start + 100 * INTERVAL, idle, INTERVAL);
         assert!((300..=320).contains(&many), "{many}");
         assert_eq!(questions, many);
         let later = start + 200 * INTERVAL;
         let (_, burst) = stops(&timer, later, later + 4 * INTERVAL, idle, INTERVAL);
-        assert_eq!(burst, 13, "no more than that fit in");
+        assert_eq!(burst, 16, "no more than that fit in");
     }
 
     #[test]
@@ -173,8 +173,8 @@ mod tests {
         let (timer, interval) = (TimerState::default(), 10 * INTERVAL);
         let start = 1_000 * INTERVAL;
         let end = start + 1_000 * INTERVAL;
-        let (_, some) = stops(&timer, start, end, interval / 2, interval);
-        assert_eq!(some, 200, "all of them");
+        let (_, some) = stops(&timer, start, end, interval / 4, interval);
+        assert_eq!(some, 400, "all of them");
         let (timer, idle) = (TimerState::default(), interval / 100);
         // Nothing is learned, so all are worth it.
         let mut now = start;

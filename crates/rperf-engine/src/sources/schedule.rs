@@ -56,7 +56,7 @@ impl Schedule {
     }
 
     /// The deadline after the one that has passed; missed ones are skipped.
-    /// `in_slices`: no thread has held the GVL all the time since then.
+    /// `in_slices`: as [`AfterTick::GoOn`](crate::ticks::AfterTick) says.
     pub fn advance(&mut self, in_slices: bool) -> u64 {
         let now = clock::monotonic_ns();
         self.deadline += self.gap(in_slices);

@@ -97,6 +97,7 @@ mod tests {
         assert_eq!(timer.poll(), None, "at rest until armed");
         assert!(ticks.set_holder(1, NativeId::NONE));
         timer.arm();
+        assert!(!ticks.timer().may_be_stopped(clock::monotonic_ns()));
         let until = clock::monotonic_ns() + 100_000_000;
         while clock::monotonic_ns() < until {
             std::thread::sleep(timer.poll().expect("armed"));

@@ -240,6 +240,15 @@ fn the_timer_may_be_stopped_where_nobody_has_the_gvl_and_a_probe_is_not_due() {
     assert!(ticks.timer().take() && ticks.comes_to_rest() && !ticks.armed());
     assert!(hold(&ticks, 1, NativeId(77)));
     ticks.clear_holder(1);
+    let other = ticks
+        .others
+        .enter(NativeId(78), std::ptr::null_mut(), 0, now);
+    assert!(
+        !ticks.ask_for_stop(now, not_asked),
+        "one of another Ractor runs"
+    );
+    ticks.others.clear();
+    assert!(other.is_some());
     assert!(ticks.ask_for_stop(now, || 0), "it runs again");
     assert!(
         !ticks.ask_for_stop(now + 2 * PROBE_INTERVAL_NS, not_asked),
