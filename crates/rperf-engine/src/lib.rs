@@ -11,6 +11,7 @@ mod backtrace;
 mod budget;
 mod buffer;
 mod call_tree;
+mod calm;
 pub mod clock;
 mod config;
 mod counters;

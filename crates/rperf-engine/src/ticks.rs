@@ -2,6 +2,7 @@
 //! holds the GVL, and whether the timer is armed. Only atomics; the timer's side
 //! runs in a signal handler.
 
+use crate::calm::Calm;
 use crate::clock;
 use crate::ids::NativeId;
 use crate::interruption::Interruption;
@@ -24,11 +25,6 @@ const UNANSWERED_NS: u64 = 100_000_000;
 /// How long, in ns, ticks leave a thread alone that collects garbage. Then its handler
 /// looks whether it still does, or the event of the end was lost.
 const LONG_COLLECTION_NS: u64 = 10_000_000;
-
-/// So many ticks in a row must find that no thread has given the GVL up before the gaps between them
-/// are even. A gap that isn't memoryless at the end of a slice leaves another time pending than a
-/// memoryless one: the beginning of the next slice would get too little.
-pub(crate) const CALM: u32 = 64;
 
 /// What the timer has to do after a tick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,7 +74,7 @@ pub struct Ticks {
     /// How long that is.
     probe_interval_ns: AtomicU64,
     triggers: AtomicU64,
-    /// Ticks since the GVL was last given up, up to [`CALM`].
+    /// [`Calm::ticks`]. Only ticks write it.
     calm: AtomicU32,
     /// There was a pause in the session: it has slices even where one thread keeps the
     /// GVL.
@@ -118,7 +114,7 @@ impl Ticks {
             probe_due_ns: AtomicU64::new(0),
             probe_interval_ns: AtomicU64::new(PROBE_INTERVAL_NS),
             triggers: AtomicU64::new(0),
-            calm: AtomicU32::new(CALM),
+            calm: AtomicU32::new(Calm::COMPLETE.ticks()),
             captures: AtomicBool::new(false),
             interruption: Interruption::default(),
             others: OtherHolders::new(Interrupter {
@@ -381,14 +377,11 @@ impl Ticks {
                 return AfterTick::Rest;
             }
         }
-        // Running time stands still in a collection, too.
-        let calm = match self.released.swap(false, Relaxed) || self.is_collecting() {
-            true => 0,
-            false => (self.calm.load(Relaxed) + 1).min(CALM),
-        };
-        self.calm.store(calm, Relaxed);
+        let was_rest = self.released.swap(false, Relaxed) || self.is_collecting();
+        let calm = Calm::of(self.calm.load(Relaxed)).after_tick(was_rest);
+        self.calm.store(calm.ticks(), Relaxed);
         AfterTick::GoOn {
-            in_slices: calm < CALM
+            in_slices: calm.in_slices()
                 || self.holder.load(Relaxed) == 0
                 || self.has_pauses.load(Relaxed),
         }

@@ -9,8 +9,8 @@ mod replay;
 mod without_gvl;
 
 use super::*;
+use crate::calm::Calm;
 use crate::labels::LabelSet;
-use crate::ticks::CALM;
 use proptest::prelude::*;
 use recorded::Recorded;
 use std::collections::HashMap;
@@ -321,7 +321,7 @@ fn share_of_first(slices: &[(u32, u64)], sleep: u64, late: u64, stops: bool) -> 
     let mut schedule = crate::sources::schedule::Schedule::new(pace(), 99);
     let mut thread = Simulated::new(1, Mode::Wall, 1_000, 3);
     let mut next_tick = thread.now + schedule.gap(true);
-    let (mut released, mut calm) = (false, CALM);
+    let (mut released, mut calm) = (false, Calm::COMPLETE);
     for _ in 0..40_000 {
         for &(stack, length) in slices {
             let end = thread.now + length;
@@ -332,11 +332,8 @@ fn share_of_first(slices: &[(u32, u64)], sleep: u64, late: u64, stops: bool) -> 
                     thread.apply(&Step::Run(at - thread.now), &mut recorded);
                     thread.sample(next_tick, &mut recorded);
                 }
-                calm = match std::mem::take(&mut released) {
-                    true => 0,
-                    false => (calm + 1).min(CALM),
-                };
-                next_tick += schedule.gap(calm < CALM);
+                calm = calm.after_tick(std::mem::take(&mut released));
+                next_tick += schedule.gap(calm.in_slices());
             }
             thread.apply(&Step::Run(end - thread.now), &mut recorded);
         }

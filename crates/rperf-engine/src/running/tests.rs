@@ -38,9 +38,13 @@ const CONFIG: SessionConfig = SessionConfig {
 
 /// A session whose time counts, in a VM where MAIN calls at `[3, 2, 1]`.
 fn session() -> (FakeVm, RunningSession) {
+    session_with(CONFIG)
+}
+
+fn session_with(config: SessionConfig) -> (FakeVm, RunningSession) {
     let vm = FakeVm::new(MAIN, &[(3, 31), (2, 21), (1, 11)]);
-    let engine = Session::start(CONFIG, || ()).expect("a worker");
-    let session = RunningSession::new(&vm, engine, SessionId(1), CONFIG, true, false);
+    let engine = Session::start(config, || ()).expect("a worker");
+    let session = RunningSession::new(&vm, engine, SessionId(1), config, true, false);
     session.sections.add();
     session.begin_section(vm.gvl(), clock::monotonic_ns(), |_| false);
     session.sections.open();

@@ -246,3 +246,71 @@ fn set_blocked(signal: i32, blocked: bool) {
         libc::pthread_sigmask(how, set.as_ptr(), ptr::null_mut());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pace::Pace;
+    use crate::tick_capture::signal::HANDLERS;
+
+    const INTERVAL: u64 = 10_000_000_000;
+    const SEQ: u32 = 1;
+
+    /// A thread takes the GVL. Returns whether that armed the timer.
+    fn take_gvl(timer: &SignalTimer) -> bool {
+        let arms = timer.ticks.set_holder(SEQ, clock::thread_id());
+        if arms {
+            timer.arm();
+        }
+        arms
+    }
+
+    /// Until it expires, in ns; 0 if it is stopped.
+    fn left(timer: &SignalTimer) -> u64 {
+        let mut value = MaybeUninit::<libc::itimerspec>::zeroed();
+        // SAFETY: the timer exists, and `value` is valid for the call.
+        let failed = unsafe { libc::timer_gettime(timer.timer, value.as_mut_ptr()) } != 0;
+        assert!(!failed);
+        // SAFETY: filled in; all-zero bytes are valid as well.
+        let left = unsafe { value.assume_init() }.it_value;
+        left.tv_sec as u64 * 1_000_000_000 + left.tv_nsec as u64
+    }
+
+    #[test]
+    fn a_stop_keeps_what_is_left_of_the_gap() {
+        let _one_at_a_time = HANDLERS.lock();
+        let ticks = Arc::new(Ticks::new(|| (), |_, _| true));
+        let schedule = Schedule::new(Arc::new(Pace::new(INTERVAL)), 3);
+        let timer = SignalTimer::open(default_signal(), schedule, Arc::clone(&ticks));
+        let timer = timer.expect("a timer");
+        assert_eq!(left(&timer), 0);
+        assert!(take_gvl(&timer));
+        let first = left(&timer);
+        assert!(
+            first > INTERVAL / 100,
+            "{first} ns are time enough for the test"
+        );
+
+        timer.stop_ticks(clock::monotonic_ns());
+        assert!(ticks.armed() && left(&timer) > 0, "somebody has the GVL");
+
+        ticks.clear_holder(SEQ);
+        let stopped = clock::monotonic_ns();
+        timer.stop_ticks(stopped);
+        assert!(!ticks.armed());
+        assert_eq!(left(&timer), 0);
+        timer.stop_ticks(stopped);
+        std::thread::sleep(Duration::from_millis(20));
+
+        let before = clock::monotonic_ns();
+        assert!(take_gvl(&timer) && !take_gvl(&timer));
+        let after = clock::monotonic_ns();
+        let rested = before - stopped;
+        assert!(left(&timer) <= first, "no other gap");
+        assert!(
+            left(&timer) + (after - before) + rested >= first,
+            "time at rest counts"
+        );
+        timer.stop();
+    }
+}

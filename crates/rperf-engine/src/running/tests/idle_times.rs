@@ -33,3 +33,35 @@ fn the_timer_is_stopped_where_nobody_takes_the_gvl_for_a_while() {
     assert!(at_moment <= 15, "{at_moment} of 30");
     native::leave();
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn the_hook_stops_a_timer_that_sends_signals() {
+    use crate::{default_signal, tick_capture::signal::HANDLERS};
+    let _one_at_a_time = HANDLERS.lock();
+    let (vm, session) = session_with(SessionConfig {
+        timer: TimerKind::Signal(default_signal()),
+        frequency: 2,
+        ..CONFIG
+    });
+    let main = thread(&session, MAIN);
+    let give_up_at = |place: usize| {
+        resumed(&session, &vm, main);
+        assert!(session.ticks.armed());
+        complete(&session, &vm, session.suspended(vm.gvl(), main, || place));
+        session.ticks.armed()
+    };
+    // A tick finds nobody: no callback is due for a while.
+    give_up_at(WAIT);
+    session.ticks.tick();
+    for place in 0..5 {
+        assert!(
+            !give_up_at(WAIT + 8 * place),
+            "nothing is known of the place"
+        );
+    }
+    assert!(give_up_at(WAIT), "the next thread came at once");
+    let (mut engine, _) = session.into_parts();
+    engine.abandon();
+    native::leave();
+}
