@@ -5,8 +5,8 @@
 #![allow(clippy::print_stdout, reason = "a benchmark prints its results")]
 
 use rperf_engine::{
-    Accounting, FrameWord, LastStack, Mode, NO_OVERHEAD_LIMIT, Position, ResolvedFrame, Session,
-    SessionConfig, Stack, TimerKind, clock,
+    Accounting, FrameWord, LastStack, Mode, NO_OVERHEAD_LIMIT, Position, ResolvedFrame,
+    SampleStack, Session, SessionConfig, Stack, TimerKind, clock,
 };
 use rperf_model::Profile;
 use std::process::ExitCode;
@@ -92,7 +92,7 @@ impl Run {
             let now = number as u64 * 100_000;
             let dues = self.accounting.sample(now, now, 0, || now);
             let position = Position {
-                stack: Some(stacks.next()),
+                stack: Some(SampleStack::Frames(stacks.next())),
                 last: &mut self.last,
                 labels: None,
             };

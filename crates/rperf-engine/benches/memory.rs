@@ -6,7 +6,7 @@
 
 use rperf_engine::{
     Accounting, DEFAULT_MAX_NODES, FrameWord, LastStack, Mode, NO_OVERHEAD_LIMIT, Position,
-    Session, SessionConfig, Stack, TimerKind, Values, clock,
+    SampleStack, Session, SessionConfig, Stack, TimerKind, Values, clock,
 };
 use std::process::ExitCode;
 use std::thread;
@@ -134,7 +134,7 @@ fn record(session: &mut Session, stacks: &mut Stacks, threads: &mut [Running], s
         let now = stacks.now;
         let dues = accounting.sample(now, now, 0, || now);
         let position = Position {
-            stack: Some(stacks.next()),
+            stack: Some(SampleStack::Frames(stacks.next())),
             last,
             labels: None,
         };

@@ -2,6 +2,7 @@
 //! Called under the GVL, right after a backtrace was taken; allocates only when
 //! a stack is new.
 
+use crate::frame_blocks::StackDigest;
 use rperf_model::NodeId;
 use rustc_hash::FxHashMap;
 use std::mem::replace;
@@ -128,6 +129,8 @@ pub struct LastStack {
     lines: Vec<u32>,
     /// Root first; shorter than `frames` if the stack found no room.
     nodes: Vec<NodeId>,
+    /// The digest of the stack of the last wait that has one, and its node.
+    wait: Option<(StackDigest, NodeId)>,
 }
 
 impl LastStack {
@@ -143,9 +146,24 @@ impl LastStack {
             + self.nodes.capacity() * size_of::<NodeId>()
     }
 
-    /// Forgets all but the first `depth` frames from the root.
+    /// Forgets all but the first `depth` frames from the root, and the wait.
     pub fn keep(&mut self, depth: usize) {
         self.nodes.truncate(depth);
+        self.wait = None;
+    }
+
+    /// The stack that was interned last is that of a wait, and has this digest.
+    pub fn note_wait(&mut self, digest: StackDigest) {
+        let is_whole = self.nodes.len() == self.frames.len();
+        let node = self.nodes.last().filter(|_| is_whole);
+        self.wait = node.map(|node| (digest, *node));
+    }
+
+    /// The node of the stack with this digest, if it is that of the last wait.
+    #[inline]
+    pub fn wait_with(&self, digest: StackDigest) -> Option<NodeId> {
+        let (known, node) = self.wait?;
+        (known == digest).then_some(node)
     }
 
     /// How many frames from the root `stack` shares with this one.

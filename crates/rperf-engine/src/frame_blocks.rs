@@ -2,8 +2,11 @@
 //! a frame shows in the environments that its control frame leads to. They are read past the VM's
 //! functions, by a layout that was checked. With the GVL, and in the signal handler of a tick.
 
+mod digest;
+
 use crate::call_tree::FrameWord;
 use crate::vm::{FrameLayout, LateFrames, Memory, VmFrames};
+pub use digest::StackDigest;
 
 /// A frame's word tells so many blocks at most: those around it, in its last bits, which an object's
 /// address doesn't need.

@@ -60,7 +60,7 @@ pub use call_tree::{CapturedNode, CapturedTree, FrameWord, LastStack, Stack, TRU
 pub use config::{DEFAULT_MAX_NODES, Missing, SessionConfig, StartError, StartOptions};
 pub use counters::{Capture, CaptureCounters, SessionCounters};
 pub use endpoint::endpoint_path;
-pub use frame_blocks::{blocks_around, object_of, within_blocks};
+pub use frame_blocks::{StackDigest, blocks_around, object_of, within_blocks};
 pub use frame_names::{FrameNames, JobId, NamingJobs, ResolvedFrame};
 pub use gc_progress::{GcEvent, GcMoment, GcProgress};
 pub use gc_watch::GC_WATCH;
@@ -71,7 +71,7 @@ pub use messages::WorkerEnded;
 pub use mode::Mode;
 pub use pace::Pace;
 pub use ractors::{OtherThread, ThreadSlot};
-pub use recording::{NotedLabels, Position};
+pub use recording::{NotedLabels, Position, SampleStack};
 pub use running::{
     EveryThread, FollowUp, GvlState, Learned, NewFrames, OffGvl, RunningSession, Sections, Wanted,
     WantedStack,

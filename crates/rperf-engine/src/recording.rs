@@ -13,11 +13,20 @@ use crate::sample::Sample;
 use crate::tick_capture::TickLog;
 use rperf_model::{LabelSetId, NodeId, State};
 
+/// The stack of a sample.
+#[derive(Debug, Clone, Copy)]
+pub enum SampleStack<'a> {
+    /// As the VM tells it.
+    Frames(Stack<'a>),
+    /// Its node is known.
+    Node(NodeId),
+}
+
 /// Where a thread is, as the bridge has found it.
 #[derive(Debug)]
 pub struct Position<'a> {
     /// Its stack; `None` if it couldn't be taken, or isn't needed ([`Dues::needs_stack`]).
-    pub stack: Option<Stack<'a>>,
+    pub stack: Option<SampleStack<'a>>,
     /// Its stack at the last capture.
     pub last: &'a mut LastStack,
     /// Its label set, which gets its number if a sample is recorded.
@@ -100,7 +109,13 @@ impl<S: Sink> Recording<S> {
             labels,
         } = position;
         let stack = stack.filter(|_| dues.needs_stack());
-        let here = stack.map(|stack| self.intern(stack, last));
+        let here = stack.map(|stack| match stack {
+            SampleStack::Frames(stack) => self.intern(stack, last),
+            SampleStack::Node(node) => Interned {
+                node,
+                truncated: false,
+            },
+        });
         let mut is_handed_over = false;
         for due in dues {
             let (state, values) = (due.state, due.values);
@@ -139,7 +154,7 @@ impl<S: Sink> Recording<S> {
             ticks += tick.ticks;
             let dues = accounting.replay(tick.ticks, tick.times);
             let position = Position {
-                stack: Some(tick.stack),
+                stack: Some(SampleStack::Frames(tick.stack)),
                 last,
                 labels: labels.set,
             };

@@ -91,3 +91,28 @@ fn folded_stack_of(tree: &CapturedTree, node: NodeId) -> Vec<Option<(FrameWord, 
         })
         .collect()
 }
+
+#[test]
+fn the_last_wait_is_known_by_its_digest_if_its_stack_is_whole() {
+    let [here, elsewhere] = [1, 2].map(StackDigest::of);
+    let mut tree = CapturedTree::new(4);
+    let mut last = LastStack::default();
+    let waiting = tree.intern(&[3, 2, 1], &[], &mut last);
+    assert_eq!(last.wait_with(here), None);
+    last.note_wait(here);
+    tree.intern(&[7, 1], &[], &mut last);
+    assert_eq!(
+        last.wait_with(here),
+        Some(waiting.node),
+        "whatever ran since"
+    );
+    assert_eq!(last.wait_with(elsewhere), None);
+    tree.intern(&[9, 8, 6, 1], &[], &mut last);
+    last.note_wait(elsewhere);
+    assert_eq!(last.wait_with(elsewhere), None, "there was no room for it");
+    assert_eq!(last.wait_with(here), None);
+    tree.intern(&[3, 2, 1], &[], &mut last);
+    last.note_wait(here);
+    last.keep(0);
+    assert_eq!(last.wait_with(here), None);
+}

@@ -274,3 +274,102 @@ fn frames_that_are_filled_late_have_their_code_in_records() {
         "the topmost frame isn't there yet"
     );
 }
+
+/// The program in a method of C that it has called from its innermost block.
+fn waiting_program() -> Program {
+    let mut program = program();
+    let sleep = program.words.method(BLOCKS.c_method);
+    let flags = C | BLOCKS.c_call | BLOCKS.is_outermost;
+    let environment = program.words.environment(flags, sleep, 0);
+    program.words.push(environment, 0, 0);
+    program
+}
+
+fn digest(words: &Words, layout: &FrameLayout, collections: u64) -> Option<StackDigest> {
+    let vm = FakeVm::new(VmThread(8), &[]);
+    vm.fills_frames_late.set(true);
+    layout.digest(&vm, words, CONTEXT, collections)
+}
+
+#[test]
+fn digests_are_equal_as_long_as_backtraces_are() {
+    let mut program = waiting_program();
+    let words = &mut program.words;
+    let known = digest(words, &LAYOUT, 3).expect("a stack");
+    let again = |words: &Words| digest(words, &LAYOUT, 3);
+    assert_eq!(again(words), Some(known));
+    assert_ne!(digest(words, &LAYOUT, 4), Some(known), "objects have moved");
+
+    // What runs in a method of C is its function.
+    let top = words.top;
+    words.at.insert(top + LAYOUT.program_counter, 0x77);
+    assert_eq!(again(words), Some(known));
+    let size = LAYOUT.frame_size;
+    let frames = (STACK + STACK_WORDS * WORD - top) / size;
+    for frame in (1..frames).map(|row| top + row * size) {
+        let environment = words.at[&(frame + BLOCKS.environment)];
+        let is_of_c = words.at[&environment] & BLOCKS.is_c != 0;
+        let mut fields = vec![environment - BLOCKS.method_before];
+        if !is_of_c {
+            fields.extend([frame + LAYOUT.program_counter, frame + LAYOUT.iseq]);
+        }
+        for field in fields {
+            let word = words.at[&field];
+            for other in [word + 8, word ^ 1 << 40, 0x9999] {
+                words.at.insert(field, other);
+                assert_ne!(again(words), Some(known), "{field:x}");
+            }
+            words.at.insert(field, word);
+        }
+    }
+    assert_eq!(again(words), Some(known));
+    let (frame, next) = (top + size, top + 2 * size);
+    for (one, other) in
+        [(frame, next), (next, frame)].map(|(a, b)| (a + LAYOUT.iseq, b + LAYOUT.iseq))
+    {
+        let (a, b) = (words.at[&one], words.at[&other]);
+        words.at.insert(one, b + 16);
+        words.at.insert(other, a + 8);
+        assert_ne!(again(words), Some(known));
+        words.at.insert(one, a);
+        words.at.insert(other, b);
+    }
+    words
+        .at
+        .insert(CONTEXT + LAYOUT.frame_in_context, top + 4 * size);
+    assert!(
+        again(words).is_some_and(|it| it != known),
+        "it has returned"
+    );
+}
+
+#[test]
+fn there_is_no_digest_where_control_frames_do_not_tell_all() {
+    let of_ruby = program().words;
+    assert_eq!(digest(&of_ruby, &LAYOUT, 3), None, "code of Ruby on top");
+    let mut words = waiting_program().words;
+    let late = FrameLayout {
+        late: Some(LateFrames {
+            place: 6 * WORD,
+            c_method: 1,
+            program_counter: 0,
+            iseq: WORD,
+            found: {
+                static FOUND: LateFramesFound = LateFramesFound::none();
+                &FOUND
+            },
+        }),
+        ..LAYOUT
+    };
+    assert_eq!(digest(&words, &late, 3), None, "frames are filled late");
+    for wrong in [STACK - WORD, STACK + STACK_WORDS * WORD, words.top + 1] {
+        let right = words.at.insert(CONTEXT + LAYOUT.frame_in_context, wrong);
+        assert_eq!(digest(&words, &LAYOUT, 3), None, "no frame of this stack");
+        words
+            .at
+            .extend(right.map(|it| (CONTEXT + LAYOUT.frame_in_context, it)));
+    }
+    let block = words.at[&(words.top + LAYOUT.frame_size + BLOCKS.environment)];
+    words.at.insert(block - BLOCKS.outer_before, block | 1);
+    assert_eq!(digest(&words, &LAYOUT, 3), None, "environments in a circle");
+}

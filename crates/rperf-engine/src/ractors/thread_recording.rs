@@ -13,7 +13,7 @@ use crate::gc_progress::{GcEvent, GcMoment, GcProgress};
 use crate::ids::{FiberWord, NativeId};
 use crate::mode::Mode;
 use crate::pace::Pace;
-use crate::recording::{NotedLabels, Position, Recording, Sink};
+use crate::recording::{NotedLabels, Position, Recording, SampleStack, Sink};
 use crate::sample::{Sample, SampleSums, SumLimits};
 use crate::threads::{NotedName, VmName, native};
 use crate::tick_capture::{TickLog, TickTimes};
@@ -328,7 +328,7 @@ impl ThreadRecording {
         let (began, is_off_gvl) = (clock::monotonic_ns(), dues.is_off_gvl());
         let depth = self.backtrace.take(vm);
         let position = Position {
-            stack: Some(self.backtrace.stack(depth)),
+            stack: Some(SampleStack::Frames(self.backtrace.stack(depth))),
             last: &mut self.last,
             labels: None,
         };

@@ -7,11 +7,13 @@ use crate::backtrace::Backtrace;
 use crate::call_tree::{FrameWord, Stack};
 use crate::clock;
 use crate::counters::StackCounts;
+use crate::frame_blocks::StackDigest;
 use crate::gvl::{Gvl, GvlRef};
 use crate::ids::VmThread;
 use crate::labels::LabelSet;
-use crate::recording::Position;
+use crate::recording::{Position, SampleStack};
 use crate::threads::{GvlPart, ThreadState};
+use rperf_model::NodeId;
 use std::ops::{Deref, Range};
 
 /// What an event leaves for the bridge to do: mostly nothing.
@@ -39,6 +41,7 @@ pub struct Wanted<'a> {
     /// Which stack is needed.
     pub stack: WantedStack,
     kept: Kept<'a>,
+    known: Known,
     now_ns: u64,
     /// From here on the time that it takes counts as the session's own.
     began_ns: Option<u64>,
@@ -54,6 +57,17 @@ pub enum WantedStack {
     Current(usize),
     /// Another thread's.
     Other,
+}
+
+/// What is known of a stack before it is taken.
+#[derive(Debug, Clone, Copy)]
+enum Known {
+    /// Nothing.
+    Nothing,
+    /// Its digest, by which the thread's next wait may know it again.
+    Digest(StackDigest),
+    /// Its node.
+    Node(NodeId),
 }
 
 /// All frames of a stack.
@@ -146,6 +160,7 @@ impl<'a> Wanted<'a> {
             thread,
             stack,
             kept,
+            known: Known::Nothing,
             now_ns,
             began_ns: None,
             dues,
@@ -173,7 +188,30 @@ impl RunningSession {
         self.backtrace.borrow(gvl)
     }
 
-    /// Records what is due at this stack and with these labels, which are those of the thread's
+    /// Whether the stack that is wanted is that of the thread's last wait, so that it need not be taken:
+    /// its `digest` tells, which is asked for after waits alone.
+    #[inline]
+    pub fn knows_stack(
+        &self,
+        gvl: &Gvl<'_>,
+        wanted: &mut Wanted<'_>,
+        digest: impl FnOnce() -> Option<StackDigest>,
+    ) -> bool {
+        let Kept::State(thread) = wanted.kept else {
+            return false;
+        };
+        if wanted.stack != WantedStack::Current(ALL) || !wanted.dues.is_off_gvl() {
+            return false;
+        }
+        let (Some(digest), Some(part)) = (digest(), thread.gvl_part(gvl)) else {
+            return false;
+        };
+        let node = part.last_stack.wait_with(digest);
+        wanted.known = node.map_or(Known::Digest(digest), Known::Node);
+        node.is_some()
+    }
+
+    /// Records what is due at this stack, unless its node is known, and with these labels, which are those of the thread's
     /// present fiber.
     pub fn record<'a>(
         &'a self,
@@ -201,11 +239,19 @@ impl RunningSession {
             } = &mut *part
         {
             let position = Position {
-                stack,
+                stack: match wanted.known {
+                    Known::Node(node) => Some(SampleStack::Node(node)),
+                    _ => stack.map(SampleStack::Frames),
+                },
                 last,
                 labels,
             };
             engine.record(wanted.now_ns, accounting, wanted.dues, position);
+            if let Known::Digest(digest) = wanted.known
+                && stack.is_some_and(|stack| !stack.cut)
+            {
+                last.note_wait(digest);
+            }
         }
         if let Some(began_ns) = wanted.began_ns {
             let now = clock::monotonic_ns();

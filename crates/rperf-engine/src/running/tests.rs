@@ -4,6 +4,7 @@ mod idle_times;
 #[cfg(target_os = "linux")]
 mod missing;
 mod names;
+mod waits;
 
 use super::*;
 use crate::ids::{FiberWord, NativeId, VmThread};

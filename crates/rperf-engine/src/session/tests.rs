@@ -6,6 +6,7 @@ use crate::call_tree::{CapturedNode, Stack};
 use crate::frame_names::FrameNames;
 use crate::ids::NativeId;
 use crate::messages::WorkerEnded;
+use crate::recording::SampleStack;
 use crate::snapshot::Taken;
 use crate::{DEFAULT_MAX_NODES, Mode, NO_OVERHEAD_LIMIT, Pace, Snapshot};
 use proptest::prelude::*;
@@ -20,11 +21,11 @@ fn record(session: &mut Session, stack: &[FrameWord], labels: Option<&LabelSet>)
     accounting.begin_running(0);
     let dues = accounting.sample(10, 10, 0, || 1);
     let position = Position {
-        stack: Some(Stack {
+        stack: Some(SampleStack::Frames(Stack {
             frames: stack,
             lines: &[],
             cut: false,
-        }),
+        })),
         last: &mut LastStack::default(),
         labels,
     };

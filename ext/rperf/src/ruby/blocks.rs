@@ -2,7 +2,7 @@
 //! this VM, and the marking of backtraces. With the GVL, and in the signal handler of a tick.
 
 use super::{ractor, version};
-use rperf_engine::{Checked, FrameLayout, FrameWord, MayFault, Unknown, VmFrames};
+use rperf_engine::{Checked, FrameLayout, FrameWord, MayFault, StackDigest, Unknown, VmFrames};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
@@ -89,6 +89,20 @@ pub unsafe fn place(context: usize) -> usize {
     // frames are read; a thread that has ended has one of no size.
     let memory = unsafe { MayFault::new() };
     layout.place(&memory, context).unwrap_or(0)
+}
+
+/// The digest of the stack of the calling thread, which has this `context`, if there is one.
+///
+/// # Safety
+/// It has its Ractor's GVL, and is at a safepoint or in a hook of its own.
+#[inline]
+pub unsafe fn digest(vm: &impl VmFrames, context: usize, collections: u64) -> Option<StackDigest> {
+    let layout = LAYOUT.get().filter(|_| context != 0)?;
+    // SAFETY: the context belongs to the thread, and so does the VM stack that it names. The VM keeps its
+    // control frames and their environments whole there, and environments in the heap as long as these
+    // lead to them.
+    let memory = unsafe { MayFault::new() };
+    layout.digest(vm, &memory, context, collections)
 }
 
 /// Notes in a backtrace, from its leaf on, how many blocks are around each frame. `context`: of its

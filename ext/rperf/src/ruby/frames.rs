@@ -8,8 +8,8 @@ use rb_sys::VALUE;
 use rperf_engine::threads::ThreadState;
 use rperf_engine::trace::TraceVm;
 use rperf_engine::{
-    Backtrace, FiberWord, FrameLayout, FrameWord, Gvl, MethodWord, TickVm, Unknown, VmFrames,
-    object_of,
+    Backtrace, FiberWord, FrameLayout, FrameWord, Gvl, MethodWord, StackDigest, TickVm, Unknown,
+    VmFrames, object_of,
 };
 use std::marker::PhantomData;
 use std::ptr;
@@ -58,6 +58,15 @@ impl RubyVm<'_> {
     pub fn place_of(&self, thread: RubyThread<'_>) -> usize {
         // SAFETY: it has the GVL.
         unsafe { blocks::place(ractor::context_of(thread)) }
+    }
+}
+
+impl RubyVm<'_> {
+    /// The digest of the stack of `thread`, the calling one, at an event.
+    #[inline]
+    pub fn digest_of(&self, thread: RubyThread<'_>) -> Option<StackDigest> {
+        // SAFETY: it has the GVL.
+        unsafe { blocks::digest(self, ractor::context_of(thread), process::collections()) }
     }
 }
 

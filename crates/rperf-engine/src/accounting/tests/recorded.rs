@@ -3,7 +3,7 @@
 use super::*;
 use crate::buffer::ActiveBuffer;
 use crate::call_tree::{FrameWord, LastStack, Stack};
-use crate::recording::{Position, Recording};
+use crate::recording::{Position, Recording, SampleStack};
 use crate::sample::Sample;
 use crossbeam_channel::bounded;
 use rperf_model::NodeId;
@@ -62,7 +62,7 @@ impl Recorded {
         });
         self.captures += u64::from(stack.is_some());
         let position = Position {
-            stack,
+            stack: stack.map(SampleStack::Frames),
             last: &mut self.last,
             labels: Some(&self.labels),
         };

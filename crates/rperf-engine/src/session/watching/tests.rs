@@ -6,7 +6,7 @@ use crate::call_tree::{LastStack, Stack};
 use crate::config::SessionConfig;
 use crate::frame_names::FrameNames;
 use crate::labels::LabelSet;
-use crate::recording::Position;
+use crate::recording::{Position, SampleStack};
 use crate::sources::TimerKind;
 use crate::{DEFAULT_MAX_NODES, Mode, NO_OVERHEAD_LIMIT, Pace, Snapshot};
 use crossbeam_channel::{Receiver, bounded};
@@ -54,7 +54,7 @@ fn record_stack(
         cut: false,
     };
     let position = Position {
-        stack: Some(stack),
+        stack: Some(SampleStack::Frames(stack)),
         last: &mut LastStack::default(),
         labels,
     };

@@ -31,21 +31,24 @@ fn correct_labels(gvl: &Gvl<'_>, session: &RunningSession) {
 
 /// Records what is due.
 #[cold]
-pub fn record(gvl: &Gvl<'_>, session: &RunningSession, wanted: Wanted<'_>) {
+pub fn record(gvl: &Gvl<'_>, session: &RunningSession, mut wanted: Wanted<'_>) {
     let Some(mut backtrace) = session.backtrace(gvl) else {
         return;
     };
     // SAFETY: the engine wants samples of threads only that are alive.
     let thread = unsafe { RubyThread::from_vm(wanted.thread) };
+    let vm = RubyVm::new(gvl);
+    let is_known = session.knows_stack(gvl, &mut wanted, || vm.digest_of(thread));
     let stack = match wanted.stack {
+        _ if is_known => None,
         WantedStack::None => None,
         WantedStack::Current(frames) => {
-            let depth = take_complete(RubyVm::new(gvl), &mut backtrace);
+            let depth = take_complete(vm, &mut backtrace);
             Some(backtrace.stack_up_to(frames, depth))
         }
         WantedStack::Other => {
             let (frames, lines) = backtrace.room();
-            let depth = thread.backtrace(RubyVm::new(gvl), frames, lines);
+            let depth = thread.backtrace(vm, frames, lines);
             Some(backtrace.stack(depth))
         }
     };
