@@ -5,7 +5,7 @@ require_relative "../bench/support/pprof"
 require_relative "support/compilers"
 
 # A wait is known by its control frames if its stack is that of the last one, and then the stack isn't taken again.
-# Stacks that differ in anything at all are told apart.
+# Stacks that differ in a line, in a method or in its callers are told apart.
 RSpec.describe "waits that follow each other", vm: true do
   program = <<~'RUBY'
     require "rperf"
@@ -13,6 +13,8 @@ RSpec.describe "waits that follow each other", vm: true do
 
     # Waits at several stacks that have most in common. Each notes its stack as Ruby tells it, and how long it took.
     class Waits
+      LEAVES = { sleep: [Kernel, 0.004], select: [IO, nil, nil, nil, 0.004] }.freeze
+
       def initialize
         @told = Hash.new(0)
       end
@@ -21,12 +23,13 @@ RSpec.describe "waits that follow each other", vm: true do
 
       def now = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
 
-      def rest
+      def rest(leaf = :sleep)
+        receiver, *arguments = LEAVES.fetch(leaf)
         # Methods of C have their caller's line.
         lines = caller_locations(0).filter_map { |it| it.lineno if it.label.match?(/Waits|<main>/) }
         started = now
-        lines[0] += 2; sleep 0.004
-        @told[lines] += now - started
+        lines[0] += 2; receiver.public_send(leaf, *arguments)
+        @told[[leaf, *lines]] += now - started
       end
 
       def one = rest
@@ -62,27 +65,28 @@ RSpec.describe "waits that follow each other", vm: true do
           GC.start if turn == 3
         end
         turns.times { Fiber.new { one }.resume }
+        turns.times { |turn| rest(turn < 3 ? :sleep : :select) }
       end
     end
 
     waits = Waits.new
-    options = { mode: :wall, frequency: 1000, output: ARGV[0] }
-    Rperf.start(**options) do
-      2.times do
-        waits.all(6)
-        GC.compact if GC.respond_to?(:compact)
-      end
+    Rperf.start(mode: :wall, frequency: 1000)
+    2.times do
+      waits.all(6)
+      GC.compact if GC.respond_to?(:compact)
     end
-    puts JSON.generate(waits.told.transform_keys(&:to_json))
+    profile = Rperf.stop
+    Rperf.save(ARGV[0], profile)
+    puts JSON.generate([profile[:known_waits], waits.told.transform_keys(&:to_json)])
   RUBY
 
-  # ns without the GVL, by the stack's lines in the program.
+  # ns without the GVL, by the stack: the method of C that waits, and the lines in the program.
   def blocked(file, program)
     Bench::Pprof.read(file).samples.each_with_object(Hash.new(0)) do |sample, sums|
       next unless sample.frames.first.function == "[GVL blocked]"
 
       lines = sample.frames.filter_map { |frame| frame.line if frame.file == program }
-      sums[lines] += sample.values.fetch("wall")
+      sums[[sample.frames[1].function[/\w+\z/], *lines]] += sample.values.fetch("wall")
     end
   end
 
@@ -92,11 +96,15 @@ RSpec.describe "waits that follow each other", vm: true do
       script = write_file("waits.rb", program)
       outcome = run(ruby, *flags, "-I#{Commands::ROOT}/lib", script, in_folder("p.pb.gz"))
       expect([outcome.status, outcome.stderr]).to match([be_success, ""])
-      told = JSON.parse(outcome.stdout).transform_keys { |lines| JSON.parse(lines) }
+      known, told = JSON.parse(outcome.stdout)
+      told.transform_keys! { |stack| JSON.parse(stack) }
       measured = blocked(in_folder("p.pb.gz"), script)
-      expect(told.size).to be >= 17
+      expect(told.size).to be >= 19
       near = told.transform_values { |ns| be_within(0.4 * ns).of(ns) }
       expect(measured.select { |lines, ns| told.key?(lines) || ns > 2_000_000 }).to match(near)
+      # Of 216 waits. ZJIT of Ruby 4.1 leaves control frames as they were.
+      are_frames_late = name == "ZJIT" && RUBY_VERSION >= "4.1"
+      expect(known).to are_frames_late ? eq(0) : be > 60
     end
   end
 end

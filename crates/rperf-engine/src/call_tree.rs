@@ -1,8 +1,7 @@
 //! Interning of captured stacks: frame addresses to nodes of the call tree.
-//! Called under the GVL, right after a backtrace was taken; allocates only when
-//! a stack is new.
+//! Called under the GVL; allocates only when a stack is new.
 
-use crate::frame_blocks::StackDigest;
+use crate::stack_digest::StackDigest;
 use rperf_model::NodeId;
 use rustc_hash::FxHashMap;
 use std::mem::replace;

@@ -24,6 +24,8 @@ pub struct CaptureCounters {
     pub unreadable_stacks: u64,
     /// Frames that backtraces leave out, learned at a safepoint.
     pub hidden_frames: u64,
+    /// Waits whose stack was known.
+    pub known_waits: u64,
 }
 
 impl CaptureCounters {
@@ -34,10 +36,11 @@ impl CaptureCounters {
         self.safepoint_calls += other.safepoint_calls;
         self.unreadable_stacks += other.unreadable_stacks;
         self.hidden_frames += other.hidden_frames;
+        self.known_waits += other.known_waits;
     }
 }
 
-/// Stacks that were taken.
+/// Stacks that were taken, or known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct StackCounts {
     /// At ticks, or at the safepoint after them.
@@ -69,7 +72,7 @@ impl StackCounts {
 pub struct SessionCounters {
     /// Stacks that were taken at ticks, or at the safepoint after them.
     pub sampling_count: u64,
-    /// Time spent on them, and in hooks that took a backtrace, in ns.
+    /// Time spent on them, and in hooks that recorded a sample, in ns.
     pub sampling_time_ns: u64,
     /// Threads seen alive.
     pub threads: u32,

@@ -6,7 +6,6 @@ mod digest;
 
 use crate::call_tree::FrameWord;
 use crate::vm::{FrameLayout, LateFrames, Memory, VmFrames};
-pub use digest::StackDigest;
 
 /// A frame's word tells so many blocks at most: those around it, in its last bits, which an object's
 /// address doesn't need.

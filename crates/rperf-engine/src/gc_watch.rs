@@ -77,6 +77,11 @@ impl GcWatch {
         self.marking.load(Relaxed)
     }
 
+    /// Whether no collection is marking, when so many have begun and the hook has told of the last one.
+    pub fn is_between_marks(&self, collections: u64) -> bool {
+        !self.is_marking() && self.collections.load(Relaxed) == collections
+    }
+
     /// The end of a collection was not told: its beginning doesn't count.
     pub fn end_is_missing(&self) {
         self.collections.store(MISSED, Relaxed);
@@ -127,6 +132,17 @@ mod tests {
         watch.begin(can_miss, false);
         watch.begun(3);
         watch
+    }
+
+    #[test]
+    fn nothing_marks_once_the_hook_has_told_of_the_last_collections_end() {
+        let watch = watch(false);
+        assert!(watch.is_between_marks(3));
+        assert!(!watch.is_between_marks(4), "one isn't told");
+        watch.mark_begins(4);
+        assert!(!watch.is_between_marks(4));
+        watch.mark_ends();
+        assert!(watch.is_between_marks(4));
     }
 
     #[test]

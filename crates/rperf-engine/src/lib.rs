@@ -41,6 +41,7 @@ mod session;
 mod session_slot;
 mod snapshot;
 mod sources;
+mod stack_digest;
 mod sync;
 pub mod threads;
 mod tick_capture;
@@ -60,7 +61,7 @@ pub use call_tree::{CapturedNode, CapturedTree, FrameWord, LastStack, Stack, TRU
 pub use config::{DEFAULT_MAX_NODES, Missing, SessionConfig, StartError, StartOptions};
 pub use counters::{Capture, CaptureCounters, SessionCounters};
 pub use endpoint::endpoint_path;
-pub use frame_blocks::{StackDigest, blocks_around, object_of, within_blocks};
+pub use frame_blocks::{blocks_around, object_of, within_blocks};
 pub use frame_names::{FrameNames, JobId, NamingJobs, ResolvedFrame};
 pub use gc_progress::{GcEvent, GcMoment, GcProgress};
 pub use gc_watch::GC_WATCH;
@@ -83,6 +84,7 @@ pub use snapshot::{Snapshot, Taken};
 pub use sources::TimerKind;
 #[cfg(target_os = "linux")]
 pub use sources::{default_signal, is_usable_signal};
+pub use stack_digest::StackDigest;
 pub use tick_capture::at_work::{
     AtWork, HandlerOff, may_take_stack, other_ractors, reset_at_work, set_other_ractors,
 };

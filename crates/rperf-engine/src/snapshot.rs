@@ -185,6 +185,7 @@ impl Snapshot {
                 safepoint_calls: counters.capture.safepoint_calls,
                 unreadable_stacks: counters.capture.unreadable_stacks,
                 hidden_frames: counters.capture.hidden_frames,
+                known_waits: counters.capture.known_waits,
                 interval_ns: self.intervals.tick_ns,
                 off_gvl_interval_ns: self.intervals.off_gvl_ns,
             },

@@ -114,7 +114,8 @@ pub trait TickVm: VmFrames {
     /// move that this thread's stack leads to.
     fn is_collecting(&self) -> bool;
 
-    /// How many collections have begun in that heap.
+    /// How many collections have begun in that heap, but for those of all heaps that another Ractor has
+    /// begun.
     fn collections(&self) -> u64;
 }
 

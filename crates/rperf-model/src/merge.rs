@@ -326,6 +326,7 @@ impl SamplingStats {
             safepoint_calls,
             unreadable_stacks,
             hidden_frames,
+            known_waits,
             interval_ns,
             off_gvl_interval_ns,
         } = self;
@@ -345,6 +346,7 @@ impl SamplingStats {
             (safepoint_calls, other.safepoint_calls),
             (unreadable_stacks, other.unreadable_stacks),
             (hidden_frames, other.hidden_frames),
+            (known_waits, other.known_waits),
         ] {
             *ours = ours.saturating_add(theirs);
         }

@@ -108,6 +108,8 @@ pub struct SamplingStats {
     pub unreadable_stacks: u64,
     /// Compiled methods that backtraces leave out, learned at a safepoint.
     pub hidden_frames: u64,
+    /// Waits whose stack was that of the thread's last wait, so that none was taken.
+    pub known_waits: u64,
     /// The longest interval between ticks that was in force, in ns; 0 if it is not known.
     pub interval_ns: u64,
     /// The longest between stacks of a thread off the GVL.

@@ -1,37 +1,15 @@
-//! A digest of a thread's stack, by which a wait is known again whose stack was taken before. After a
-//! long wait the caches are cold, and the VM reads many words of each frame's code to tell its line. With
-//! the GVL, on the thread itself.
+//! The digest of a thread's stack: of what the VM reads of its control frames to tell its backtrace.
+//! With the GVL, on the thread itself.
 
 use super::{MOST_ENVIRONMENTS, WORD};
+use crate::stack_digest::StackDigest;
 use crate::vm::{FrameLayout, Memory, VmFrames};
-
-/// All that a thread's backtrace depends on, in 64 bits: equal digests are of equal backtraces, but for
-/// one pair of stacks in 2^64.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct StackDigest(u64);
-
-impl StackDigest {
-    /// That of a made-up stack.
-    #[cfg(test)]
-    pub(crate) fn of(word: usize) -> Self {
-        Self(0).with(word)
-    }
-
-    /// The digest with a further word: a folded multiplication, as in wyhash (Wang Yi, 2019).
-    #[inline]
-    fn with(self, word: usize) -> Self {
-        const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
-        const NO_WORD: u64 = 0x2D35_8DCC_AA6C_78A5;
-        let mixed = u128::from(self.0 ^ FACTOR) * u128::from(word as u64 ^ NO_WORD);
-        let product = (mixed >> 64) as u64 ^ mixed as u64;
-        Self(product ^ self.0.rotate_left(29))
-    }
-}
 
 impl FrameLayout {
     /// The digest of the calling thread's stack, if its topmost frame is of C: of one of Ruby on top,
     /// compiled code leaves the line open. `collections` is the number of garbage collections that have
-    /// begun: as long as it stays the same, an address is that of the same object.
+    /// begun; none is marking. As long as it stays the same, an address is that of the same object: what
+    /// is made while a collection marks can be freed by it, all else by a later one only.
     ///
     /// `None` if words don't fit together, or a compiler fills control frames late.
     #[inline]
@@ -57,7 +35,7 @@ impl FrameLayout {
             return None;
         }
         let mut frames = (top..end).step_by(self.frame_size);
-        let digest = StackDigest(0).with(collections as usize);
+        let digest = StackDigest::default().with(collections as usize);
         frames.try_fold(digest, |digest, frame| self.add(memory, digest, frame))
     }
 

@@ -6,12 +6,12 @@ use crate::accounting::Dues;
 use crate::backtrace::Backtrace;
 use crate::call_tree::{FrameWord, Stack};
 use crate::clock;
-use crate::counters::StackCounts;
-use crate::frame_blocks::StackDigest;
+use crate::counters::{CaptureCounters, StackCounts};
 use crate::gvl::{Gvl, GvlRef};
 use crate::ids::VmThread;
 use crate::labels::LabelSet;
 use crate::recording::{Position, SampleStack};
+use crate::stack_digest::StackDigest;
 use crate::threads::{GvlPart, ThreadState};
 use rperf_model::NodeId;
 use std::ops::{Deref, Range};
@@ -211,8 +211,8 @@ impl RunningSession {
         node.is_some()
     }
 
-    /// Records what is due at this stack, unless its node is known, and with these labels, which are those of the thread's
-    /// present fiber.
+    /// Records what is due, with these labels, which are those of the thread's present fiber. `stack` is
+    /// the one that is wanted, or `None` if it is known.
     pub fn record<'a>(
         &'a self,
         gvl: &'a Gvl<'_>,
@@ -247,6 +247,12 @@ impl RunningSession {
                 labels,
             };
             engine.record(wanted.now_ns, accounting, wanted.dues, position);
+            if let Known::Node(_) = wanted.known {
+                engine.count_capture(CaptureCounters {
+                    known_waits: 1,
+                    ..CaptureCounters::default()
+                });
+            }
             if let Known::Digest(digest) = wanted.known
                 && stack.is_some_and(|stack| !stack.cut)
             {

@@ -95,7 +95,7 @@ fn parse_fields(fields: &str, meta: &mut Meta) {
 /// Counters that are told only if anything was counted.
 const IF_ANY: [&str; 2] = ["folded_samples", "folded_ns"];
 
-fn named(counters: &mut SamplingStats) -> [(&'static str, &mut u64); 15] {
+fn named(counters: &mut SamplingStats) -> [(&'static str, &mut u64); 16] {
     [
         ("trigger_count", &mut counters.trigger_count),
         ("sampling_count", &mut counters.sampling_count),
@@ -112,6 +112,7 @@ fn named(counters: &mut SamplingStats) -> [(&'static str, &mut u64); 15] {
         ("safepoint_calls", &mut counters.safepoint_calls),
         ("unreadable_stacks", &mut counters.unreadable_stacks),
         ("hidden_frames", &mut counters.hidden_frames),
+        ("known_waits", &mut counters.known_waits),
     ]
 }
 

@@ -108,6 +108,7 @@ pub fn everything(schema: Schema) -> Profile {
             safepoint_calls: 410,
             unreadable_stacks: 17,
             hidden_frames: 5,
+            known_waits: 90,
             interval_ns: 1_000_000,
             off_gvl_interval_ns: 25_000_000,
         },
@@ -196,7 +197,7 @@ fn arbitrary_of(
     let state = prop::sample::select(State::ALL.to_vec());
     let values = prop::collection::vec(number, MAX_COLUMNS);
     let sample = (stack, 0..4u32, labels, state, values);
-    let meta = (1..=10_000u32, 0..=max, 0..=max, any::<[u64; 17]>());
+    let meta = (1..=10_000u32, 0..=max, 0..=max, any::<[u64; 18]>());
     let samples = prop::collection::vec(sample, 0..20);
     (schema, meta, samples).prop_map(|(schema, meta, samples)| {
         let mut builder = Builder::new(schema, arbitrary_meta(meta));
@@ -214,7 +215,7 @@ fn arbitrary_of(
 }
 
 fn arbitrary_meta(
-    (frequency, start_time_ns, duration_ns, counters): (u32, u64, u64, [u64; 17]),
+    (frequency, start_time_ns, duration_ns, counters): (u32, u64, u64, [u64; 18]),
 ) -> Meta {
     Meta {
         frequency,
@@ -244,6 +245,7 @@ fn arbitrary_meta(
             off_gvl_interval_ns: counters[14],
             folded_samples: counters[15],
             folded_ns: counters[16],
+            known_waits: counters[17],
         },
     }
 }

@@ -142,6 +142,7 @@ impl SamplingStats {
             (&mut self.safepoint_calls, earlier.safepoint_calls),
             (&mut self.unreadable_stacks, earlier.unreadable_stacks),
             (&mut self.hidden_frames, earlier.hidden_frames),
+            (&mut self.known_waits, earlier.known_waits),
         ] {
             *ours = ours.saturating_sub(theirs);
         }

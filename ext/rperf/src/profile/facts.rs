@@ -52,7 +52,7 @@ fn thread_names(ruby: &Ruby, profile: &Profile) -> Result<RHash, Error> {
     Ok(names)
 }
 
-fn numbers(profile: &Profile) -> [(&'static str, u64); 19] {
+fn numbers(profile: &Profile) -> [(&'static str, u64); 20] {
     let meta = &profile.meta;
     let counters = &meta.counters;
     [
@@ -73,6 +73,7 @@ fn numbers(profile: &Profile) -> [(&'static str, u64); 19] {
         ("safepoint_calls", counters.safepoint_calls),
         ("unreadable_stacks", counters.unreadable_stacks),
         ("hidden_frames", counters.hidden_frames),
+        ("known_waits", counters.known_waits),
         ("interval_ns", counters.interval_ns),
         ("off_gvl_interval_ns", counters.off_gvl_interval_ns),
     ]

@@ -153,6 +153,7 @@ impl Input<'_> {
                 safepoint_calls: self.count("safepoint_calls")?,
                 unreadable_stacks: self.count("unreadable_stacks")?,
                 hidden_frames: self.count("hidden_frames")?,
+                known_waits: self.count("known_waits")?,
                 interval_ns: self.count("interval_ns")?,
                 off_gvl_interval_ns: self.count("off_gvl_interval_ns")?,
             },

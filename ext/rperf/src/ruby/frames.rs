@@ -8,8 +8,8 @@ use rb_sys::VALUE;
 use rperf_engine::threads::ThreadState;
 use rperf_engine::trace::TraceVm;
 use rperf_engine::{
-    Backtrace, FiberWord, FrameLayout, FrameWord, Gvl, MethodWord, StackDigest, TickVm, Unknown,
-    VmFrames, object_of,
+    Backtrace, FiberWord, FrameLayout, FrameWord, GC_WATCH, Gvl, MethodWord, StackDigest, TickVm,
+    Unknown, VmFrames, object_of, other_ractors,
 };
 use std::marker::PhantomData;
 use std::ptr;
@@ -59,14 +59,18 @@ impl RubyVm<'_> {
         // SAFETY: it has the GVL.
         unsafe { blocks::place(ractor::context_of(thread)) }
     }
-}
 
-impl RubyVm<'_> {
-    /// The digest of the stack of `thread`, the calling one, at an event.
+    /// The digest of the stack of `thread`, the calling one, in a hook: as long as it is the same, so is
+    /// the backtrace. `None` if it may not be: while a collection is marking, if one wasn't told, and with
+    /// other Ractors, whose collections may not count.
     #[inline]
     pub fn digest_of(&self, thread: RubyThread<'_>) -> Option<StackDigest> {
-        // SAFETY: it has the GVL.
-        unsafe { blocks::digest(self, ractor::context_of(thread), process::collections()) }
+        let collections = process::collections();
+        if other_ractors() || !GC_WATCH.is_between_marks(collections) {
+            return None;
+        }
+        // SAFETY: it has the GVL, and its own hook runs.
+        unsafe { blocks::digest(self, ractor::context_of(thread), collections) }
     }
 }
 

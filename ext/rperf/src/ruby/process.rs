@@ -16,7 +16,8 @@ pub fn is_collecting() -> bool {
     rb_during_gc() != 0
 }
 
-/// How many collections have begun in that heap.
+/// How many collections have begun in that heap. Where Ractors have heaps of their own, one for which
+/// all stop counts for the Ractor alone that has begun it.
 pub fn collections() -> u64 {
     rb_gc_count() as u64
 }

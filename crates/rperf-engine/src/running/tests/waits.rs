@@ -1,7 +1,7 @@
 //! Waits whose stack is known from the last one.
 
 use super::*;
-use crate::frame_blocks::StackDigest;
+use crate::stack_digest::StackDigest;
 
 /// MAIN waits until something is due, on a stack with this digest. Returns whether the stack was known.
 fn wait(session: &RunningSession, vm: &FakeVm, main: &ThreadState, digest: StackDigest) -> bool {
@@ -30,7 +30,7 @@ fn a_wait_on_the_same_stack_as_the_last_one_needs_no_stack() {
     for _ in 0..5 {
         assert!(wait(&session, &vm, main, here));
     }
-    let (sums, _) = sums(&session, &vm);
+    let (sums, snapshot) = sums(&session, &vm);
     let blocked = sum_of(&sums, State::GvlBlocked);
     assert!(
         blocked.count >= 6 && blocked.wall_ns >= 18_000_000,
@@ -38,6 +38,7 @@ fn a_wait_on_the_same_stack_as_the_last_one_needs_no_stack() {
     );
     let rows = sums.iter().filter(|row| row.0 == State::GvlBlocked);
     assert_eq!(rows.count(), 1, "one stack");
+    assert_eq!(snapshot.counters.capture.known_waits, 5);
 
     vm.set_stack(&[(4, 41), (2, 21), (1, 11)]);
     assert!(!wait(&session, &vm, main, elsewhere));
