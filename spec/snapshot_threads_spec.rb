@@ -24,16 +24,16 @@ RSpec.describe "a snapshot while other threads run", vm: true do
     turns = 0
     other = Thread.new { loop { (turns += 1) && Thread.pass } }
     takes = [-> { Rperf.snapshot }, -> { Rperf.snapshot(clear: true) }, -> { Rperf.stop.tap { start } }]
-    # Whether the other thread gets a CPU meanwhile is the machine's choice: not each time, but in one of some times.
+    # Whether the other thread gets a CPU meanwhile is the machine's choice, and how many methods are seen: not each time
+    # enough, but in one of some times.
     takes.each do |take|
-      times = (1..5).find do
+      times = (1..20).find do
         call_many_methods
         Thread.pass
         before = turns
         parts = take.call
         gone = turns - before
-        expect(parts[:unique_frames]).to be > 1000
-        gone.positive?
+        gone.positive? && parts[:unique_frames] > 1000
       end
       expect(times).not_to be_nil
     end

@@ -249,7 +249,7 @@ RSpec.describe "rperf stacks", vm: true do
       expect(busy["state_ns"].to_i).to be < 300_000_000
       text = rperf("stacks", program.pid.to_s).stdout
       expect(text).to match(/^#2 "before" tid \d+ +blocked over [\d,]+(?:\.\d)? m?s: waits to be woken$/)
-      expect(text).to match(/^#3 "since" tid \d+ +blocked \d+(?:\.\d)? m?s: waits to be woken$/)
+      expect(text).to match(/^#3 "since" tid \d+ +blocked [\d,]+(?:\.\d)? m?s: waits to be woken$/)
     end
     working(code.sub(/Rperf.start.*/, "")) do |program|
       expect(stacks_of(program).first["threads"].map { |it| it["state_ns"] }).to all(be_nil)
