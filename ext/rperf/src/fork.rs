@@ -17,6 +17,8 @@ use crate::vm::state::session::{Ending, SESSION, session};
 use rperf_engine::threads::native;
 use rperf_engine::{Gvl, reset_at_work};
 use std::cell::Cell;
+use std::mem::MaybeUninit;
+use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
 
 thread_local! {
@@ -45,6 +47,24 @@ fn announced<'g>() -> Option<Gvl<'g>> {
     FORKING.get().then(|| unsafe { Gvl::assume_held() })
 }
 
+/// Has faults reach their handlers while `work` runs. Ruby blocks all signals before it forks; but to
+/// register a hook takes memory, for which the VM may collect, and a collection that compacts relies on
+/// its handler of faults.
+fn with_faults_handled(work: impl FnOnce()) {
+    let mut faults = MaybeUninit::<libc::sigset_t>::uninit();
+    let mut blocked = MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: sigemptyset initialises `faults`, and the first pthread_sigmask `blocked`.
+    unsafe {
+        libc::sigemptyset(faults.as_mut_ptr());
+        libc::sigaddset(faults.as_mut_ptr(), libc::SIGSEGV);
+        libc::sigaddset(faults.as_mut_ptr(), libc::SIGBUS);
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, faults.as_ptr(), blocked.as_mut_ptr());
+    }
+    work();
+    // SAFETY: the set is initialised.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, blocked.as_ptr(), ptr::null_mut()) };
+}
+
 unsafe extern "C" fn before() {
     let Some(gvl) = announced() else {
         return;
@@ -55,9 +75,9 @@ unsafe extern "C" fn before() {
     if is_sampling || is_tracing {
         PAUSED.store(true, SeqCst);
         thread_hook::remove();
-        thread_hook::wait_for_stragglers();
+        with_faults_handled(thread_hook::wait_for_stragglers);
     } else if session.is_some_and(|session| session.sections.ended_just_now()) {
-        thread_hook::wait_for_stragglers();
+        with_faults_handled(thread_hook::wait_for_stragglers);
     }
 }
 
@@ -70,9 +90,9 @@ unsafe extern "C" fn in_parent() {
     };
     // A traced session has one at rest beside it.
     if trace_session(&gvl).is_some() {
-        trace_hooks::add_thread_hook();
+        with_faults_handled(trace_hooks::add_thread_hook);
     } else if let Some(session) = session(&gvl) {
-        thread::add(session.mode);
+        with_faults_handled(|| thread::add(session.mode));
     }
 }
 
