@@ -3,9 +3,10 @@
 # The cost of profiling in servers, where work comes in short pieces: Puma, a server of sockets and threads alone, and
 # Sidekiq with a Redis. Each request, or job, computes for 200 us.
 #
-# All profilers run in turn in one process of the server, a piece of load each, from clients in another process. CPU is
-# that of all the server's threads for one request, p50 and p99 are the latencies that the clients see. A ratio is the
-# median of the ratios to the piece without a profiler in the same round.
+# All profilers run in turn in one process of the server, a piece of load each, from clients in another process. A third
+# as much load comes before each piece, because servers run for long: what a profiler does once for a session, or once
+# for a thread, isn't measured. CPU is that of all the server's threads for one request, p50 and p99 are the latencies
+# that the clients see. A ratio is the median of the ratios to the piece without a profiler in the same round.
 
 require_relative "support/child"
 require_relative "support/engines"
@@ -126,12 +127,13 @@ module Web
     # @return [Hash] what each variant cost, by round: us of CPU for a request, of them those of rperf's threads, and
     #   latencies
     def in_turn(variants, load, options)
-      connections, rate = LOADS.fetch(load)
+      load_for = ->(seconds) { Bench::Child.json(CLIENT, @kind, @port, *LOADS.fetch(load), seconds) }
       command("start", "none", 0)
       Bench::Interleave.call(variants, runs: options[:runs], warm_up: !options[:smoke]) do |name, hertz|
         command("start", name, hertz)
+        load_for[options[:seconds] / 3]
         command("measure")
-        seen = Bench::Child.json(CLIENT, @kind, @port, connections, rate, options[:seconds])
+        seen = load_for[options[:seconds]]
         stopped = command("stop")
         { cpu: stopped[:cpu_ns] / 1e3 / seen[:requests], own: stopped[:own_ns] / 1e3 / seen[:requests],
           p50: seen[:p50_ns] / 1e3, p99: seen[:p99_ns] / 1e3 }
