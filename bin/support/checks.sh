@@ -82,7 +82,8 @@ layering() {
     crate=$(basename "$crate")
     case $crate in
       rperf-model) depends_only "$crate" '' ;;
-      rperf-engine | rperf-report) depends_only "$crate" rperf-model ;;
+      rperf-report | rperf-vm) depends_only "$crate" rperf-model ;;
+      rperf-engine | rperf-tracing) depends_only "$crate" 'rperf-model rperf-vm' ;;
       rperf-format) depends_only "$crate" 'rperf-model rperf-report' ;;
       rperf-session) depends_only "$crate" 'rperf-model rperf-format rperf-report' ;;
       rperf-live) depends_only "$crate" 'rperf-model rperf-format rperf-report rperf-session' ;;
@@ -122,7 +123,7 @@ run_clippy() {
 # The examples of gvl.rs that must not compile fail for the reasons they name: only an unstable
 # rustdoc compares the codes, so this one passes for such.
 misuse_does_not_compile() {
-  RUSTDOC="$ROOT/bin/support/unstable_rustdoc" cargo test --quiet --package rperf-engine --doc gvl
+  RUSTDOC="$ROOT/bin/support/unstable_rustdoc" cargo test --quiet --package rperf-vm --doc gvl
 }
 
 run_cargo_doc() { RUSTDOCFLAGS="-D warnings" cargo doc --quiet --no-deps --document-private-items; }

@@ -5,10 +5,10 @@
 #![allow(clippy::print_stdout, reason = "a benchmark prints its results")]
 
 use rperf_engine::{
-    Accounting, FrameWord, LastStack, Mode, NO_OVERHEAD_LIMIT, Position, ResolvedFrame,
-    SampleStack, Session, SessionConfig, Stack, TimerKind, clock,
+    Accounting, Mode, NO_OVERHEAD_LIMIT, Position, SampleStack, Session, SessionConfig, TimerKind,
 };
 use rperf_model::Profile;
+use rperf_vm::{FrameWord, LastStack, ResolvedFrame, Stack, clock};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::thread;

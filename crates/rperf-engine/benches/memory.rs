@@ -5,9 +5,10 @@
 #![allow(clippy::print_stdout, reason = "a benchmark prints its results")]
 
 use rperf_engine::{
-    Accounting, DEFAULT_MAX_NODES, FrameWord, LastStack, Mode, NO_OVERHEAD_LIMIT, Position,
-    SampleStack, Session, SessionConfig, Stack, TimerKind, Values, clock,
+    Accounting, DEFAULT_MAX_NODES, Mode, NO_OVERHEAD_LIMIT, Position, SampleStack, Session,
+    SessionConfig, TimerKind, Values,
 };
+use rperf_vm::{FrameWord, LastStack, Stack, clock};
 use std::process::ExitCode;
 use std::thread;
 use std::time::Duration;

@@ -2,8 +2,9 @@
 //! `cargo bench -p rperf-engine --bench sampling`.
 
 use divan::{Bencher, black_box};
-use rperf_engine::{CapturedTree, FrameWord, LastStack, Sample, SampleSums, SumLimits};
+use rperf_engine::{Sample, SampleSums, SumLimits};
 use rperf_model::{LabelSetId, NodeId, State};
+use rperf_vm::{CapturedTree, FrameWord, LastStack};
 
 const DEPTHS: [usize; 4] = [10, 50, 100, 300];
 const STACKS: u32 = 2_000;

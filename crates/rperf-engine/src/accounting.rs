@@ -3,11 +3,11 @@
 //! due to be recorded; the bridge calls it under the GVL (docs/internals/accounting.md
 //! has the rules and their reasons).
 
-use crate::dither::Dither;
 use crate::pace::Pace;
 use crate::tick_capture::TickTimes;
 use crate::{Mode, Values};
 use rperf_model::State;
+use rperf_vm::Dither;
 use std::sync::Arc;
 
 mod activity;
@@ -27,7 +27,6 @@ pub use activity::Began;
 use axes::{Axes, ByState};
 use cpu_split::CpuSplit;
 pub use due::{Due, Dues};
-pub use gc::{GcTime, GcWork};
 pub use sample_point::SamplePoint;
 
 /// The seq under which the time of threads without any stack is recorded.

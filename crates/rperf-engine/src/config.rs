@@ -3,7 +3,7 @@
 use crate::counters::Capture;
 use crate::mode::Mode;
 use crate::sources::TimerKind;
-use crate::vm::Unknown;
+use rperf_vm::Unknown;
 use std::io;
 
 /// Nodes that a profile has at most, if nobody says anything.
@@ -57,7 +57,7 @@ pub struct StartOptions {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Missing {
     /// Stacks at ticks: all are taken at safepoints, as frames aren't objects of the kinds that
-    /// [`VmFrames::are_frames`](crate::VmFrames::are_frames) knows.
+    /// [`VmFrames::are_frames`](rperf_vm::VmFrames::are_frames) knows.
     pub tick_stacks: bool,
     /// Lines of compiled code on top of stacks, for this reason.
     pub compiled_lines: Option<Unknown>,

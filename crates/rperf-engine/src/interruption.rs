@@ -6,7 +6,7 @@
 //! `poll` and `select` are never restarted, and `IO#sysread` then raises EAGAIN. So no signal may
 //! be on its way to a thread that has given the GVL up.
 
-use crate::ids::NativeId;
+use rperf_vm::NativeId;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 
 /// The timer means to send a signal; the thread may call it off.

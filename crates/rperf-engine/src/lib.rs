@@ -6,27 +6,14 @@
 //! time in ns. This crate calls no Ruby: a frame or a thread is an opaque word.
 
 mod accounting;
-mod allocations;
-mod backtrace;
 mod budget;
 mod buffer;
-mod call_tree;
 mod calm;
-pub mod clock;
 mod config;
 mod counters;
-mod dither;
 mod endpoint;
-mod frame_blocks;
-mod frame_code;
-mod frame_names;
-mod gc_progress;
-mod gc_watch;
-mod gvl;
 mod idle_times;
-mod ids;
 mod interruption;
-mod labels;
 mod messages;
 mod mode;
 mod other_holders;
@@ -38,36 +25,22 @@ mod renewal;
 mod running;
 mod sample;
 mod session;
-mod session_slot;
 mod snapshot;
 mod sources;
-mod stack_digest;
 mod sync;
 pub mod threads;
 mod tick_capture;
 mod ticks;
 mod timer_state;
-pub mod trace;
 mod values;
-mod vm;
 mod watch;
 mod worker;
 
-pub use accounting::{Accounting, Due, Dues, GcTime, GcWork};
-pub use allocations::{AllocationSite, AllocationSums, Allocations};
-pub use backtrace::{Backtrace, MAX_DEPTH};
+pub use accounting::{Accounting, Due, Dues};
 pub use budget::{Intervals, NO_LIMIT as NO_OVERHEAD_LIMIT};
-pub use call_tree::{CapturedNode, CapturedTree, FrameWord, LastStack, Stack, TRUNCATED};
 pub use config::{DEFAULT_MAX_NODES, Missing, SessionConfig, StartError, StartOptions};
 pub use counters::{Capture, CaptureCounters, SessionCounters};
 pub use endpoint::endpoint_path;
-pub use frame_blocks::{blocks_around, object_of, within_blocks};
-pub use frame_names::{FrameNames, JobId, NamingJobs, ResolvedFrame};
-pub use gc_progress::{GcEvent, GcMoment, GcProgress};
-pub use gc_watch::GC_WATCH;
-pub use gvl::{Gvl, GvlCell, GvlRef};
-pub use ids::{FiberWord, NativeId, SessionId, VmThread};
-pub use labels::{LabelSet, LabelTable, LabelTexts};
 pub use messages::WorkerEnded;
 pub use mode::Mode;
 pub use pace::Pace;
@@ -79,22 +52,16 @@ pub use running::{
 };
 pub use sample::{Sample, SampleSums, SumLimits};
 pub use session::Session;
-pub use session_slot::SessionSlot;
 pub use snapshot::{Snapshot, Taken};
 pub use sources::TimerKind;
 #[cfg(target_os = "linux")]
 pub use sources::{default_signal, is_usable_signal};
-pub use stack_digest::StackDigest;
 pub use tick_capture::at_work::{
     AtWork, HandlerOff, may_take_stack, other_ractors, reset_at_work, set_other_ractors,
 };
 pub use tick_capture::{TickCapture, TickLog, TickTimes};
 pub use ticks::Ticks;
 pub use values::Values;
-pub use vm::{
-    BlockLayout, Checked, FrameKinds, FrameLayout, LateFrames, LateFramesFound, MayFault, Memory,
-    MethodWord, TickVm, Unknown, VmFrames,
-};
 pub use watch::SharedTable;
 
 /// In a forked child, which has no worker: lets go of all signals, so that a session

@@ -1,12 +1,11 @@
 //! What the sampling side and the worker say to each other. Sent with the GVL; replies are waited
 //! for without it.
 
-use crate::call_tree::CapturedNode;
-use crate::frame_names::ResolvedFrame;
 use crate::profile_builder::ProfileBuilder;
 use crate::sample::{Sample, SampleSums};
 use crate::watch::News;
 use crossbeam_channel::{Receiver, Sender};
+use rperf_vm::{CapturedNode, ResolvedFrame};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 

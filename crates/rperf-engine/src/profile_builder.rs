@@ -3,10 +3,7 @@
 //! by a snapshot, without the GVL.
 
 use crate::accounting::UNATTRIBUTED;
-use crate::call_tree::{CapturedNode, FOLDED, TRUNCATED, TreeSize};
 use crate::config::DEFAULT_MAX_NODES;
-use crate::frame_names::ResolvedFrame;
-use crate::labels::LabelTexts;
 use crate::sample::{Sample, SampleSums};
 use crate::{Mode, Values};
 use rperf_model::fold::{FOLDED as FOLDED_FRAME, FoldLimits, folded_frame};
@@ -14,6 +11,7 @@ use rperf_model::{
     CallTree, Frame, FrameId, Frames, LabelSetId, Node, NodeId, Profile, RawSamples, StringId,
     Strings, Thread, WeightKey, Weights,
 };
+use rperf_vm::{CapturedNode, FOLDED, LabelTexts, ResolvedFrame, TRUNCATED, TreeSize};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 

@@ -9,20 +9,18 @@ mod missed_events;
 mod recorder;
 mod thread_recording;
 
-use crate::call_tree::FrameWord;
-use crate::clock;
-use crate::gc_progress::GcEvent;
-use crate::ids::{NativeId, VmThread};
 use crate::other_holders::OtherHolders;
 use crate::pace::Pace;
 use crate::sources::Source;
-use crate::threads::{NewList, OthersReady, VmName, native};
-use crate::vm::{FrameLayout, VmFrames};
+use crate::threads::{NewList, native};
 pub use config::RecorderConfig;
 pub use hand_over::Part;
 use merged::Merged;
 pub use merged::move_samples;
 pub use recorder::{Recorder, ThreadSlot};
+use rperf_vm::{
+    FrameLayout, FrameWord, GcEvent, NativeId, OthersReady, VmFrames, VmName, VmThread, clock,
+};
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::ptr;
@@ -216,7 +214,7 @@ impl OtherRactors {
     }
 
     /// `thread` collects garbage; `tick` and `is_marking` as for
-    /// [`GcProgress::advance`](crate::GcProgress::advance).
+    /// [`GcProgress::advance`](rperf_vm::GcProgress::advance).
     pub fn collecting(
         &self,
         vm: &impl VmFrames,

@@ -5,13 +5,11 @@
 use crate::Values;
 use crate::accounting::{Accounting, Dues, SamplePoint, UNATTRIBUTED};
 use crate::buffer::ActiveBuffer;
-use crate::call_tree::{CapturedTree, Interned, LastStack, Stack};
 use crate::counters::SessionCounters;
-use crate::ids::FiberWord;
-use crate::labels::{LabelSet, LabelTable};
 use crate::sample::Sample;
 use crate::tick_capture::TickLog;
 use rperf_model::{LabelSetId, NodeId, State};
+use rperf_vm::{CapturedTree, FiberWord, Interned, LabelSet, LabelTable, LastStack, Stack};
 
 /// The stack of a sample.
 #[derive(Debug, Clone, Copy)]

@@ -1,7 +1,7 @@
 //! Sampling points on the time axis of one state of one thread. Pure arithmetic;
 //! called by the accounting, under the GVL.
 
-use crate::dither::Dither;
+use rperf_vm::Dither;
 
 /// A renewal process: points with dithered gaps on an axis that only moves while
 /// the thread is in one state. A segment is sampled when it crosses a point, and

@@ -12,22 +12,20 @@ mod start;
 mod ticks;
 
 use crate::accounting::Accounting;
-use crate::backtrace::Backtrace;
 use crate::config::SessionConfig;
-use crate::gc_progress::GcProgress;
-use crate::gvl::{Gvl, GvlCell, GvlRef};
-use crate::ids::SessionId;
 use crate::mode::Mode;
 use crate::ractors::OtherRactors;
 use crate::recording::NotedLabels;
 use crate::session::Session;
-use crate::threads::{NewList, OthersReady, ThreadState, VmName};
+use crate::threads::{NewList, ThreadState};
 use crate::tick_capture::TickCapture;
 use crate::ticks::Ticks;
-use crate::vm::VmFrames;
 pub use due::{FollowUp, NewFrames, Wanted, WantedStack};
 pub use every_thread::EveryThread;
 pub use off_gvl::OffGvl;
+use rperf_vm::{
+    Backtrace, GcProgress, Gvl, GvlCell, GvlRef, OthersReady, SessionId, VmFrames, VmName,
+};
 pub use sections::Sections;
 use std::sync::Arc;
 use std::sync::atomic::{
@@ -203,7 +201,7 @@ impl RunningSession {
     ///
     /// # Safety
     /// As for [`GvlCell::peek`].
-    pub unsafe fn each_frame(&self, mark: impl FnMut(crate::FrameWord)) {
+    pub unsafe fn each_frame(&self, mark: impl FnMut(rperf_vm::FrameWord)) {
         // SAFETY: by this function's contract.
         unsafe { self.gvl_state.peek() }
             .engine
@@ -217,7 +215,7 @@ impl RunningSession {
     ///
     /// # Safety
     /// As for [`GvlCell::peek`].
-    pub unsafe fn each_tick_root(&self, mut mark: impl FnMut(crate::FrameWord)) {
+    pub unsafe fn each_tick_root(&self, mut mark: impl FnMut(rperf_vm::FrameWord)) {
         // SAFETY: by this function's contract.
         unsafe { self.tick_capture.each_root(&mut mark) };
         // SAFETY: as above.

@@ -4,24 +4,22 @@
 use crate::accounting::{Accounting, Dues};
 use crate::budget::Budget;
 use crate::buffer::ActiveBuffer;
-use crate::call_tree::{CapturedTree, FrameWord, LastStack};
-use crate::clock;
 use crate::config::{Missing, SessionConfig};
 use crate::counters::{Capture, CaptureCounters, StackCounts};
-use crate::frame_names::{ResolvedFrame, names_memory};
-use crate::labels::LabelSet;
 use crate::messages::AwaitedReply;
 use crate::profile_builder::{ProfileLimits, RAW_CAP, ROW_CAP};
 use crate::ractors::{OtherRactors, RecorderConfig};
 use crate::recording::{NotedLabels, Position, Recording};
 use crate::sample::SumLimits;
 use crate::sources::{TimerConfig, TimerKind};
-use crate::threads::ThreadNames;
 use crate::tick_capture::signal::{self, TickSignal};
 use crate::tick_capture::{TickCapture, TickLog};
 use crate::ticks::Ticks;
-use crate::vm::{TickVm, Unknown};
 use crate::worker::{Worker, WorkerConfig};
+use rperf_vm::{
+    CapturedTree, FrameWord, LabelSet, LastStack, ResolvedFrame, ThreadNames, TickVm, Unknown,
+    clock, names_memory,
+};
 use rustc_hash::FxHashMap;
 use std::io;
 use std::ops::{Range, RangeInclusive};

@@ -3,18 +3,15 @@
 
 use crate::Values;
 use crate::budget::Intervals;
-use crate::call_tree::CapturedNode;
 use crate::config::{Missing, SessionConfig};
 use crate::counters::{Capture, SessionCounters};
-use crate::frame_names::ResolvedFrame;
-use crate::labels::LabelTexts;
 use crate::messages::{AwaitedReply, WorkerEnded};
 use crate::profile_builder::{BuilderCounts, ProfileBuilder};
 use crate::sample::SampleSums;
-use crate::threads::ThreadNames;
 use rperf_model::fold::FoldedSum;
 use rperf_model::label_keys::RACTOR;
 use rperf_model::{Meta, Profile, SamplingStats};
+use rperf_vm::{CapturedNode, LabelTexts, ResolvedFrame, ThreadNames};
 use std::sync::Arc;
 
 /// What was taken from a session, without what the worker has yet to hand out.

@@ -24,9 +24,7 @@ mod stack_buffer;
 )]
 pub mod signal;
 
-use crate::call_tree::FrameWord;
-use crate::ids::NativeId;
-use crate::vm::{FrameLayout, LateFrames, VmFrames};
+use rperf_vm::{FrameLayout, FrameWord, LateFrames, NativeId, VmFrames};
 use std::ffi::c_void;
 
 pub use capture::TickCapture;

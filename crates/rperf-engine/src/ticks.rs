@@ -3,11 +3,10 @@
 //! runs in a signal handler.
 
 use crate::calm::Calm;
-use crate::clock;
-use crate::ids::NativeId;
 use crate::interruption::Interruption;
 use crate::other_holders::{Found, Interrupter, OtherHolders};
 use crate::timer_state::TimerState;
+use rperf_vm::{NativeId, clock};
 use std::mem::offset_of;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 

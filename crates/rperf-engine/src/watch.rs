@@ -3,13 +3,11 @@
 //! yet waits. On the worker's thread.
 
 use crate::Values;
-use crate::call_tree::{CapturedNode, FOLDED, TRUNCATED};
-use crate::frame_names::ResolvedFrame;
-use crate::labels::LabelTexts;
 use crate::profile_builder::ProfileBuilder;
 use crate::sample::{Sample, SampleSums, has_to_fold, merge_ended_threads};
 use rperf_model::live_table::{LiveFacts, LiveTable, LiveValues, Moved};
 use rperf_model::{FrameId, LabelSetId, WeightKey};
+use rperf_vm::{CapturedNode, FOLDED, LabelTexts, ResolvedFrame, TRUNCATED};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::fmt;

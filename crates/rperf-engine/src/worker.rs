@@ -1,7 +1,6 @@
 //! The worker thread: sums full buffers and hosts the source of ticks. It knows nothing of
 //! Ruby, holds no frame, and sleeps unless a tick, a buffer or a request is due.
 
-use crate::call_tree::TreeSize;
 use crate::messages::{
     AwaitedReply, Message, NamedEpoch, Reply, Request, RequestKind, WorkerEnded,
 };
@@ -12,15 +11,13 @@ use crate::sources::{Source, TimerConfig};
 use crate::ticks::Ticks;
 use crate::watch::{LiveFeed, News};
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
+use rperf_vm::TreeSize;
+use rperf_vm::native_thread::{ask_for_short_slices, block_all_signals, restore_signals};
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread::{self, JoinHandle};
-
-pub(crate) mod native_thread;
-
-use native_thread::{ask_for_short_slices, block_all_signals, restore_signals};
 
 /// What the worker is started with.
 #[derive(Debug)]

@@ -1,7 +1,8 @@
 //! When the handler of ticks may take a stack. One test in a process of its own, as the flags are
 //! the process's.
 
-use rperf_engine::{AtWork, Gvl, may_take_stack, reset_at_work};
+use rperf_engine::{AtWork, may_take_stack, reset_at_work};
+use rperf_vm::Gvl;
 
 #[test]
 fn the_handler_is_kept_off_until_the_outermost_guard_goes() {

@@ -4,7 +4,7 @@
 use crate::without_gvl::{try_without_gvl, without_gvl};
 use magnus::rb_sys::protect;
 use magnus::{Error, RArray, Ruby, Value, prelude::*};
-use rperf_engine::Gvl;
+use rperf_vm::Gvl;
 use std::time::{Duration, Instant};
 
 /// For how long the GVL is held at a stretch.

@@ -19,8 +19,8 @@ use crate::trace::state::session::check_stacks;
 use crate::trace::state::targets::Notes;
 use crate::vm::state::roots;
 use magnus::{Error, Object, RArray, RHash, RModule, RString, Ruby, Value, function};
-use rperf_engine::Gvl;
 use rperf_live::port::task::Why;
+use rperf_vm::Gvl;
 
 /// Defines the methods.
 pub fn init(native: RModule) -> Result<(), Error> {

@@ -20,7 +20,7 @@ pub mod threads;
 pub mod version;
 
 use magnus::{Error, Ruby};
-use rperf_engine::Gvl;
+use rperf_vm::Gvl;
 
 /// Makes what is made once per process. On the main thread.
 pub fn init(ruby: &Ruby) -> Result<(), Error> {

@@ -5,7 +5,7 @@
 //! `hooks`, `api`.
 //!
 //! Which thread may touch what:
-//! - What asks for a [`Gvl`](rperf_engine::Gvl): only a thread that holds the main Ractor's GVL.
+//! - What asks for a [`Gvl`](rperf_vm::Gvl): only a thread that holds the main Ractor's GVL.
 //!   A token is made at the head of each callback and method. Code that can run Ruby code takes
 //!   it as `&mut`, so that nothing of the session is kept meanwhile.
 //! - Hooks of other Ractors' threads have those Ractors' GVLs

@@ -2,10 +2,10 @@
 //! leave for the last samples.
 
 use super::sample_point::SamplePoint;
-use crate::dither::Dither;
 use crate::pace::Pace;
 use crate::renewal::Renewal;
 use rperf_model::State;
+use rperf_vm::Dither;
 use std::mem::{replace, take};
 
 /// For each state by its number.

@@ -3,30 +3,7 @@
 use super::{Accounting, Activity, Dues};
 use crate::{Mode, Values};
 use rperf_model::State;
-
-/// One piece of garbage collection work on a thread.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct GcWork {
-    /// When it began and ended.
-    pub enter_ns: u64,
-    /// See `enter_ns`.
-    pub exit_ns: u64,
-    /// The CPU time that it took.
-    pub cpu_ns: u64,
-    /// How much of it was marking; the rest is sweeping.
-    pub marking: GcTime,
-    /// The last tick before it began.
-    pub tick_before_ns: u64,
-}
-
-/// How long some of the work took.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct GcTime {
-    /// On the monotonic clock.
-    pub wall_ns: u64,
-    /// On the thread's CPU clock.
-    pub cpu_ns: u64,
-}
+use rperf_vm::{GcTime, GcWork};
 
 impl Accounting {
     /// A piece of GC work has ended on this thread; `tick` is the last tick there

@@ -10,9 +10,9 @@ mod without_gvl;
 
 use super::*;
 use crate::calm::Calm;
-use crate::labels::LabelSet;
 use proptest::prelude::*;
 use recorded::Recorded;
+use rperf_vm::{GcTime, GcWork, LabelSet};
 use std::collections::HashMap;
 
 const INTERVAL: u64 = 1_000_000;

@@ -3,9 +3,9 @@
 
 use super::*;
 use crate::accounting::{Accounting, Dues, SamplePoint};
-use crate::dither::Dither;
 use crate::{Mode, NO_OVERHEAD_LIMIT};
 use rperf_model::{LabelSetId, NodeId, State};
+use rperf_vm::Dither;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 

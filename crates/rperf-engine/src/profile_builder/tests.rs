@@ -1,9 +1,9 @@
 //! Profiles of several epochs, within their limits.
 
 use super::*;
-use crate::call_tree::{CapturedTree, LastStack};
 use crate::sample::SumLimits;
 use proptest::prelude::*;
+use rperf_vm::{CapturedTree, LastStack};
 use std::collections::{BTreeMap, HashSet};
 
 fn epoch(stacks: &[&[usize]]) -> (CapturedTree, Vec<Arc<ResolvedFrame>>, SampleSums) {

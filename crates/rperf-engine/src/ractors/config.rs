@@ -2,7 +2,7 @@
 
 use crate::mode::Mode;
 use crate::sample::SumLimits;
-use crate::vm::FrameLayout;
+use rperf_vm::FrameLayout;
 
 /// See above.
 #[derive(Debug, Clone, Copy)]

@@ -3,11 +3,9 @@
 
 use super::merged::Merged;
 use super::{Kept, OtherRactors, let_go};
-use crate::call_tree::CapturedTree;
-use crate::clock;
 use crate::counters::SessionCounters;
 use crate::sample::SampleSums;
-use crate::threads::{OthersReady, ThreadNames};
+use rperf_vm::{CapturedTree, OthersReady, ThreadNames, clock};
 use std::mem::take;
 use std::sync::atomic::Ordering::Relaxed;
 

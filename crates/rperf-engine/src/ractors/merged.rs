@@ -4,11 +4,10 @@
 use super::config::RecorderConfig;
 use crate::Values;
 use crate::accounting::{SamplePoint, UNATTRIBUTED};
-use crate::call_tree::{CapturedTree, FOLDED, FrameWord, Interned, TRUNCATED};
 use crate::counters::SessionCounters;
 use crate::sample::{Sample, SampleSums, SumLimits, merge_ended_threads};
-use crate::threads::ThreadNames;
 use rperf_model::{LabelSetId, NodeId, State, WeightKey};
+use rperf_vm::{CapturedTree, FOLDED, FrameWord, Interned, TRUNCATED, ThreadNames};
 use rustc_hash::FxHashMap;
 
 /// Nodes that the tree holds at most.

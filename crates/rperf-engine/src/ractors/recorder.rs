@@ -6,13 +6,9 @@ use super::config::RecorderConfig;
 use super::merged::Merged;
 use super::missed_events::{MissedEvent, MissedEvents};
 use super::thread_recording::ThreadRecording;
-use crate::call_tree::FrameWord;
-use crate::clock;
-use crate::gc_progress::GcEvent;
-use crate::ids::{NativeId, VmThread};
 use crate::pace::Pace;
-use crate::threads::{ThreadEnd, VmName};
-use crate::vm::VmFrames;
+use crate::threads::ThreadEnd;
+use rperf_vm::{FrameWord, GcEvent, NativeId, VmFrames, VmName, VmThread, clock};
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -193,7 +189,7 @@ impl Recorder {
     }
 
     /// The thread, which is calling, collects garbage; `tick` and `is_marking` as for
-    /// [`GcProgress::advance`](crate::GcProgress::advance).
+    /// [`GcProgress::advance`](rperf_vm::GcProgress::advance).
     pub fn collecting(
         &self,
         vm: &impl VmFrames,

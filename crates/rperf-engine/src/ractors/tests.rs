@@ -2,20 +2,20 @@
 
 use super::*;
 use crate::Values;
-use crate::call_tree::CapturedTree;
 use crate::mode::Mode;
 use crate::other_holders::{Found, Interrupter};
 use crate::pace::Pace;
 use crate::sample::{SampleSums, SumLimits};
-use crate::vm::fake::FakeVm;
 use rperf_model::{LabelSetId, State, WeightKey};
+use rperf_vm::CapturedTree;
+use rperf_vm::fake::FakeVm;
 use std::time::Instant;
 
 const CONFIG: RecorderConfig = RecorderConfig {
     mode: Mode::Wall,
     interval: 1_000_000,
     with_lines: true,
-    layout: Some(crate::vm::fake::LAYOUT),
+    layout: Some(rperf_vm::fake::LAYOUT),
     limits: SumLimits {
         aggregate: true,
         rows: 1 << 10,

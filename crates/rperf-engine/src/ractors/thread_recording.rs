@@ -4,21 +4,18 @@
 use super::config::RecorderConfig;
 use super::merged::Merged;
 use super::missed_events::{MissedEvent, MissedEvents};
-use crate::accounting::{Accounting, Dues, GcWork, SamplePoint};
-use crate::backtrace::Backtrace;
-use crate::call_tree::{CapturedTree, FrameWord, LastStack};
-use crate::clock;
-use crate::frame_code::tells_line;
-use crate::gc_progress::{GcEvent, GcMoment, GcProgress};
-use crate::ids::{FiberWord, NativeId};
+use crate::accounting::{Accounting, Dues, SamplePoint};
 use crate::mode::Mode;
 use crate::pace::Pace;
 use crate::recording::{NotedLabels, Position, Recording, SampleStack, Sink};
 use crate::sample::{Sample, SampleSums, SumLimits};
-use crate::threads::{NotedName, VmName, native};
+use crate::threads::native;
 use crate::tick_capture::{TickLog, TickTimes};
-use crate::vm::VmFrames;
 use rperf_model::{LabelSetId, NodeId, State};
+use rperf_vm::{
+    Backtrace, CapturedTree, FiberWord, FrameWord, GcEvent, GcMoment, GcProgress, GcWork,
+    LastStack, NativeId, NotedName, VmFrames, VmName, clock, tells_line,
+};
 use std::sync::Arc;
 
 /// Frames of a stack that are kept, those nearest to the leaf: there may be many Ractors.

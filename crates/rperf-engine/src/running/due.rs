@@ -3,17 +3,11 @@
 
 use super::{GvlState, RunningSession};
 use crate::accounting::Dues;
-use crate::backtrace::Backtrace;
-use crate::call_tree::{FrameWord, Stack};
-use crate::clock;
 use crate::counters::{CaptureCounters, StackCounts};
-use crate::gvl::{Gvl, GvlRef};
-use crate::ids::VmThread;
-use crate::labels::LabelSet;
 use crate::recording::{Position, SampleStack};
-use crate::stack_digest::StackDigest;
 use crate::threads::{GvlPart, ThreadState};
 use rperf_model::NodeId;
+use rperf_vm::{Backtrace, FrameWord, Gvl, GvlRef, LabelSet, Stack, StackDigest, VmThread, clock};
 use std::ops::{Deref, Range};
 
 /// What an event leaves for the bridge to do: mostly nothing.

@@ -3,13 +3,10 @@
 
 use super::RunningSession;
 use super::due::FollowUp;
-use crate::accounting::{Accounting, GcWork};
-use crate::clock;
-use crate::gc_progress::{GcEvent, GcMoment};
-use crate::gvl::Gvl;
-use crate::ids::{NativeId, VmThread};
+use crate::accounting::Accounting;
 use crate::threads::{GvlPart, ThreadState, UNKNOWN_TURN, native};
 use crate::tick_capture::at_work::AtWork;
+use rperf_vm::{GcEvent, GcMoment, GcWork, Gvl, NativeId, VmThread, clock};
 use std::sync::atomic::Ordering::Relaxed;
 
 impl RunningSession {
@@ -158,7 +155,7 @@ impl RunningSession {
     }
 
     /// The calling thread collects garbage; `thread` has its state where a piece of work ends.
-    /// `is_marking` as for [`GcProgress::advance`](crate::GcProgress::advance).
+    /// `is_marking` as for [`GcProgress::advance`](rperf_vm::GcProgress::advance).
     pub fn collecting<'a>(
         &'a self,
         gvl: &'a Gvl<'_>,

@@ -5,15 +5,11 @@ use super::due::Wanted;
 use super::events::is_here;
 use super::{GvlState, RunningSession};
 use crate::accounting::Dues;
-use crate::clock;
-use crate::gc_progress::GcProgress;
-use crate::gvl::Gvl;
-use crate::ids::{FiberWord, NativeId, VmThread};
-use crate::labels::LabelSet;
 use crate::mode::Mode;
 use crate::recording::NotedLabels;
 use crate::threads::{ThreadState, native};
 use crate::tick_capture::at_work::AtWork;
+use rperf_vm::{FiberWord, GcProgress, Gvl, LabelSet, NativeId, VmThread, clock};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Ended threads that are left until they are merged together.

@@ -2,9 +2,8 @@
 
 use super::RunningSession;
 use crate::accounting::Began;
-use crate::clock;
-use crate::gvl::Gvl;
 use crate::threads::ThreadState;
+use rperf_vm::{Gvl, clock};
 
 /// A thread without the GVL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,11 +3,8 @@
 
 use super::RunningSession;
 use super::due::NewFrames;
-use crate::gc_progress::GcEvent;
-use crate::gvl::Gvl;
 use crate::ractors::OtherThread;
-use crate::threads::VmName;
-use crate::vm::VmFrames;
+use rperf_vm::{GcEvent, Gvl, VmFrames, VmName};
 
 impl RunningSession {
     /// `thread`, the calling one, of another Ractor, has got that Ractor's GVL.

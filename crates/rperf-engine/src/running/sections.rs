@@ -1,6 +1,6 @@
 //! How far a session's sections are. Changed with the GVL; asked for by hooks without it, too.
 
-use crate::clock;
+use rperf_vm::clock;
 use std::sync::atomic::{
     AtomicBool, AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::SeqCst,
 };

@@ -1,14 +1,11 @@
 //! The start of a session, on the Ruby thread that begins it, with the GVL.
 
 use super::RunningSession;
-use crate::backtrace::Backtrace;
 use crate::config::{SessionConfig, StartError, StartOptions};
 use crate::counters::Capture;
-use crate::gvl::Gvl;
-use crate::ids::SessionId;
 use crate::session::Session;
 use crate::sources::TimerKind;
-use crate::vm::{TickVm, VmFrames};
+use rperf_vm::{Backtrace, Gvl, SessionId, TickVm, VmFrames};
 use std::io;
 
 impl RunningSession {

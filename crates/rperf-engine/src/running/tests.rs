@@ -7,14 +7,14 @@ mod names;
 mod waits;
 
 use super::*;
-use crate::ids::{FiberWord, NativeId, VmThread};
 use crate::recording::NotedLabels;
 use crate::threads::native;
 use crate::tick_capture::Registers;
 use crate::tick_capture::at_work::AtWork;
-use crate::vm::fake::FakeVm;
-use crate::{DEFAULT_MAX_NODES, GcEvent, LabelSet, NO_OVERHEAD_LIMIT, TimerKind, Values, clock};
+use crate::{DEFAULT_MAX_NODES, NO_OVERHEAD_LIMIT, TimerKind, Values};
 use rperf_model::State;
+use rperf_vm::fake::FakeVm;
+use rperf_vm::{FiberWord, GcEvent, LabelSet, NativeId, VmThread, clock};
 use std::time::{Duration, Instant};
 
 const MAIN: VmThread = VmThread(40);

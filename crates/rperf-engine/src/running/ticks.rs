@@ -4,13 +4,11 @@
 use super::RunningSession;
 use super::due::{FollowUp, Wanted};
 use crate::accounting::Accounting;
-use crate::clock;
 use crate::counters::{CaptureCounters, StackCounts};
-use crate::gvl::Gvl;
 use crate::recording::NotedLabels;
 use crate::threads::{GvlPart, ThreadState};
 use crate::tick_capture::at_work::AtWork;
-use crate::vm::VmFrames;
+use rperf_vm::{Gvl, VmFrames, clock};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// What was learned at a safepoint about the stack that the handler couldn't take.

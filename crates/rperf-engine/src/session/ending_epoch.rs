@@ -1,7 +1,6 @@
 //! The epoch of a session that is being ended. With the GVL, in collections too.
 
-use crate::call_tree::{CapturedNode, FrameWord};
-use crate::frame_names::FrameNames;
+use rperf_vm::{CapturedNode, FrameNames, FrameWord};
 
 /// An epoch whose frames are being given names. The worker keeps what it has collected.
 #[derive(Debug)]

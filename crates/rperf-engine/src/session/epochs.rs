@@ -3,10 +3,8 @@
 
 use super::ending_epoch::EndingEpoch;
 use super::{EPOCH_ROWS, Session, epoch_nodes};
-use crate::call_tree::{CapturedNode, CapturedTree, FrameWord};
-use crate::clock;
-use crate::frame_names::{FrameNames, ResolvedFrame};
 use crate::messages::NamedEpoch;
+use rperf_vm::{CapturedNode, CapturedTree, FrameNames, FrameWord, ResolvedFrame, clock};
 
 /// Ends of epochs hold the program up for at most one part in this many of the
 /// time, if the tree has room enough.

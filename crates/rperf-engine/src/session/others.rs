@@ -1,9 +1,9 @@
 //! What was recorded of threads of other Ractors becomes part of the session's call tree and sums.
 
 use super::Session;
-use crate::labels::{LabelSet, LabelTable};
 use crate::ractors::{Part, move_samples};
 use rperf_model::LabelSetId;
+use rperf_vm::{LabelSet, LabelTable};
 
 /// Ractors that have a label of their own in a session. Further ones share one.
 const LABELLED: usize = 1000;

@@ -1,13 +1,11 @@
 //! What the handler of a tick's signal does on the thread that it has interrupted: it asks the VM
 //! for the stack, and writes it down. Async-signal-safe.
 
-use crate::gc_watch::GC_WATCH;
-use crate::ids::NativeId;
 use crate::ractors;
 use crate::tick_capture::at_work::{may_take_stack, other_ractors};
 use crate::tick_capture::{Registers, TakeStacks, TickCapture};
 use crate::ticks::Ticks;
-use crate::vm::TickVm;
+use rperf_vm::{GC_WATCH, NativeId, TickVm};
 use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -84,7 +82,7 @@ fn is_stopped(vm: &impl TickVm, registers: &Registers) -> bool {
 mod tests {
     use super::*;
     use crate::tick_capture::at_work::{HandlerOff, set_other_ractors};
-    use crate::vm::fake::{FakeVm, IS_COLLECTING};
+    use rperf_vm::fake::{FakeVm, IS_COLLECTING};
     use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
     const REGISTERS: Registers = Registers {

@@ -3,13 +3,11 @@
 //! tables change hands, and what remains to be done needs no session.
 
 use super::Session;
-use crate::call_tree::CapturedNode;
 use crate::config::Missing;
 use crate::counters::{Capture, SessionCounters};
-use crate::frame_names::FrameNames;
-use crate::labels::{LabelTable, LabelTexts};
 use crate::messages::{AwaitedReply, WorkerEnded};
 use crate::snapshot::{Snapshot, Taken};
+use rperf_vm::{CapturedNode, FrameNames, LabelTable, LabelTexts};
 
 impl Session {
     /// Everything up to `now`; the session goes on. Flush the threads first. The nodes are copied

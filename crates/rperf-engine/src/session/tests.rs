@@ -1,16 +1,13 @@
 //! Epochs of a session, with stacks that the test makes up.
 
 use super::*;
-use crate::LabelSet;
-use crate::call_tree::{CapturedNode, Stack};
-use crate::frame_names::FrameNames;
-use crate::ids::NativeId;
 use crate::messages::WorkerEnded;
 use crate::recording::SampleStack;
 use crate::snapshot::Taken;
 use crate::{DEFAULT_MAX_NODES, Mode, NO_OVERHEAD_LIMIT, Pace, Snapshot};
 use proptest::prelude::*;
 use rperf_model::Profile;
+use rperf_vm::{CapturedNode, FrameNames, LabelSet, NativeId, Stack};
 
 mod full_trees;
 

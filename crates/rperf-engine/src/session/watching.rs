@@ -3,12 +3,10 @@
 
 use super::Session;
 use super::told::part;
-use crate::call_tree::FrameWord;
-use crate::clock;
 use crate::counters::StackCounts;
-use crate::frame_names::ResolvedFrame;
 use crate::watch::{News, SharedTable};
 use rperf_model::live_table::LiveFacts;
+use rperf_vm::{FrameWord, ResolvedFrame, clock};
 use std::sync::Arc;
 
 /// Nodes that are copied in one go.

@@ -1,9 +1,8 @@
 //! When ticks are due: the schedule that all timers follow, on the worker and in its
 //! signal handler.
 
-use crate::clock;
-use crate::dither::Dither;
 use crate::pace::Pace;
+use rperf_vm::{Dither, clock};
 use std::sync::Arc;
 
 /// Random deadlines. The next one counts from the last one's nominal time, not

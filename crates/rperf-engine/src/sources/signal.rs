@@ -5,9 +5,8 @@
 
 use super::schedule::Schedule;
 use super::source::Source;
-use crate::clock;
-use crate::ids::NativeId;
 use crate::ticks::{AfterTick, Ticks};
+use rperf_vm::{NativeId, clock};
 use std::cell::UnsafeCell;
 use std::io;
 use std::mem::MaybeUninit;

@@ -3,8 +3,8 @@
 
 use super::schedule::Schedule;
 use super::source::Source;
-use crate::clock;
 use crate::ticks::{AfterTick, Ticks};
+use rperf_vm::clock;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, Thread};
 use std::time::Duration;
@@ -86,8 +86,8 @@ impl Pace {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ids::NativeId;
     use crate::pace::Pace;
+    use rperf_vm::NativeId;
 
     #[test]
     fn it_ticks_while_armed_and_rests_when_nothing_runs() {

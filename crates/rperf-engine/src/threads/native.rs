@@ -2,8 +2,7 @@
 //! for by the bridge's hooks, on the thread itself, with the GVL or without.
 
 use super::ThreadState;
-use crate::clock;
-use crate::ids::{NativeId, VmThread};
+use rperf_vm::{NativeId, VmThread, clock};
 use std::cell::Cell;
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

@@ -1,13 +1,10 @@
 //! What is kept for one Ruby thread: atomics for events that come without the GVL, and a part
 //! that the GVL protects. Made and used by the bridge's hooks; the session owns it.
 
-use super::{NotedName, ThreadEnd};
+use super::ThreadEnd;
 use crate::accounting::Accounting;
-use crate::call_tree::LastStack;
-use crate::gvl::{Gvl, GvlCell, GvlRef};
-use crate::ids::{FiberWord, VmThread};
-use crate::labels::LabelSet;
 use crate::recording::NotedLabels;
+use rperf_vm::{FiberWord, Gvl, GvlCell, GvlRef, LabelSet, LastStack, NotedName, VmThread};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// Sentinel that `Ticks::free_since` never returns.

@@ -2,7 +2,7 @@
 //! interrupted. Asked by the handler: all checks are async-signal-safe. Answered by the
 //! bridge's hooks, on the thread with the main Ractor's GVL.
 
-use crate::gvl::Gvl;
+use rperf_vm::Gvl;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst, compiler_fence};
 
 /// What the handler asks.

@@ -8,12 +8,10 @@ use super::compiled_line::CompiledLines;
 use super::hidden_frames::{HiddenFrames, Leaf};
 use super::log::{TickLog, TickTimes};
 use super::{Registers, signal};
-use crate::backtrace::{Backtrace, MAX_DEPTH};
-use crate::call_tree::{FrameWord, Stack};
-use crate::clock;
 use crate::counters::CaptureCounters;
-use crate::gvl::{GvlCell, GvlRef};
-use crate::vm::{FrameLayout, VmFrames};
+use rperf_vm::{
+    Backtrace, FrameLayout, FrameWord, GvlCell, GvlRef, MAX_DEPTH, Stack, VmFrames, clock,
+};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// What the handler writes.

@@ -10,8 +10,7 @@
 //! processors than x86-64.
 
 use super::{CodeMap, Form, Registers, guards};
-use crate::frame_code::{FrameCode, tells_line};
-use crate::vm::{FrameLayout, MayFault, VmFrames};
+use rperf_vm::{FrameCode, FrameLayout, MayFault, VmFrames, tells_line};
 use std::ops::Range;
 
 /// Whether the machine code of this processor can be read.
@@ -250,8 +249,8 @@ unsafe fn read(address: usize) -> usize {
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests {
     use super::*;
-    use crate::ids::VmThread;
-    use crate::vm::fake::{FakeVm, LAYOUT};
+    use rperf_vm::VmThread;
+    use rperf_vm::fake::{FakeVm, LAYOUT};
 
     /// A frame of a VM whose compiled code is at an instruction with a guard.
     struct Machine {

@@ -283,7 +283,7 @@ impl<'b> Walk<'b> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::vm::{LateFrames, LateFramesFound};
+    use rperf_vm::{LateFrames, LateFramesFound};
 
     /// Program counters: of the instruction at hand, and of one that calls.
     pub(super) const HERE: u64 = 0x5555_0000_1000;

@@ -8,10 +8,7 @@
 //! handler puts it on top of the stack itself. Used by [`TickCapture`](super::TickCapture):
 //! in the handler, and at safepoints.
 
-use crate::backtrace::Backtrace;
-use crate::call_tree::FrameWord;
-use crate::frame_blocks::blocks_around;
-use crate::vm::{MethodWord, VmFrames};
+use rperf_vm::{Backtrace, FrameWord, MethodWord, VmFrames, blocks_around};
 use rustc_hash::FxHashMap;
 
 /// How often a frame is looked for in vain until it is taken for none: it may have
@@ -260,8 +257,8 @@ impl Suspect {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ids::VmThread;
-    use crate::vm::fake::{C_METHODS, FakeVm};
+    use rperf_vm::VmThread;
+    use rperf_vm::fake::{C_METHODS, FakeVm};
 
     const THREAD: u32 = 1;
 

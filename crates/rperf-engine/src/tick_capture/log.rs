@@ -3,8 +3,7 @@
 //! handler off while it works, so there is no protocol between them.
 
 use super::stack_buffer::StackBuffer;
-use crate::call_tree::{FrameWord, Stack};
-use crate::ids::FiberWord;
+use rperf_vm::{FiberWord, FrameWord, Stack};
 
 /// Words of a log: 1 MB.
 const WORDS: usize = 1 << 17;

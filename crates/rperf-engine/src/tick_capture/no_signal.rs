@@ -1,10 +1,10 @@
 //! Systems on which threads can't be interrupted.
 
 use super::TakeStacks;
-use crate::ids::NativeId;
 use crate::interruption::Interruption;
 use crate::other_holders::{Found, Interrupter};
 use crate::ticks::Ticks;
+use rperf_vm::NativeId;
 use std::io;
 use std::sync::Arc;
 

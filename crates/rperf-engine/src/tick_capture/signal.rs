@@ -10,17 +10,17 @@
 //! handlers had returned.
 
 use super::at_work::other_ractors;
-use crate::ids::NativeId;
+use rperf_vm::NativeId;
 mod actions;
 
 use super::kernel_sleep::KernelSleep;
 use super::{Registers, TakeStacks};
-use crate::clock;
 use crate::interruption::Interruption;
 use crate::other_holders::{Found, Interrupter};
 use crate::ticks::Ticks;
 use actions::{Handler, action_of, default_action, is, is_ours, put_action, set_action};
 use libc::{c_int, c_void, siginfo_t, ucontext_t};
+use rperf_vm::clock;
 use std::io;
 use std::mem::MaybeUninit;
 use std::ptr;

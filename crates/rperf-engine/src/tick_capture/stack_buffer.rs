@@ -1,8 +1,7 @@
 //! One stack, kept so that the frames it shares with the next one stay in slot.
 //! Its owner allocates it once: changing it is async-signal-safe.
 
-use crate::call_tree::Stack;
-use crate::call_tree::{FrameWord, equal_from_the_end};
+use rperf_vm::{FrameWord, Stack, equal_from_the_end};
 
 /// A stack, leaf first, at the end of buffers of a fixed size.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use magnus::r_hash::ForEach;
 use magnus::rb_sys::AsRawValue;
 use magnus::value::Opaque;
 use magnus::{Error, RArray, RHash, RString, Ruby, Symbol, Value, prelude::*};
-use rperf_engine::{Gvl, GvlCell};
+use rperf_vm::{Gvl, GvlCell};
 use rustc_hash::FxHasher;
 use std::hash::Hasher;
 use std::sync::OnceLock;

@@ -14,7 +14,7 @@ use crate::trace::api::section::TRACING;
 use crate::vm::api::section::{self, Pause, Switch};
 use crate::vm::state::session::{StartedSession, session};
 use magnus::{Error, Integer, RArray, RHash, Ruby, Value};
-use rperf_engine::Gvl;
+use rperf_vm::Gvl;
 
 /// `Native.enter(undo, labels, counts)`: adds the Hash `labels`, unless that is nil, to the
 /// labels of the present fiber; then, if `counts`, a section begins. Does nothing without

@@ -9,8 +9,8 @@ use crate::ruby::threads::RubyThread;
 use crate::settings::SettingsObject;
 use crate::vm::state::session::session as sampling_session;
 use magnus::{Error, Ruby, Value};
-use rperf_engine::Gvl;
 use rperf_live::port;
+use rperf_vm::Gvl;
 
 use rperf_live::port::sampling::Sampling;
 use rperf_live::port::task::{ProfileUpTo, Why};

@@ -9,8 +9,9 @@ use crate::trace::hooks as trace_hooks;
 use crate::vm::hooks::thread;
 use magnus::{Error, RHash, Ruby, Symbol};
 use rb_sys::{ID, VALUE};
-use rperf_engine::trace::TraceLevel;
-use rperf_engine::{Backtrace, CapturedTree, Gvl, LastStack, Mode, clock};
+use rperf_engine::Mode;
+use rperf_tracing::TraceLevel;
+use rperf_vm::{Backtrace, CapturedTree, Gvl, LastStack, clock};
 use std::hint::black_box;
 
 /// Samples between two readings of the clock: its own cost is then negligible.

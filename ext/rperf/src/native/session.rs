@@ -12,11 +12,11 @@ use crate::trace::state::session::{TRACE, trace_session};
 use crate::vm::api::{live, snapshot, start};
 use crate::vm::state::session::{Ending, SESSION};
 use magnus::{Error, Ruby, Value};
-use rperf_engine::Gvl;
 use rperf_live::hello::Session;
 use rperf_live::port;
 use rperf_live::port::pull::Holding;
 use rperf_session::settings::Settings;
+use rperf_vm::Gvl;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst};
 

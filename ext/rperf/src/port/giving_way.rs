@@ -2,7 +2,7 @@
 //! them for threads that sleep.
 
 use crate::without_gvl::try_without_gvl;
-use rperf_engine::Gvl;
+use rperf_vm::Gvl;
 use std::process;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -3,9 +3,9 @@
 use crate::native::{self, live, session};
 use magnus::error::ErrorType;
 use magnus::{Error, RModule, Ruby, Value, prelude::*};
-use rperf_engine::Gvl;
 use rperf_live::port::task::{Question, Reply, Task};
 use rperf_live::port::{self, request};
+use rperf_vm::Gvl;
 
 /// Does what is asked for, and answers. The error is an interrupt of the helper's: the question is
 /// open still, or has its answer.

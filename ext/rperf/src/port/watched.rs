@@ -2,8 +2,8 @@
 //! for, on whichever thread of the main Ractor has the GVL.
 
 use crate::vm::api::live;
-use rperf_engine::Gvl;
 use rperf_live::port::pull::{self, Holder, Holding, Step};
+use rperf_vm::Gvl;
 use std::sync::Arc;
 
 /// Brings the sums up to now if somebody wants that. If nobody watches any more, the session is let

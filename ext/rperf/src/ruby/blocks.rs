@@ -2,7 +2,7 @@
 //! this VM, and the marking of backtraces. With the GVL, and in the signal handler of a tick.
 
 use super::{ractor, version};
-use rperf_engine::{Checked, FrameLayout, FrameWord, MayFault, StackDigest, Unknown, VmFrames};
+use rperf_vm::{Checked, FrameLayout, FrameWord, MayFault, StackDigest, Unknown, VmFrames};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 

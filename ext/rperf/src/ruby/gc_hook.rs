@@ -15,7 +15,7 @@ use rb_sys::{
     RUBY_INTERNAL_EVENT_GC_END_MARK as END_MARK, RUBY_INTERNAL_EVENT_GC_ENTER as ENTER,
     RUBY_INTERNAL_EVENT_GC_EXIT as EXIT, RUBY_INTERNAL_EVENT_GC_START as START,
 };
-use rperf_engine::{GC_WATCH, GcEvent};
+use rperf_vm::{GC_WATCH, GcEvent};
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 

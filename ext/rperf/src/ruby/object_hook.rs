@@ -11,7 +11,7 @@ use rb_sys::{
     rb_event_hook_flag_t::RUBY_EVENT_HOOK_FLAG_RAW_ARG as RAW_ARG, rb_trace_arg_t,
     ruby_value_type as value_type,
 };
-use rperf_engine::Gvl;
+use rperf_vm::Gvl;
 use std::marker::PhantomData;
 use std::mem::transmute;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};

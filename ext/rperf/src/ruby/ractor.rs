@@ -7,7 +7,7 @@ use super::version::{self, ThreadLayout};
 use magnus::rb_sys::AsRawValue;
 use magnus::{Error, Ruby, Value, prelude::*};
 use rb_sys::VALUE;
-use rperf_engine::{Checked, Gvl, Memory, Unknown};
+use rperf_vm::{Checked, Gvl, Memory, Unknown};
 use std::ffi::c_void;
 use std::sync::OnceLock;
 

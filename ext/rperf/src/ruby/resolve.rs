@@ -10,8 +10,8 @@ use crate::text;
 use magnus::rb_sys::{AsRawValue, FromRawValue, protect};
 use magnus::{Fixnum, RClass, RModule, Value};
 use rb_sys::VALUE;
-use rperf_engine::trace::TracedFrame;
-use rperf_engine::{FrameWord, Gvl, ResolvedFrame, blocks_around, object_of};
+use rperf_tracing::TracedFrame;
+use rperf_vm::{FrameWord, Gvl, ResolvedFrame, blocks_around, object_of};
 use std::time::{Duration, Instant};
 
 /// The path of methods of C.

@@ -4,7 +4,7 @@
 use super::data_type::DataType;
 use super::frames;
 use rb_sys::VALUE;
-use rperf_engine::FrameWord;
+use rperf_vm::FrameWord;
 use std::sync::OnceLock;
 
 /// Such an object, which runs write barriers.

@@ -4,7 +4,7 @@
 //! in signal handlers, once [`init`] has run.
 
 use magnus::{Module, RClass, RModule, Ruby};
-use rperf_engine::{BlockLayout, FrameKinds, FrameLayout, LateFrames, LateFramesFound, Unknown};
+use rperf_vm::{BlockLayout, FrameKinds, FrameLayout, LateFrames, LateFramesFound, Unknown};
 use std::ffi::{CStr, c_char, c_int, c_uint};
 use std::mem::transmute;
 use std::ptr::with_exposed_provenance;

@@ -24,12 +24,12 @@ use crate::vm::api::start::begin as begin_at_rest;
 use crate::vm::state::session::session as at_rest;
 use magnus::rb_sys::AsRawValue;
 use magnus::{Error, Ruby, Value, prelude::*};
-use rperf_engine::trace::{
+use rperf_session::settings::{Clock, Settings};
+use rperf_tracing::{
     Calibration, ClockReading, ThreadNumber, TraceClock, TraceLevel, TraceSnapshot, TracedFrame,
     Tracer,
 };
-use rperf_engine::{GcMoment, Gvl, JobId};
-use rperf_session::settings::{Clock, Settings};
+use rperf_vm::{GcMoment, Gvl, JobId};
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::process;

@@ -25,8 +25,9 @@ use rb_sys::{
     RUBY_INTERNAL_THREAD_EVENT_SUSPENDED as SUSPENDED, VALUE, rb_event_flag_t,
     rb_internal_thread_event_data_t,
 };
-use rperf_engine::trace::{Call, CallKind, TraceLevel, TracedFrame, Tracer};
-use rperf_engine::{Gvl, set_other_ractors};
+use rperf_engine::set_other_ractors;
+use rperf_tracing::{Call, CallKind, TraceLevel, TracedFrame, Tracer};
+use rperf_vm::Gvl;
 use std::ffi::c_void;
 use std::sync::atomic::Ordering::Relaxed;
 

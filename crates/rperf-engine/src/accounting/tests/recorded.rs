@@ -2,11 +2,11 @@
 
 use super::*;
 use crate::buffer::ActiveBuffer;
-use crate::call_tree::{FrameWord, LastStack, Stack};
 use crate::recording::{Position, Recording, SampleStack};
 use crate::sample::Sample;
 use crossbeam_channel::bounded;
 use rperf_model::NodeId;
+use rperf_vm::{FrameWord, LastStack, Stack};
 
 /// What is recorded of simulated threads, as a session does it; the test says at which
 /// stack and with which labels.

@@ -3,8 +3,9 @@
 use super::*;
 use crate::counters::Capture;
 use crate::tick_capture::signal::HANDLERS;
-use crate::vm::fake::LAYOUT;
-use crate::{FrameLayout, Missing, StartError, StartOptions, Unknown, default_signal};
+use crate::{Missing, StartError, StartOptions, default_signal};
+use rperf_vm::fake::LAYOUT;
+use rperf_vm::{FrameLayout, Unknown};
 
 /// What a snapshot of a session in this VM says.
 fn missing(vm: &FakeVm, lines: bool, capture: Option<Capture>) -> Result<Missing, StartError> {

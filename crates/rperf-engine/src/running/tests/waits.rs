@@ -1,7 +1,7 @@
 //! Waits whose stack is known from the last one.
 
 use super::*;
-use crate::stack_digest::StackDigest;
+use rperf_vm::StackDigest;
 
 /// MAIN waits until something is due, on a stack with this digest. Returns whether the stack was known.
 fn wait(session: &RunningSession, vm: &FakeVm, main: &ThreadState, digest: StackDigest) -> bool {

@@ -2,10 +2,7 @@
 
 use super::*;
 use crate::accounting::Accounting;
-use crate::call_tree::{LastStack, Stack};
 use crate::config::SessionConfig;
-use crate::frame_names::FrameNames;
-use crate::labels::LabelSet;
 use crate::recording::{Position, SampleStack};
 use crate::sources::TimerKind;
 use crate::{DEFAULT_MAX_NODES, Mode, NO_OVERHEAD_LIMIT, Pace, Snapshot};
@@ -13,6 +10,7 @@ use crossbeam_channel::{Receiver, bounded};
 use proptest::prelude::*;
 use rperf_model::live_table::{Changes, Cursor, LiveRow};
 use rperf_model::{Column, Profile, StringId, WeightKey};
+use rperf_vm::{FrameNames, LabelSet, LastStack, Stack};
 use std::collections::BTreeMap;
 
 /// Wall time by the names of the stack, the leaf first, the thread and the label.

@@ -6,11 +6,10 @@ use super::tracing;
 use crate::ruby::live_threads::LiveThreads;
 use crate::trace::state::session::trace_session;
 use magnus::{Error, Ruby, Value, prelude::*};
-use rperf_engine::trace::{
-    Calibration, CallKind, LoopTimes, TraceClock, TraceLevel, TraceSnapshot,
-};
-use rperf_engine::{Gvl, clock::monotonic_ns};
 use rperf_session::settings::Settings;
+use rperf_tracing::{Calibration, CallKind, LoopTimes, TraceClock, TraceLevel, TraceSnapshot};
+use rperf_vm::Gvl;
+use rperf_vm::clock::monotonic_ns;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Turns of a loop, and how often each loop is run.

@@ -2,9 +2,9 @@
 //! the thread that makes the profile, without the GVL.
 
 use crate::profile::own_files;
-use rperf_engine::ResolvedFrame;
-use rperf_engine::trace::Exclusion;
 use rperf_session::settings::{EXCLUDE, EXCLUDE_COMMON, Excluded, Settings, Source};
+use rperf_tracing::Exclusion;
+use rperf_vm::ResolvedFrame;
 use std::path::Path;
 use std::process;
 

@@ -8,7 +8,7 @@ use crate::ruby::live_threads::LiveThreads;
 use crate::ruby::threads::RubyThread;
 use crate::trace::state::session::trace_session;
 use crate::vm::api::section::Switch;
-use rperf_engine::Gvl;
+use rperf_vm::Gvl;
 
 /// How calls begin and end to count.
 pub const TRACING: Switch = Switch {

@@ -10,9 +10,9 @@ use crate::trace::state::roots;
 use crate::trace::state::targets::{Notes, OTHER_RACTORS, TARGETS, Targets};
 use crate::vm::api::Finish;
 use magnus::{Error, Ruby};
-use rperf_engine::trace::{CallColumns, TraceClock, TraceVm, TracedFrame};
-use rperf_engine::{FrameWord, Gvl, ResolvedFrame};
 use rperf_session::settings::{Clock, Settings};
+use rperf_tracing::{CallColumns, TraceClock, TraceVm, TracedFrame};
+use rperf_vm::{FrameWord, Gvl, ResolvedFrame};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// From here on chosen methods are counted, if the settings name some.

@@ -11,9 +11,9 @@ use crate::trace::state::session::{TRACE, TraceSession, trace_session};
 use crate::vm::state::label_set;
 use crate::vm::state::session::{Ending, session as at_rest};
 use magnus::{Error, Ruby};
-use rperf_engine::trace::{Timekeeper, TraceClock, TraceLevel, TraceVm, Tracer};
-use rperf_engine::{Gvl, MAX_DEPTH, VmFrames};
 use rperf_session::settings::Settings;
+use rperf_tracing::{Timekeeper, TraceClock, TraceLevel, TraceVm, Tracer};
+use rperf_vm::{Gvl, MAX_DEPTH, VmFrames};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 

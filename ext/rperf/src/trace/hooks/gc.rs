@@ -4,7 +4,7 @@
 use crate::ruby::gc_hook::{GcHook, OnCollection};
 use crate::ruby::ractor::AnyGvl;
 use crate::trace::state::session::with_counting_tracer;
-use rperf_engine::GcEvent;
+use rperf_vm::GcEvent;
 
 /// The hook.
 pub static HOOK: GcHook<Collections> = GcHook::new();

@@ -6,7 +6,7 @@ use crate::trace::state::session::with_tracer;
 use crate::vm::state::label_set;
 use crate::vm::state::session::session;
 use magnus::Error;
-use rperf_engine::Gvl;
+use rperf_vm::Gvl;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// The present fiber of the calling thread may have other labels than before.

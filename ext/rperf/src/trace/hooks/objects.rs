@@ -4,7 +4,7 @@ use crate::ruby::frames::RubyVm;
 use crate::ruby::object_hook::{NewObject, ObjectHook, OnNewObject};
 use crate::trace::state::roots;
 use crate::trace::state::session::with_counting_tracer;
-use rperf_engine::{Gvl, VmFrames};
+use rperf_vm::{Gvl, VmFrames};
 
 pub static HOOK: ObjectHook<Objects> = ObjectHook::new();
 

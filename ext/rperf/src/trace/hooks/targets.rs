@@ -11,7 +11,7 @@ use crate::vm::state::session::session;
 use magnus::Value;
 use magnus::rb_sys::FromRawValue;
 use rb_sys::{RUBY_EVENT_CALL as CALL, RUBY_EVENT_RETURN as RETURN, VALUE};
-use rperf_engine::Gvl;
+use rperf_vm::Gvl;
 use std::ffi::c_void;
 use std::ptr;
 use std::sync::atomic::Ordering::Relaxed;

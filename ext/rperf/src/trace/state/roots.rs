@@ -7,8 +7,8 @@ use super::targets::TARGETS;
 use crate::ruby::data_type::DataType;
 use crate::ruby::frames::object;
 use crate::ruby::root_object::RootObject;
-use rperf_engine::trace::{TargetedTracer, TracedFrame, Tracer};
-use rperf_engine::{FrameNames, Gvl, GvlCell, JobId, NamingJobs};
+use rperf_tracing::{TargetedTracer, TracedFrame, Tracer};
+use rperf_vm::{FrameNames, Gvl, GvlCell, JobId, NamingJobs};
 use std::ffi::c_void;
 
 /// Frames and classes that are being given names, apart from the session's. All have been its own:

@@ -2,10 +2,9 @@
 //! What hooks on calls touch is the main Ractor's, and its GVL protects it.
 
 use crate::ruby::threads::{RubyThread, ThreadKey};
-use rperf_engine::threads::OthersReady;
-use rperf_engine::trace::{Calibration, ThreadNumber, Timekeeper, TraceClock, TraceLevel, Tracer};
-use rperf_engine::{Gvl, GvlCell, SessionSlot};
 use rperf_session::settings::Settings;
+use rperf_tracing::{Calibration, ThreadNumber, Timekeeper, TraceClock, TraceLevel, Tracer};
+use rperf_vm::{Gvl, GvlCell, OthersReady, SessionSlot};
 use std::env;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;

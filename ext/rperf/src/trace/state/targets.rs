@@ -4,8 +4,8 @@
 
 use super::session::ThreadNumbers;
 use crate::ruby::threads::RubyThread;
-use rperf_engine::trace::{TargetedTracer, TraceClock};
-use rperf_engine::{Gvl, GvlCell, SessionSlot};
+use rperf_tracing::{TargetedTracer, TraceClock};
+use rperf_vm::{Gvl, GvlCell, SessionSlot};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 

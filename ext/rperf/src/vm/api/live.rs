@@ -7,9 +7,8 @@ use crate::ruby::threads::RubyThread;
 use crate::vm::recording::{epoch, sample};
 use crate::vm::state::session::{self, counting_session, session};
 use crate::vm::state::{label_set, roots};
-use rperf_engine::{
-    AtWork, Gvl, HandlerOff, LabelTexts, OffGvl, RunningSession, SharedTable, Ticks, clock,
-};
+use rperf_engine::{AtWork, HandlerOff, OffGvl, RunningSession, SharedTable, Ticks};
+use rperf_vm::{Gvl, LabelTexts, clock};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;

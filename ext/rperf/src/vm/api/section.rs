@@ -18,7 +18,8 @@ use crate::vm::state::label_set;
 use crate::vm::state::session::{StartedSession, session};
 use magnus::{Error, RArray, Ruby};
 use rperf_engine::threads::native;
-use rperf_engine::{AtWork, Gvl, RunningSession, clock, reset_at_work, set_other_ractors};
+use rperf_engine::{AtWork, RunningSession, reset_at_work, set_other_ractors};
+use rperf_vm::{Gvl, clock};
 
 /// How time begins and ends to count in a session.
 pub struct Switch {

@@ -24,8 +24,9 @@ use crate::vm::state::session::{Ending, SESSION, StartedSession, session};
 use crate::without_gvl::without_gvl;
 use magnus::{Error, Ruby, Value};
 use rperf_engine::threads::ThreadState;
-use rperf_engine::{AllocationSums, AtWork, CapturedNode, Gvl, Session, SessionId};
+use rperf_engine::{AtWork, Session};
 use rperf_session::settings::Settings;
+use rperf_vm::{AllocationSums, CapturedNode, Gvl, SessionId};
 use std::sync::Arc;
 
 const INSIDE_CALLBACK: &str = "can't read the profile inside one of the VM's callbacks";

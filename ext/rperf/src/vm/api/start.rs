@@ -9,10 +9,10 @@ use crate::vm::hooks::ended_ractors;
 use crate::vm::state::session::{SESSION, StartedSession};
 use magnus::{Error, Ruby};
 use rperf_engine::{
-    Capture, GC_WATCH, Gvl, Mode, RunningSession, SessionConfig, StartOptions, TimerKind,
-    set_other_ractors,
+    Capture, Mode, RunningSession, SessionConfig, StartOptions, TimerKind, set_other_ractors,
 };
 use rperf_session::settings::{self, Settings, Signal};
+use rperf_vm::{GC_WATCH, Gvl};
 use std::env;
 use std::sync::Arc;
 

@@ -10,12 +10,10 @@ use crate::vm::hooks::gc;
 use crate::vm::state::roots;
 use crate::vm::state::session::session;
 use magnus::{Error, Ruby, Value};
-use rperf_engine::{
-    AllocationSums, Capture, CapturedNode, FrameNames, Gvl, JobId, SessionId, Snapshot, Taken,
-    Unknown, WorkerEnded, other_ractors,
-};
+use rperf_engine::{Capture, Snapshot, Taken, WorkerEnded, other_ractors};
 use rperf_model::Profile;
 use rperf_session::settings::Settings;
+use rperf_vm::{AllocationSums, CapturedNode, FrameNames, Gvl, JobId, SessionId, Unknown};
 use std::mem;
 use std::process;
 use std::sync::Arc;

@@ -10,7 +10,8 @@ use crate::ruby::ractor::AnyGvl;
 use crate::ruby::threads::RubyThread;
 use crate::vm::recording::sample;
 use crate::vm::state::session;
-use rperf_engine::{AtWork, GC_WATCH, GcEvent, RunningSession, clock};
+use rperf_engine::{AtWork, RunningSession};
+use rperf_vm::{GC_WATCH, GcEvent, clock};
 
 /// The hook.
 pub static HOOK: GcHook<Collections> = GcHook::new();

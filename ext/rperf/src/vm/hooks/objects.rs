@@ -5,8 +5,8 @@ use crate::ruby::frames::{RubyVm, innermost_ruby_frame};
 use crate::ruby::object_hook::{NewObject, ObjectHook, OnNewObject};
 use crate::vm::state::roots;
 use crate::vm::state::session::{StartedSession, catching, counting_session, session};
-use rperf_engine::{AllocationSite, Gvl};
 use rperf_model::LabelSetId;
+use rperf_vm::{AllocationSite, Gvl};
 
 static HOOK: ObjectHook<Objects> = ObjectHook::new();
 

@@ -20,9 +20,8 @@ use rb_sys::{
     rb_internal_thread_event_data_t,
 };
 use rperf_engine::threads::ThreadState;
-use rperf_engine::{
-    FollowUp, Gvl, Mode, OtherThread, RunningSession, other_ractors, set_other_ractors,
-};
+use rperf_engine::{FollowUp, Mode, OtherThread, RunningSession, other_ractors, set_other_ractors};
+use rperf_vm::Gvl;
 use std::ffi::c_void;
 
 /// The events that a session in `mode` registers.

@@ -4,7 +4,7 @@
 
 use crate::ruby::{resolve, safepoint};
 use crate::vm::state::session::session;
-use rperf_engine::Gvl;
+use rperf_vm::Gvl;
 use std::time::{Duration, Instant};
 
 /// How long the sampling callback names frames: the next one goes on with the rest.

@@ -6,9 +6,8 @@ use super::session::{self, SESSION};
 use crate::ruby::data_type::DataType;
 use crate::ruby::frames::object;
 use crate::ruby::root_object::RootObject;
-use rperf_engine::{
-    Allocations, FrameNames, FrameWord, Gvl, GvlCell, JobId, NamingJobs, NewFrames,
-};
+use rperf_engine::NewFrames;
+use rperf_vm::{Allocations, FrameNames, FrameWord, Gvl, GvlCell, JobId, NamingJobs};
 use std::ffi::c_void;
 
 /// Frames that are being given names, apart from the session's. All have been in its frame table:

@@ -3,8 +3,9 @@
 
 use crate::ruby::ractor::AnyGvl;
 use rperf_engine::threads::ThreadState;
-use rperf_engine::{Allocations, Gvl, GvlCell, RunningSession, Session, SessionSlot};
+use rperf_engine::{RunningSession, Session};
 use rperf_session::settings::Settings;
+use rperf_vm::{Allocations, Gvl, GvlCell, SessionSlot};
 use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

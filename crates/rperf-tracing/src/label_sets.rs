@@ -1,0 +1,60 @@
+//! The label sets of a traced session, and how much room their sums take. Under the GVL; to a profile
+//! outside of hooks.
+
+use rperf_model::{LabelSetId, Profile};
+use rperf_vm::{LabelTable, LabelTexts};
+
+/// Bytes that the sums of label sets may take before further sets find no room.
+const SUMS_CAP: usize = 64 << 20;
+
+/// The label sets of a traced session.
+#[derive(Debug)]
+pub(super) struct TracedLabels {
+    pub(super) table: LabelTable,
+    /// Bytes of the sums that are put away.
+    pub(super) sums_bytes: usize,
+    pub(super) cap: usize,
+    /// How often sums found no room.
+    pub(super) refused: u64,
+}
+
+impl Default for TracedLabels {
+    fn default() -> Self {
+        Self {
+            table: LabelTable::default(),
+            sums_bytes: 0,
+            cap: SUMS_CAP,
+            refused: 0,
+        }
+    }
+}
+
+impl TracedLabels {
+    /// The sets, from number 1.
+    pub(super) fn sets(&self) -> &[LabelTexts] {
+        self.table.sets()
+    }
+
+    /// How often a fiber ran whose labels found no room.
+    pub(super) fn refused(&self) -> u64 {
+        self.refused + self.table.refused()
+    }
+
+    /// Bytes held, without the sums.
+    pub(super) fn memory(&self) -> usize {
+        self.table.memory()
+    }
+}
+
+/// The profile's number for each set; the first one is no set.
+pub(super) fn add_label_sets(profile: &mut Profile, sets: &[LabelTexts]) -> Vec<LabelSetId> {
+    let mut ids = vec![LabelSetId::default()];
+    for set in sets {
+        let mut intern = |text: &str| profile.strings.intern(text);
+        let pairs = set.iter();
+        let pairs = pairs.map(|(key, value)| (intern(key), intern(value)));
+        let pairs = pairs.collect();
+        ids.push(profile.label_sets.intern(pairs));
+    }
+    ids
+}

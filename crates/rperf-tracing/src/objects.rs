@@ -1,0 +1,49 @@
+//! The objects that are made while calls are traced: each counts for the frame that was innermost.
+//! Under the GVL, in the hook on new objects.
+
+use super::event::FrameKind;
+use super::fiber::Fiber;
+use super::tracer::Tracer;
+use super::tree::ROOT;
+use rperf_vm::{AllocationSite, Allocations};
+
+impl Tracer {
+    /// From now on objects are counted.
+    pub fn count_objects(&mut self) {
+        self.objects = Some(Allocations::new(false));
+    }
+
+    /// An object of `class` and so many bytes was made. `line` asks the VM for the line in execution
+    /// of the innermost frame of Ruby.
+    #[inline]
+    pub fn allocated(&mut self, class: usize, bytes: u64, line: impl FnOnce() -> u32) {
+        let Some(objects) = &mut self.objects else {
+            return;
+        };
+        let top = self.fibers.get(self.fiber).and_then(Fiber::top);
+        let node = top.map_or(ROOT, |top| top.charge);
+        let labels = self.threads.get(self.thread).map(|it| it.labels);
+        let site = AllocationSite {
+            thread: self.thread as u32 + 1,
+            place: node as usize,
+            line: match self.tree.node(node).kind {
+                FrameKind::C | FrameKind::InsertedC => 0,
+                _ => line(),
+            },
+            class,
+            labels: labels.unwrap_or_default(),
+        };
+        objects.add(site, bytes);
+    }
+
+    /// The classes of objects: the garbage collector's roots.
+    pub fn classes(&self) -> &[usize] {
+        self.objects.as_ref().map_or(&[], Allocations::words)
+    }
+
+    /// Those that are new since this was asked last.
+    #[inline]
+    pub fn new_classes(&mut self) -> &[usize] {
+        self.objects.as_mut().map_or(&[], Allocations::new_words)
+    }
+}

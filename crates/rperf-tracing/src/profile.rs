@@ -1,0 +1,422 @@
+//! From what was traced to a profile: nodes with names, times without the cost of tracing, and
+//! lines about the run. Outside of hooks, on the thread that asks for the profile.
+
+use super::check::StackCheck;
+use super::clock::{ClockReading, TraceClock};
+use super::cost::{Bodies, Calibration, Rounding, ThreadTimes, compensate};
+use super::event::{CallKind, FrameKind, TraceLevel};
+use super::folds::{Exclusion, Folds, exclusion};
+use super::label_sets::add_label_sets;
+use super::latencies::MethodLatencies;
+use super::rows::{self, COLUMNS, ThreadRows};
+use super::spans::SpansSnapshot;
+use super::thread::{LabelledSums, ThreadSums};
+use super::tree::{ROOT, TracedNode};
+use rperf_model::numbers::{grouped, milliseconds};
+use rperf_model::{
+    Column, Frame, LabelSetId, Meta, Node, NodeId, Profile, Schema, State, ValueType,
+};
+use rperf_vm::{AllocationSums, LabelTexts, ResolvedFrame};
+use std::process;
+use std::sync::Arc;
+
+/// Everything up to a moment, still with frames as the VM gives them.
+#[derive(Debug)]
+pub struct TraceSnapshot {
+    pub(super) level: TraceLevel,
+    pub(super) clock: TraceClock,
+    pub(super) start: ClockReading,
+    pub(super) end: ClockReading,
+    pub(super) nodes: Vec<TracedNode>,
+    pub(super) truncated: Option<u32>,
+    /// What is deeper than so many frames has no time of its own.
+    pub(super) deepest: u32,
+    /// By row: such a frame has called something that isn't below it.
+    pub(super) leads_elsewhere: Vec<bool>,
+    /// By thread.
+    pub(super) threads: Vec<LabelledSums>,
+    /// By thread.
+    pub(super) thread_names: Vec<Option<Arc<str>>>,
+    /// From number 1.
+    pub(super) label_sets: Vec<LabelTexts>,
+    /// How often a fiber ran whose labels found no room.
+    pub(super) unlabelled: u64,
+    /// In which nothing counted.
+    pub(super) paused_ticks: u64,
+    pub(super) events: u64,
+    pub(super) bodies: Bodies,
+    /// CPU time was measured.
+    pub(super) with_cpu: bool,
+    /// Objects, if they were counted.
+    pub(super) objects: Option<AllocationSums>,
+    pub(super) check: Option<StackCheck>,
+    pub(super) spans: Option<SpansSnapshot>,
+    /// How long calls took, if that was measured.
+    pub(super) latencies: Option<MethodLatencies>,
+}
+
+/// Sums over a profile, for its head.
+#[derive(Debug, Default)]
+struct Sums {
+    calls: u64,
+    block_calls: u64,
+    running_ns: u64,
+    overhead_ns: u64,
+    /// By state; none of running.
+    state_ns: [u64; State::ALL.len()],
+    truncated_calls: u64,
+    /// Of excluded frames, and of those below the depth limit; with blocks.
+    excluded_calls: u64,
+    deep_calls: u64,
+    uncovered_ns: f64,
+    /// By row: frames whose calls aren't all told.
+    is_uncounted: Vec<bool>,
+    uncounted_methods: usize,
+}
+
+impl Sums {
+    /// Adds the calls of a thread that are not shown in their place.
+    fn add_folded(
+        &mut self,
+        nodes: &[TracedNode],
+        folds: &Folds,
+        excluded: &[Exclusion],
+        counted: &ThreadSums,
+    ) {
+        for (node, count) in counted.counts.iter() {
+            match exclusion(excluded, nodes[node as usize].row) {
+                Exclusion::Asked => self.excluded_calls += count.calls,
+                _ if folds.is_excluded(node) => {}
+                _ if folds.home(node) != node => self.deep_calls += count.calls,
+                _ => {}
+            }
+        }
+    }
+}
+
+impl TraceSnapshot {
+    /// How many ns a tick has had.
+    pub fn ns_per_tick(&self) -> f64 {
+        self.end.ns_per_tick_since(&self.start)
+    }
+
+    /// How long a pair of events of each kind kept the hook busy, in ns; 0 if it isn't known.
+    pub fn bodies_ns(&self) -> [f64; CallKind::ALL.len()] {
+        let ns = |kind| self.bodies.of_pair(kind).unwrap_or(0.0) * self.ns_per_tick();
+        CallKind::ALL.map(ns)
+    }
+
+    /// The raw times of what was called most, and of its caller, in ns: for the calibration.
+    pub fn busiest_pair_ns(&self) -> (f64, f64) {
+        let sums = || self.threads.iter().flatten();
+        let counts = || sums().flat_map(|(_, it)| it.counts.iter());
+        let Some((callee, _)) = counts().max_by_key(|(_, count)| count.calls) else {
+            return (0.0, 0.0);
+        };
+        let caller = self.nodes[callee as usize].parent;
+        let ns_of = |wanted: u32| {
+            let found = counts().filter(|(node, _)| *node == wanted);
+            let ticks: u64 = found.map(|(_, count)| count.running).sum();
+            ticks as f64 * self.ns_per_tick()
+        };
+        (ns_of(callee), ns_of(caller))
+    }
+
+    /// The profile. `names` are those of the frames, in the order of their rows, and `excluded` tells
+    /// which of them are left out; `classes` are those of objects; `program` and `comments` describe
+    /// the run.
+    pub fn into_profile(
+        mut self,
+        names: &[ResolvedFrame],
+        excluded: &[Exclusion],
+        classes: &[ResolvedFrame],
+        calibration: &Calibration,
+        program: String,
+        mut comments: Vec<String>,
+    ) -> Profile {
+        let columns = rows::columns(self.level.timed, self.with_cpu);
+        let mut profile = Profile::new(self.schema(columns));
+        let sets = add_label_sets(&mut profile, &self.label_sets);
+        let c_pays = self.level.c_methods;
+        let folds = Folds::new(&self.nodes, excluded, self.deepest, c_pays);
+        let shown = (names, folds.excluded());
+        let mut map = add_nodes(&mut profile, &self.nodes, self.truncated, shown);
+        map.push(self.add_own_root(&mut profile, &folds));
+        let costs = calibration.costs_with(&self.bodies, self.ns_per_tick());
+        let mut sums = Sums {
+            is_uncounted: self.uncounted(names),
+            ..Sums::default()
+        };
+        sums.uncounted_methods = sums.is_uncounted.iter().filter(|it| **it).count();
+        for (number, thread) in self.threads.iter().enumerate() {
+            let (mut rows, mut rounding) =
+                (ThreadRows::default(), Rounding::new(self.ns_per_tick()));
+            for (labels, counted) in thread {
+                sums.add_folded(&self.nodes, &folds, excluded, counted);
+                let folds = (&folds, c_pays);
+                let mut times = compensate(&self.nodes, counted, &costs, folds, &mut rounding);
+                if self.clock == TraceClock::Noted {
+                    times.spread_uncovered(&self.nodes);
+                }
+                let labels = sets[labels.0 as usize];
+                self.add_labelled(&mut rows, &times, (&map, labels), &mut sums);
+            }
+            let name = self.thread_names.get(number).cloned().flatten();
+            let thread = (number as u32 + 1, name.as_deref());
+            rows.add_to(&mut profile, thread, columns);
+        }
+        if let Some(objects) = &self.objects {
+            let nodes = 0..self.nodes.len() as u32;
+            let places: Vec<_> = nodes.map(|it| map[folds.home(it) as usize]).collect();
+            objects.add_to_traced(&mut profile, classes, &places, &sets);
+        }
+        if let Some(spans) = self.spans.take() {
+            let (start, end) = (&self.start, &self.end);
+            let nodes = (&*self.nodes, folds.excluded());
+            let line = spans.into_time_line(nodes, names, start, end, &program);
+            profile.time_lines.push(line);
+        }
+        if let Some(latencies) = &self.latencies {
+            profile.latencies = latencies.named(names, excluded);
+        }
+        comments.extend(self.head(&sums));
+        // Those on objects.
+        comments.append(&mut profile.meta.comments);
+        profile.meta = Meta {
+            start_time_ns: self.start.realtime_ns,
+            duration_ns: self
+                .end
+                .monotonic_ns
+                .saturating_sub(self.start.monotonic_ns),
+            program,
+            comments,
+            ..Meta::default()
+        };
+        profile
+    }
+
+    /// Adds the node of what rperf does of its own accord, if it has done anything.
+    fn add_own_root(&mut self, profile: &mut Profile, folds: &Folds) -> NodeId {
+        self.nodes.push(TracedNode {
+            level: 1,
+            parent: ROOT,
+            ..self.nodes[ROOT as usize]
+        });
+        match folds.own_root() {
+            Some(_) => intern(profile, NodeId::ROOT, &special("[rperf]", "<rperf>")),
+            None => NodeId::ROOT,
+        }
+    }
+
+    fn schema(&self, columns: &[usize]) -> Schema {
+        let columns = columns.iter().map(|column| COLUMNS[*column]);
+        let types = columns.map(|(name, unit)| ValueType::new(name, unit));
+        let default = Column(usize::from(self.level.timed));
+        Schema::new(types.collect(), default).expect("the default is one of them")
+    }
+
+    /// Ruby's own methods that call nothing, by the rows of their frames: without events of C
+    /// methods the VM runs some of them without a frame, all but the first time.
+    fn uncounted(&self, names: &[ResolvedFrame]) -> Vec<bool> {
+        let is_rubys_own = |name: &ResolvedFrame| name.path.starts_with("<internal:");
+        let mut uncounted: Vec<bool> = names
+            .iter()
+            .map(|name| !self.level.c_methods && is_rubys_own(name))
+            .collect();
+        for (known, leads) in uncounted.iter_mut().zip(&self.leads_elsewhere) {
+            *known &= !leads;
+        }
+        for node in &self.nodes {
+            let parent = self.nodes.get(node.parent as usize);
+            if let Some(known) = parent.and_then(|it| uncounted.get_mut(it.row as usize)) {
+                *known = false;
+            }
+        }
+        uncounted
+    }
+
+    /// Adds what a thread has under one label set to its rows, and to the sums.
+    fn add_labelled(
+        &self,
+        rows: &mut ThreadRows,
+        times: &ThreadTimes,
+        (map, labels): (&[NodeId], LabelSetId),
+        sums: &mut Sums,
+    ) {
+        sums.uncovered_ns += times.uncovered_ns();
+        for time in &times.nodes {
+            let node = self.nodes[time.node as usize];
+            let (calls, block_calls) = match node.kind {
+                FrameKind::Block => (0, time.calls),
+                _ if sums.is_uncounted.get(node.row as usize) == Some(&true) => (0, 0),
+                _ => (time.calls, 0),
+            };
+            sums.calls += calls;
+            sums.block_calls += block_calls;
+            sums.running_ns += time.running_ns;
+            sums.overhead_ns += time.overhead_ns;
+            if self.truncated == Some(time.node) {
+                sums.truncated_calls += time.calls;
+            }
+            let running = [
+                calls,
+                time.running_ns,
+                time.overhead_ns,
+                block_calls,
+                time.cpu_ns,
+            ];
+            rows.add((map[time.node as usize], labels, State::Running), running);
+        }
+        for &(node, state, ns) in &times.states {
+            sums.state_ns[state as usize] += ns;
+            rows.add((map[node as usize], labels, state), [0, ns, 0, 0, 0]);
+        }
+        for &(node, state, ns) in &times.used_ns {
+            rows.add((map[node as usize], labels, state), [0, 0, 0, 0, ns]);
+        }
+    }
+
+    /// Lines about how it was traced, and what it cost. A profile can be of several processes:
+    /// numbers come with the process that they are of.
+    fn head(&self, sums: &Sums) -> Vec<String> {
+        let (level, clock) = (self.level.name(), self.clock.name());
+        let process = process::id();
+        let mut lines = vec![format!("traced: calls {level}, clock {clock}")];
+        let numbers = self.numbers(sums).into_iter();
+        lines.extend(numbers.map(|line| format!("traced: process {process}: {line}")));
+        lines
+    }
+
+    fn numbers(&self, sums: &Sums) -> Vec<String> {
+        let (calls, block_calls) = (sums.calls, sums.block_calls);
+        let (calls, block_calls) = (grouped(calls), grouped(block_calls));
+        let mut lines = vec![format!("{calls} calls, {block_calls} calls of blocks")];
+        if self.level.timed {
+            let per_event = sums.overhead_ns as f64 / self.events.max(1) as f64;
+            lines.push(format!(
+                "{} ms raw, of which {} ms are the cost of {} events ({per_event:.0} ns each) and \
+                 left out",
+                milliseconds(sums.running_ns + sums.overhead_ns),
+                milliseconds(sums.overhead_ns),
+                grouped(self.events),
+            ));
+            let in_state = |state: State| sums.state_ns[state as usize];
+            lines.push(format!(
+                "{} ms blocked without the GVL, {} ms waiting for it, {} ms in garbage collection",
+                milliseconds(in_state(State::GvlBlocked)),
+                milliseconds(in_state(State::GvlWait)),
+                milliseconds(in_state(State::GcMarking) + in_state(State::GcSweeping)),
+            ));
+            let paused_ns = self.paused_ticks as f64 * self.ns_per_tick();
+            if paused_ns >= 5e4 {
+                let paused = milliseconds(paused_ns as u64);
+                lines.push(format!("{paused} ms paused, in which nothing counts"));
+            }
+            if sums.uncovered_ns >= 1e5 {
+                let uncovered = milliseconds(sums.uncovered_ns as u64);
+                lines.push(format!(
+                    "{uncovered} ms of cost found no time to be taken from"
+                ));
+            }
+        }
+        if sums.uncounted_methods > 0 {
+            let methods = grouped(sums.uncounted_methods as u64);
+            lines.push(format!(
+                "{methods} of Ruby's own methods, which call nothing, have no count: the \
+                 VM doesn't tell of all their calls"
+            ));
+        }
+        if let Some(check) = &self.check {
+            let StackCheck {
+                compared,
+                unequal,
+                first,
+            } = check;
+            lines.push(format!("{compared} stacks compared, {unequal} unequal"));
+            if let Some((equal, theirs, ours)) = first {
+                lines.push(format!(
+                    "the first one from frame {equal} on: {theirs} frames, and not {ours}"
+                ));
+            }
+        }
+        if self.unlabelled > 0 {
+            let times = grouped(self.unlabelled);
+            lines.push(format!(
+                "{times} times labels were put on for which there was no room: what ran then has none"
+            ));
+        }
+        if sums.excluded_calls > 0 {
+            let calls = counted(sums.excluded_calls, "call");
+            lines.push(format!("{calls} left out: the time is in the callers"));
+        }
+        if sums.deep_calls > 0 {
+            let calls = counted(sums.deep_calls, "call");
+            let frames = counted(self.deepest.into(), "frame");
+            lines.push(format!(
+                "{calls} deeper than {frames}: the time is in the last frame above"
+            ));
+        }
+        if sums.truncated_calls > 0 {
+            let calls = counted(sums.truncated_calls, "call");
+            lines.push(format!("{calls} found no room in the tree: [truncated]"));
+        }
+        lines
+    }
+}
+
+/// So many of these.
+fn counted(number: u64, noun: &str) -> String {
+    match number {
+        1 => format!("1 {noun}"),
+        _ => format!("{} {noun}s", grouped(number)),
+    }
+}
+
+/// The profile's node for each of ours, which is the caller's if it is `excluded`; `names` are those
+/// of the frames, in the order of their rows.
+pub(super) fn add_nodes(
+    profile: &mut Profile,
+    nodes: &[TracedNode],
+    truncated: Option<u32>,
+    (names, excluded): (&[ResolvedFrame], &[bool]),
+) -> Vec<NodeId> {
+    let unknown = special("(unknown)", "<C method>");
+    let no_room = special("[truncated]", "<rperf>");
+    let mut map = vec![NodeId::ROOT];
+    for (number, node) in nodes.iter().enumerate().skip(1) {
+        let parent = map[node.parent as usize];
+        if excluded.get(number) == Some(&true) {
+            map.push(parent);
+            continue;
+        }
+        let resolved = match truncated == Some(number as u32) {
+            true => &no_room,
+            false => names.get(node.row as usize).unwrap_or(&unknown),
+        };
+        map.push(intern(profile, parent, resolved));
+    }
+    map
+}
+
+fn special(name: &str, path: &str) -> ResolvedFrame {
+    ResolvedFrame {
+        name: name.into(),
+        path: path.into(),
+        first_line: 0,
+    }
+}
+
+/// The profile's node for a frame below `parent`.
+fn intern(profile: &mut Profile, parent: NodeId, resolved: &ResolvedFrame) -> NodeId {
+    let frame = Frame {
+        name: profile.strings.intern(&resolved.name),
+        path: profile.strings.intern(&resolved.path),
+        first_line: resolved.first_line,
+    };
+    let frame = profile.frames.intern(frame);
+    profile.tree.intern(Node {
+        parent,
+        frame,
+        line: 0,
+    })
+}

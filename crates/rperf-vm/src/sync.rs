@@ -1,0 +1,4 @@
+//! The atomics of the parts that `tests/loom.rs` checks: it includes their files with loom's in
+//! place of these.
+
+pub use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
