@@ -1,7 +1,8 @@
 //! Where a backtrace is taken to: frames and lines as the VM gives them, allocated before, for
 //! use in hooks and in the signal handler.
 
-use crate::call_tree::{FrameWord, Stack};
+use crate::call_tree::Stack;
+use crate::ids::FrameWord;
 use crate::vm::VmFrames;
 
 /// Frames of a backtrace at most. The default VM stack of a thread (1 MB) holds

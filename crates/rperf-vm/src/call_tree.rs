@@ -1,14 +1,12 @@
 //! Interning of captured stacks: frame addresses to nodes of the call tree.
 //! Called under the GVL; allocates only when a stack is new.
 
+use crate::ids::FrameWord;
 use crate::stack_digest::StackDigest;
 use rperf_model::NodeId;
 use rustc_hash::FxHashMap;
 use std::mem::replace;
 use std::ops::Range;
-
-/// A frame as the VM gives it: an opaque word, here only compared and kept.
-pub type FrameWord = usize;
 
 /// A line as profiles have it, of what the VM says: a negative one has wrapped.
 #[inline]

@@ -4,7 +4,7 @@
 
 mod digest;
 
-use crate::call_tree::FrameWord;
+use crate::ids::FrameWord;
 use crate::vm::{FrameLayout, LateFrames, Memory, VmFrames};
 
 /// A frame's word tells so many blocks at most: those around it, in its last bits, which an object's

@@ -3,7 +3,7 @@
 //! itself tells it. On that thread, with the GVL; frames are also read in the signal handler of a
 //! tick.
 
-use crate::call_tree::FrameWord;
+use crate::ids::FrameWord;
 use crate::vm::{Checked, FrameLayout, LateFrames, MayFault, Memory, Unknown, VmFrames};
 use std::ops::Range;
 

@@ -1,7 +1,7 @@
 //! Names of an epoch's frames, in the making: to name a frame takes the VM a while, so frames are
 //! named a few at a time, and other threads run in between. With the GVL, outside of hooks.
 
-use crate::call_tree::FrameWord;
+use crate::ids::FrameWord;
 use std::sync::Arc;
 
 /// What the bridge knows of a frame.

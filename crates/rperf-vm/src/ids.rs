@@ -1,6 +1,10 @@
-//! Threads, fibers and sessions as the bridge names them. Hooks hand threads in, on any native thread.
+//! Frames, threads, fibers and sessions as the bridge names them. Hooks hand threads in, on any native
+//! thread.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// A frame as the VM gives it: an opaque word, here only compared and kept.
+pub type FrameWord = usize;
 
 /// A thread's object: an opaque word here, and never 0. Another thread may have it once this
 /// one has ended.

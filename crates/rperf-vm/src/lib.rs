@@ -30,7 +30,7 @@ mod vm;
 pub use allocations::{AllocationSite, AllocationSums, Allocations};
 pub use backtrace::{Backtrace, MAX_DEPTH};
 pub use call_tree::{
-    CapturedNode, CapturedTree, FOLDED, FrameWord, Interned, LastStack, Stack, TRUNCATED, TreeSize,
+    CapturedNode, CapturedTree, FOLDED, Interned, LastStack, Stack, TRUNCATED, TreeSize,
     equal_from_the_end,
 };
 pub use dither::Dither;
@@ -40,7 +40,7 @@ pub use frame_names::{FrameNames, JobId, NamingJobs, ResolvedFrame, names_memory
 pub use gc_progress::{GcEvent, GcMoment, GcProgress, GcTime, GcWork};
 pub use gc_watch::GC_WATCH;
 pub use gvl::{Gvl, GvlCell, GvlRef};
-pub use ids::{FiberWord, NativeId, SessionId, VmThread};
+pub use ids::{FiberWord, FrameWord, NativeId, SessionId, VmThread};
 pub use labels::{LabelSet, LabelTable, LabelTexts};
 pub use others_ready::OthersReady;
 pub use session_slot::SessionSlot;

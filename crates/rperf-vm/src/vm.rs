@@ -10,8 +10,7 @@ mod kinds;
 mod layout;
 mod memory;
 
-use crate::call_tree::FrameWord;
-use crate::ids::FiberWord;
+use crate::ids::{FiberWord, FrameWord};
 pub use kinds::FrameKinds;
 pub use layout::{BlockLayout, FrameLayout, LateFrames, LateFramesFound, Unknown};
 pub use memory::{Checked, MayFault, Memory};

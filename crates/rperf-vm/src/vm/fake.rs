@@ -1,10 +1,9 @@
 //! A VM for tests: its stacks are what the test says.
 
 use super::{BlockLayout, FrameLayout, MethodWord, TickVm, Unknown, VmFrames};
-use crate::call_tree::FrameWord;
 use crate::frame_blocks::blocks_around;
 use crate::gvl::Gvl;
-use crate::ids::{FiberWord, VmThread};
+use crate::ids::{FiberWord, FrameWord, VmThread};
 use crate::labels::LabelSet;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
