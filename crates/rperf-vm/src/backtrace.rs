@@ -35,6 +35,7 @@ impl Backtrace {
     }
 
     /// Frames that there is room for.
+    #[inline]
     fn most(&self) -> usize {
         self.frames.len() - 1
     }
@@ -45,6 +46,7 @@ impl Backtrace {
     }
 
     /// Takes the calling thread's backtrace; returns its depth. Async-signal-safe.
+    #[inline]
     pub fn take(&mut self, vm: &impl VmFrames) -> usize {
         let most = self.most();
         let (frames, lines) = self.room();
@@ -52,24 +54,28 @@ impl Backtrace {
     }
 
     /// Where frames go, and their lines unless these are not wanted.
+    #[inline]
     pub fn room(&mut self) -> (&mut [FrameWord], &mut [u32]) {
         let lines = self.lines.get_mut(1..).unwrap_or_default();
         (&mut self.frames[1..], lines)
     }
 
     /// The backtrace, which has `depth` frames.
+    #[inline]
     pub fn stack(&self, depth: usize) -> Stack<'_> {
         self.rows(1, depth)
     }
 
     /// The part of a backtrace of `depth` frames that is nearest to the root: so many
     /// frames of it.
+    #[inline]
     pub fn stack_up_to(&self, frames: usize, depth: usize) -> Stack<'_> {
         let frames = frames.min(depth);
         self.rows(1 + depth - frames, frames)
     }
 
     /// The backtrace with `leaf` on top; its line is 0 if it isn't known.
+    #[inline]
     pub fn stack_with_leaf(&mut self, leaf: FrameWord, line: u32, depth: usize) -> Stack<'_> {
         self.frames[0] = leaf;
         if let Some(first) = self.lines.first_mut() {
@@ -79,6 +85,7 @@ impl Backtrace {
     }
 
     /// Corrects the line of the topmost frame that was taken.
+    #[inline]
     pub fn set_line_of_leaf(&mut self, line: u32) {
         if let Some(leaf) = self.lines.get_mut(1) {
             *leaf = line;
@@ -86,15 +93,18 @@ impl Backtrace {
     }
 
     /// The topmost frame that was taken, and its line or 0.
+    #[inline]
     pub fn leaf(&self) -> (FrameWord, u32) {
         (self.frames[1], self.lines.get(1).copied().unwrap_or(0))
     }
 
     /// The frame `row` rows below the topmost one.
+    #[inline]
     pub fn frame(&self, row: usize) -> Option<FrameWord> {
         self.frames.get(1 + row).copied()
     }
 
+    #[inline]
     fn rows(&self, first: usize, depth: usize) -> Stack<'_> {
         Stack {
             frames: &self.frames[first..first + depth],

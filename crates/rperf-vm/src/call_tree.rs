@@ -132,6 +132,7 @@ pub struct LastStack {
 
 impl LastStack {
     /// Frames that are known.
+    #[inline]
     pub fn depth(&self) -> usize {
         self.nodes.len()
     }
@@ -144,12 +145,14 @@ impl LastStack {
     }
 
     /// Forgets all but the first `depth` frames from the root, and the wait.
+    #[inline]
     pub fn keep(&mut self, depth: usize) {
         self.nodes.truncate(depth);
         self.wait = None;
     }
 
     /// The stack that was interned last is that of a wait, and has this digest.
+    #[inline]
     pub fn note_wait(&mut self, digest: StackDigest) {
         let is_whole = self.nodes.len() == self.frames.len();
         let node = self.nodes.last().filter(|_| is_whole);
@@ -174,6 +177,7 @@ impl LastStack {
         }
     }
 
+    #[inline]
     fn set(&mut self, stack: &[FrameWord], lines: &[u32]) {
         self.frames.clear();
         self.frames.extend_from_slice(stack);
@@ -251,16 +255,19 @@ impl CapturedTree {
     }
 
     /// All nodes in the order of their ids, which start at 1.
+    #[inline]
     pub fn nodes(&self) -> &[CapturedNode] {
         &self.nodes
     }
 
     /// The unique frames: the garbage collector's roots.
+    #[inline]
     pub fn frames(&self) -> &[FrameWord] {
         &self.frames
     }
 
     /// The rows of the frames that are new since this was asked last.
+    #[inline]
     pub fn take_new_frames(&mut self) -> Range<usize> {
         let known = replace(&mut self.handed_out, self.frames.len());
         known..self.frames.len()
@@ -368,6 +375,7 @@ impl CapturedTree {
         node.line == line && self.frames[node.frame as usize] == frame
     }
 
+    #[inline]
     fn push(&mut self, node: CapturedNode) -> NodeId {
         self.nodes.push(node);
         self.first_children.push(NONE);

@@ -37,6 +37,7 @@ pub struct FrameCode {
 
 impl FrameCode {
     /// Whether this program counter belongs to the code: of one of its instructions, or their end.
+    #[inline]
     pub fn has(&self, program_counter: usize) -> bool {
         let Range { start, end } = self.instructions;
         program_counter.is_multiple_of(WORD) && (start..=end).contains(&program_counter)

@@ -28,6 +28,7 @@ pub struct GcMoment {
 
 impl GcMoment {
     /// Now, on the calling thread.
+    #[inline]
     pub fn now() -> Self {
         Self {
             monotonic_ns: clock::monotonic_ns(),
@@ -78,6 +79,7 @@ pub struct GcProgress {
 impl GcProgress {
     /// Takes an event of `now`; returns the piece of work that it ends, if it does. `is_marking`: the
     /// collection is in its marking phase, which may take several pieces.
+    #[inline]
     pub fn advance(
         &mut self,
         event: GcEvent,
@@ -112,6 +114,7 @@ impl GcProgress {
         None
     }
 
+    #[inline]
     fn stop_marking(&mut self, now: GcMoment) {
         if let Some(since) = self.marking_since.take() {
             self.marking.wall_ns += now.monotonic_ns.saturating_sub(since.monotonic_ns);

@@ -33,6 +33,7 @@ struct Content {
 
 impl PartialEq for LabelSet {
     /// Whether both are the same set. Others can have the same texts.
+    #[inline]
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
@@ -72,6 +73,7 @@ impl LabelSet {
     }
 
     /// Its pairs.
+    #[inline]
     pub fn texts(&self) -> &LabelTexts {
         &self.0.texts
     }

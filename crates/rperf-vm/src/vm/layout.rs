@@ -105,6 +105,7 @@ impl LateFramesFound {
     }
 
     /// One was found, and it was as expected, or not. Once one was, all are believed.
+    #[inline]
     pub(crate) fn note(&self, fits: bool) {
         if fits {
             self.0.store(FITTING, Relaxed);
@@ -114,11 +115,13 @@ impl LateFramesFound {
     }
 
     /// Whether one was as expected.
+    #[inline]
     pub(crate) fn fit(&self) -> bool {
         self.0.load(Relaxed) == FITTING
     }
 
     /// Whether those that were found were not as expected.
+    #[inline]
     pub(crate) fn are_in_doubt(&self) -> bool {
         self.0.load(Relaxed) == OTHER
     }

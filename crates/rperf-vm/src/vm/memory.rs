@@ -21,17 +21,20 @@ impl MayFault {
     ///
     /// # Safety
     /// That holds as long as this is used.
+    #[inline]
     pub unsafe fn new() -> Self {
         Self(())
     }
 }
 
 impl Memory for MayFault {
+    #[inline]
     fn word(&self, address: usize) -> Option<usize> {
         // SAFETY: the caller of `new` is ready for a fault, or knows that there is a word.
         Some(unsafe { (address as *const usize).read_volatile() })
     }
 
+    #[inline]
     fn half_word(&self, address: usize) -> Option<u32> {
         // SAFETY: as above.
         Some(unsafe { (address as *const u32).read_volatile() })
