@@ -1,9 +1,9 @@
-//! Sampling without Ruby: the accounting of threads, the capture and the interning of
+//! Sampling without Ruby: the accounting of threads, the capture and the recording of
 //! stacks, the buffers, the worker thread and the timer.
 //!
 //! The bridge (`ext/rperf`) hands the VM's events to [`RunningSession`], and does what they
 //! leave to do ([`FollowUp`]); tests do so with a simulated VM. Time is CLOCK_MONOTONIC or CPU
-//! time in ns. This crate calls no Ruby: a frame or a thread is an opaque word.
+//! time in ns. This crate calls no Ruby: a frame or a thread is an opaque word of [`rperf_vm`].
 
 mod accounting;
 mod budget;

@@ -1,5 +1,5 @@
 //! The calling-context tree: nodes of (parent, frame, line), parents first. Built by the engine's
-//! worker and the readers, walked by reports and formats. Any thread, no I/O.
+//! worker, traces and the readers, walked by reports and formats. Any thread, no I/O.
 
 use crate::FrameId;
 use rustc_hash::FxHashMap;

@@ -1,5 +1,5 @@
 //! How long the calls of a method took: a histogram with four buckets to an octave, so that a
-//! quantile is at most some 12 % off. Filled by the engine at returns, under the GVL; read by
+//! quantile is at most some 12 % off. Filled by traces at returns, under the GVL; read by
 //! reports and formats on any thread.
 
 /// Buckets: those below 4 hold one value each.

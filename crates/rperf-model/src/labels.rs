@@ -1,4 +1,4 @@
-//! Label sets: the key-value pairs that a program puts on its samples. Filled by the engine and the
+//! Label sets: the key-value pairs that a program puts on its samples. Filled by the engine, traces and the
 //! readers, read by filters and formats. Any thread, no I/O.
 
 use crate::StringId;

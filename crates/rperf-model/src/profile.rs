@@ -1,5 +1,5 @@
-//! The profile itself and the small types in it. Built by the engine's worker and the readers, read
-//! by everything else. Any thread, no I/O.
+//! The profile itself and the small types in it. Built by the engine's worker, traces and the
+//! readers, read by everything else. Any thread, no I/O.
 
 use crate::{
     CallTree, Column, Frames, LabelSets, Latencies, Schema, StringId, Strings, TimeLine, ValueType,

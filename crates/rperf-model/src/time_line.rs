@@ -1,5 +1,5 @@
-//! Long calls with their begins and ends, beside the sums of a traced profile. Made by the engine as
-//! a trace ends, read by formats. Any thread, no I/O.
+//! Long calls with their begins and ends, beside the sums of a traced profile. Made as a
+//! trace ends, read by formats. Any thread, no I/O.
 
 /// Calls that a profile has at most: of several processes the longest ones stay.
 const MAX_SPANS: usize = 1 << 18;

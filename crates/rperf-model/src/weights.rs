@@ -1,6 +1,6 @@
 //! Rows of values, one for each stack, thread, label set and state, and the table that sums rows
-//! with the same key into one. Used by all who build a profile: the engine, the readers, and
-//! merging. Any thread, no I/O.
+//! with the same key into one. Used by all who build a profile: the engine, traces, the readers,
+//! and merging. Any thread, no I/O.
 
 use crate::{Column, LabelSetId, NodeId, State};
 use rustc_hash::FxHashMap;

@@ -1,5 +1,6 @@
-//! Random gaps between sampling points. One generator belongs to one owner (a
-//! thread's accounting, or the timer's handler); it allocates and locks nothing.
+//! Random gaps between sampling points, and between notes of the time. One generator
+//! belongs to one owner (a thread's accounting, the timer's handler, the clock of a
+//! trace); it allocates and locks nothing.
 
 /// A xorshift64* generator (Vigna, "An experimental exploration of Marsaglia's
 /// xorshift generators, scrambled", 2016): three shifts and a multiplication, so

@@ -3,8 +3,8 @@
 //! progress of collections, clocks and native threads.
 //!
 //! The bridge (`ext/rperf`) hands the VM's words in and answers the questions of [`VmFrames`]; a word
-//! is opaque here, and no Ruby is called. Nothing here knows of a session, a worker or a tick. With
-//! the feature `fake-vm` there is a VM for tests.
+//! is opaque here, and no Ruby is called. Sessions, workers and ticks are the business of the crates
+//! above. With the feature `fake-vm` there is a VM for tests.
 
 mod allocations;
 mod backtrace;

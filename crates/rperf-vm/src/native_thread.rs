@@ -1,5 +1,5 @@
-//! What the worker asks the system for: short time slices, and no signals. On the worker, and on
-//! the thread that starts it.
+//! What threads of our own, which wake at moments of their own, ask the system for: short time slices,
+//! and no signals. On such a thread, and on the one that starts it.
 
 use std::mem::MaybeUninit;
 use std::ptr;
@@ -23,7 +23,7 @@ pub fn ask_for_short_slices() {
             deadline: u64,
             period: u64,
         }
-        // The worker keeps the nice value it has inherited.
+        // The thread keeps the nice value it has inherited.
         // SAFETY: getpriority has no memory arguments; 0 means this thread.
         let nice = unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) };
         let attr = SchedAttr {

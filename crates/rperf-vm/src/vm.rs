@@ -1,6 +1,6 @@
-//! What the engine asks the VM as it reads a stack at a tick, and as it learns of a frame that the
-//! VM leaves out; the bridge answers, and calls nothing of the engine for it. In the signal handler
-//! of a tick, and at a safepoint.
+//! The questions that the engine asks the VM as it reads a stack at a tick, and as it learns of a frame
+//! that the VM leaves out; the bridge answers, and calls nothing of the engine for it. In the signal
+//! handler of a tick, and at a safepoint.
 //!
 //! The answers are asked for one by one, as each question depends on the answer before: only
 //! frames that are new are looked at, and a line of compiled code is asked for while the frame's
