@@ -167,22 +167,31 @@ RSpec.describe "the engine", vm: true, alone: true do
     expect(in_method(data, "Process.clock_gettime")).to be > 0
   end
 
-  it "lets the timer rest while nothing runs", if: RUBY_PLATFORM.include?("linux") do
-    script = write_file("idle.rb", <<~RUBY)
-      require "rperf"
-      Rperf.start(mode: :wall)
-      worker = Dir["/proc/self/task/*"].find { |task| File.read("\#{task}/comm").strip == "rperf" }
-      wakeups = -> { File.read("\#{worker}/status")[/^voluntary_ctxt_switches:\\s+(\\d+)/, 1].to_i }
-      sleep 0.2
-      before = wakeups.call
-      sleep 1
-      print wakeups.call - before
-      Rperf.stop
-    RUBY
-    outcome = run(ruby, "-I#{Commands::ROOT}/lib", script)
-    expect(outcome.stderr).to eq("")
-    # One wake of the program makes about ten ticks; a timer at 1000 Hz a thousand.
-    expect(outcome.stdout.to_i).to be < 100
+  describe "the timer's thread", if: RUBY_PLATFORM.include?("linux") do
+    # How often it wakes up while the program does `work`.
+    def wakeups_during(work, frequency: 1000)
+      told(<<~RUBY)
+        Rperf.start(mode: :wall, frequency: #{frequency})
+        worker = Dir["/proc/self/task/*"].find { |task| File.read("\#{task}/comm").strip == "rperf" }
+        wakeups = -> { File.read("\#{worker}/status")[/^voluntary_ctxt_switches:\\s+(\\d+)/, 1].to_i }
+        sleep 0.2
+        before = wakeups.call
+        #{work}
+        print wakeups.call - before
+        Rperf.stop
+      RUBY
+    end
+
+    it "sleeps while the program does" do
+      expect(wakeups_during("sleep 1")).to be < 6
+    end
+
+    # A tick for each time that it ends a rest would be 200.
+    it "wakes up for work alone in a program that works for a moment and sleeps" do
+      work = "200.times { turns = 0; turns += 1 while turns < 5_000; sleep 0.01 }"
+      expect(wakeups_during(work)).to be < 150
+      expect(wakeups_during(work, frequency: 99)).to be < 60
+    end
   end
 
   it "survives forks while other threads switch, and lets children profile", alone: false do

@@ -80,6 +80,8 @@ pub struct Ticks {
     has_pauses: AtomicBool,
     /// The holder's stack is captured at the tick: it is interrupted.
     captures: AtomicBool,
+    /// Threads often run without an event that says so.
+    misses_resumptions: AtomicBool,
     /// Of the holder.
     interruption: Interruption,
     /// The threads of other Ractors that run.
@@ -115,6 +117,7 @@ impl Ticks {
             triggers: AtomicU64::new(0),
             calm: AtomicU32::new(Calm::COMPLETE.ticks()),
             captures: AtomicBool::new(false),
+            misses_resumptions: AtomicBool::new(false),
             interruption: Interruption::default(),
             others: OtherHolders::new(Interrupter {
                 look: |_| Found::Asleep,
@@ -134,6 +137,13 @@ impl Ticks {
     /// Whether the stack of the thread that holds the GVL is captured at the tick.
     pub(crate) fn set_captures(&self, wanted: bool) {
         self.captures.store(wanted, SeqCst);
+    }
+
+    /// Threads often run without an event that says so: a tick follows each time that the GVL is given
+    /// up, and asks for the callback if it finds nobody. Before the timer starts.
+    pub(crate) fn expect_missing_resumptions(&self) {
+        self.misses_resumptions.store(true, Relaxed);
+        self.timer.never_stop();
     }
 
     /// The interruption has arrived at native thread `tid`. Async-signal-safe.
@@ -365,7 +375,8 @@ impl Ticks {
             // A thread can run without an event that says so, and then the callback is
             // what finds it. It costs a sleeping VM nothing.
             let is_due = now >= self.probe_due_ns.load(Relaxed);
-            if is_due || !self.captures.load(SeqCst) {
+            let is_likely = self.misses_resumptions.load(Relaxed);
+            if is_due || is_likely || !self.captures.load(SeqCst) {
                 let interval = self.probe_interval_ns.load(Relaxed);
                 let next = (2 * interval).min(MOST_PROBE_INTERVAL_NS);
                 self.probe_interval_ns.store(next, Relaxed);

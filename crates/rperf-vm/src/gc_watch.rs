@@ -55,9 +55,10 @@ impl GcWatch {
         self.marking.store(is_marking, Relaxed);
     }
 
-    /// The hook is there, and so many collections have begun: to register it takes memory, for
-    /// which the VM may have collected unseen.
-    pub fn begun(&self, collections: u64) {
+    /// The hook is there, so many collections have begun, and the last may be marking: to register it
+    /// takes memory, for which the VM may have begun one unseen.
+    pub fn begun(&self, collections: u64, is_marking: bool) {
+        self.marking.store(is_marking, Relaxed);
         self.collections.store(collections, Relaxed);
     }
 
@@ -130,7 +131,7 @@ mod tests {
     fn watch(can_miss: bool) -> GcWatch {
         let watch = GcWatch::new();
         watch.begin(can_miss, false);
-        watch.begun(3);
+        watch.begun(3, false);
         watch
     }
 
@@ -143,6 +144,11 @@ mod tests {
         assert!(!watch.is_between_marks(4));
         watch.mark_ends();
         assert!(watch.is_between_marks(4));
+        watch.begun(5, true);
+        assert!(
+            !watch.is_between_marks(5),
+            "it began as the hook was registered"
+        );
     }
 
     #[test]
@@ -155,7 +161,7 @@ mod tests {
         watch.listen(LATE);
         assert!(!watch.is_silent(|| 6, || LATE + LISTEN_INTERVAL_NS - 1));
         assert!(watch.is_silent(|| 6, || LATE + LISTEN_INTERVAL_NS));
-        watch.begun(6);
+        watch.begun(6, false);
         assert!(!watch.is_silent(|| 6, || LATE + LISTEN_INTERVAL_NS));
     }
 
@@ -172,7 +178,7 @@ mod tests {
         watch.look(3);
         assert!(!watch.has_missed());
         watch.look(4);
-        watch.begun(4);
+        watch.begun(4, false);
         watch.look(4);
         assert!(watch.has_missed());
         watch.session_begins();

@@ -26,6 +26,11 @@ impl RunningSession {
             options.lines,
             options.shares_native_threads,
         );
+        if options.shares_native_threads {
+            // One that is about to wait, and need not, has given the GVL up by its events, and goes on
+            // without a further one (`thread_sched_wait_events` in Ruby's thread_pthread_mn.c).
+            session.ticks.expect_missing_resumptions();
+        }
         if let Some(tell) = options.on_ended_threads {
             session.others.listen_to_ends(tell);
         }

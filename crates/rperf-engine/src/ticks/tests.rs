@@ -301,6 +301,21 @@ fn probes_become_rare_until_one_finds_a_thread_that_no_event_told_of() {
     assert_eq!(interval(), PROBE_INTERVAL_NS);
 }
 
+#[test]
+fn each_tick_that_finds_nobody_asks_where_threads_run_without_an_event() {
+    let ticks = capturing();
+    ticks.expect_missing_resumptions();
+    for turn in 1..=3 {
+        assert!(hold(&ticks, 1, NativeId(77)));
+        ticks.clear_holder(1);
+        let not_asked = || unreachable!("nobody may stop it");
+        assert!(!ticks.ask_for_stop(clock::monotonic_ns(), not_asked));
+        assert_eq!(tick(&ticks), AfterTick::Rest);
+        assert_eq!(ASKED.get(), (turn, 0));
+        ticks.at_safepoint();
+    }
+}
+
 /// A timer whose expiry is a flag, and which notes that it has one owner at a time.
 struct FlagTimer {
     ticks: Ticks,

@@ -54,7 +54,7 @@ impl<T: OnCollection> GcHook<T> {
         if !self.is_registered.swap(true, Relaxed) {
             self.hook.add();
         }
-        GC_WATCH.begun(collections());
+        GC_WATCH.begun(collections(), is_marking());
     }
 
     /// Removes it, where it can be removed. With the GVL, outside of hooks.
