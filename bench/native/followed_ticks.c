@@ -2,7 +2,8 @@
  * Ticks that follow the GVL, and nothing else, for bench/web: what any profiler pays that interrupts
  * the thread which has the GVL, and rests while nobody has it. The timer wakes a thread of its own,
  * which interrupts the holder, whose handler is empty. A thread that gives the GVL up stops the timer,
- * as often as rperf does it where rests are long.
+ * as often as rperf does it: where the times in which nobody has the GVL are long, which the line of
+ * the program tells.
  */
 #define _GNU_SOURCE
 #include <ruby.h>
@@ -18,6 +19,8 @@
 
 /* Stops in an interval, in the mean, and at once: as in timer_state.rs. */
 enum { STOPS = 3, STOP_NS = 1000000, BURST = 16 };
+/* What is expected of idle times, by the line where they begin: as in idle_times.rs. */
+enum { PLACES = 256, WORTH = 4, MEAN_OF = 8 };
 
 enum { RESTS, RUNS, TAKEN };
 
@@ -31,6 +34,9 @@ static uint64_t deadline, left;
 static _Atomic uint64_t may_stop;
 static atomic_int state, holder;
 static __thread pid_t own_id;
+/* Of each place, of the present idle time, and since when it lasts, or 0: the GVL's holder's. */
+static uint64_t expected[PLACES], idle_since;
+static unsigned idle_place;
 
 static uint64_t now(void)
 {
@@ -81,17 +87,34 @@ static void on_tick(int signal)
     state = RUNS;
 }
 
+static void end_idle_time(void)
+{
+    if (idle_since == 0) return;
+    uint64_t time = now() - idle_since, *mean = &expected[idle_place];
+    *mean += (time < interval ? time : interval) / MEAN_OF - *mean / MEAN_OF;
+    idle_since = 0;
+}
+
+/* Whether it is expected to be worth a stop. */
+static int begin_idle_time(uint64_t time)
+{
+    idle_place = (unsigned)rb_sourceline() % PLACES;
+    idle_since = time;
+    return expected[idle_place] >= interval / WORTH;
+}
+
 static void on_event(rb_event_flag_t event, const rb_internal_thread_event_data_t *data, void *unused)
 {
     if (event == RUBY_INTERNAL_THREAD_EVENT_RESUMED) {
         if (own_id == 0) own_id = (pid_t)syscall(SYS_gettid);
         holder = own_id;
+        end_idle_time();
         if (state == RESTS) arm();
     } else if (event == RUBY_INTERNAL_THREAD_EVENT_SUSPENDED) {
         holder = 0;
         uint64_t time = now();
         uint64_t step = interval / STOPS < STOP_NS ? interval / STOPS : STOP_NS, ahead = (BURST - 1) * step, due = may_stop;
-        if (time + ahead < due || !takes(RUNS)) return;
+        if (time + ahead < due || state != RUNS || !begin_idle_time(time) || !takes(RUNS)) return;
         may_stop = (due > time ? due : time) + step;
         left = deadline > time ? deadline - time : 1;
         set_timer(0);
@@ -106,6 +129,7 @@ static VALUE start_followed_ticks(VALUE self, VALUE hertz)
     timer = create_tick_timer(on_tick);
     interval = 1000000000u / NUM2ULL(hertz);
     left = interval;
+    for (int place = 0; place < PLACES; place++) expected[place] = interval;
     holder = (pid_t)syscall(SYS_gettid);
     state = RESTS;
     hook = rb_internal_thread_add_event_hook(
