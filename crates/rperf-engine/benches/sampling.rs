@@ -18,7 +18,7 @@ fn stack(depth: usize) -> Vec<FrameWord> {
     (1..=depth).map(|level| level * 0x98).collect()
 }
 
-/// The same stack as the last one: nothing is looked up.
+/// A stack that is the same as the last one: nothing is looked up.
 #[divan::bench(args = DEPTHS)]
 fn intern_stable(bencher: Bencher, depth: usize) {
     let stack = stack(depth);

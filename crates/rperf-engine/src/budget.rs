@@ -20,7 +20,7 @@ const WINDOW: u64 = 64;
 const MANY: f64 = 1.25;
 const FEW: f64 = 0.6;
 
-/// As many stacks end that stretch of time early.
+/// The number of stacks that ends this stretch of time early.
 const MOST_STACKS: u64 = (MANY * STACKS_PER_INTERVAL * WINDOW as f64) as u64;
 
 /// How far one step lengthens the gaps off the GVL at most.
@@ -58,7 +58,7 @@ pub const NO_LIMIT: u32 = 100;
 #[derive(Debug)]
 pub(crate) struct Budget {
     pace: Arc<Pace>,
-    /// As asked for.
+    /// The interval asked for, in ns.
     interval: u64,
     /// The sampling time that is allowed, as a part of the program's CPU time.
     max_overhead: Option<f64>,
@@ -82,9 +82,9 @@ pub(crate) struct Budget {
 /// Intervals in force, in ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Intervals {
-    /// Between ticks, and of GC time.
+    /// The interval between ticks, and of GC time.
     pub tick_ns: u64,
-    /// Of each thread's time off the GVL.
+    /// The interval of each thread's time off the GVL.
     pub off_gvl_ns: u64,
 }
 
@@ -121,7 +121,7 @@ impl Budget {
         self.longest
     }
 
-    /// Those before are another profile's.
+    /// Forgets the longest intervals so far: they are another profile's.
     pub(crate) fn forget_longest(&mut self) {
         self.longest = self.in_force();
     }

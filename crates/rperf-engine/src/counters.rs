@@ -43,14 +43,14 @@ impl CaptureCounters {
 /// Stacks that were taken, or known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct StackCounts {
-    /// At ticks, or at the safepoint after them.
+    /// Stacks taken at ticks, or at the safepoint after them.
     pub running: u64,
-    /// As threads came back to the GVL.
+    /// Stacks taken, or known, as threads came back to the GVL.
     pub off_gvl: u64,
 }
 
 impl StackCounts {
-    /// Of threads that run.
+    /// The counts for so many stacks of threads that run.
     pub fn running(stacks: u64) -> Self {
         Self {
             running: stacks,
@@ -58,7 +58,7 @@ impl StackCounts {
         }
     }
 
-    /// Of a thread that came back to the GVL.
+    /// The counts for so many stacks of a thread that came back to the GVL.
     pub fn off_gvl(stacks: u64) -> Self {
         Self {
             running: 0,

@@ -32,13 +32,13 @@ impl Pace {
         }
     }
 
-    /// Between ticks, and of GC time.
+    /// The interval between ticks, and of GC time, in ns.
     #[inline]
     pub fn tick(&self) -> u64 {
         self.tick.load(Relaxed)
     }
 
-    /// Of each thread's time off the GVL.
+    /// The interval of each thread's time off the GVL, in ns.
     #[inline]
     pub fn off_gvl(&self) -> u64 {
         self.off_gvl.load(Relaxed)

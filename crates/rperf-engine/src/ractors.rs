@@ -78,7 +78,7 @@ pub struct OtherRactors {
     last_seq: AtomicU32,
     /// Since when time counts.
     began_ns: AtomicU64,
-    /// Those seen for the first time.
+    /// Recorders of threads seen for the first time.
     new: NewList<Recorder>,
     /// For the worker and the main Ractor, and for the garbage collector: none of them runs Ruby
     /// code, or waits, while it has this.
@@ -101,7 +101,8 @@ pub struct OtherRactors {
 struct Kept {
     #[allow(clippy::vec_box, reason = "slots and places hold their addresses")]
     recorders: Vec<Box<Recorder>>,
-    /// Of threads that have ended.
+    /// What was moved out of recorders: because the threads have ended, for a snapshot, or because
+    /// there was much of it.
     merged: Merged,
 }
 
@@ -458,7 +459,7 @@ pub unsafe fn take_stack(
 /// Reading a stack for `owner` has faulted. Async-signal-safe.
 ///
 /// # Safety
-/// As [`OtherHolders::take_interrupted`] calls it, with this `owner`.
+/// `owner` is the one that [`OtherHolders::take_interrupted`] hands out, during that call.
 pub unsafe fn give_up(owner: *mut c_void) {
     // SAFETY: as for `take_stack`.
     if let Some(recorder) = unsafe { owner.cast::<Recorder>().as_ref() } {

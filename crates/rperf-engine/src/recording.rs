@@ -14,9 +14,9 @@ use rperf_vm::{CapturedTree, FiberWord, Interned, LabelSet, LabelTable, LastStac
 /// The stack of a sample.
 #[derive(Debug, Clone, Copy)]
 pub enum SampleStack<'a> {
-    /// As the VM tells it.
+    /// The stack as the VM tells it.
     Frames(Stack<'a>),
-    /// Its node is known.
+    /// The node of the stack, which is known.
     Node(NodeId),
 }
 

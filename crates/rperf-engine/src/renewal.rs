@@ -45,9 +45,9 @@ impl Renewal {
         self.remaining = scale(self.remaining, from, to);
     }
 
-    /// The same for what has passed since the last point. Returns what that has become less:
-    /// so much isn't for the next sample. If it is negative, the next one gets more than
-    /// there is.
+    /// Scales what has passed since the last point by `to / from`. Returns by how many ns that
+    /// has become less: so much isn't for the next sample. If it is negative, the next one gets
+    /// more than there is.
     #[cold]
     pub fn stretch_unsampled(&mut self, from: u64, to: u64) -> i64 {
         let before = self.unsampled;

@@ -40,7 +40,7 @@ pub struct RunningSession {
     pub id: SessionId,
     /// What its weights measure.
     pub mode: Mode,
-    /// The same ticks as the engine's, for hooks that need nothing else.
+    /// The engine's ticks, for hooks that need nothing else.
     pub ticks: Arc<Ticks>,
     /// Threads seen for the first time, from any thread.
     pub new_threads: NewList<ThreadState>,
@@ -200,7 +200,7 @@ impl RunningSession {
     /// table, which are objects.
     ///
     /// # Safety
-    /// As for [`GvlCell::peek`].
+    /// The conditions are those of [`GvlCell::peek`].
     pub unsafe fn each_frame(&self, mark: impl FnMut(rperf_vm::FrameWord)) {
         // SAFETY: by this function's contract.
         unsafe { self.gvl_state.peek() }
@@ -214,7 +214,7 @@ impl RunningSession {
     /// some are no objects, because a stack was misread.
     ///
     /// # Safety
-    /// As for [`GvlCell::peek`].
+    /// The conditions are those of [`GvlCell::peek`].
     pub unsafe fn each_tick_root(&self, mut mark: impl FnMut(rperf_vm::FrameWord)) {
         // SAFETY: by this function's contract.
         unsafe { self.tick_capture.each_root(&mut mark) };
@@ -230,7 +230,7 @@ impl RunningSession {
     /// Bytes held.
     ///
     /// # Safety
-    /// As for [`GvlCell::peek`].
+    /// The conditions are those of [`GvlCell::peek`].
     pub unsafe fn memory(&self) -> usize {
         // SAFETY: by this function's contract.
         let (state, backtrace) = unsafe { (self.gvl_state.peek(), self.backtrace.peek()) };

@@ -64,7 +64,7 @@ pub enum Form {
 }
 
 impl Form {
-    /// As the compiler has it that is on, in the code of this frame.
+    /// The form that the code of this frame has from the compiler that is on.
     fn of(vm: &impl VmFrames, layout: &FrameLayout, iseq: FrameWord) -> Form {
         match layout.late {
             Some(late) if vm.fills_frames_late() => Form::InRecord { late, iseq },
@@ -83,8 +83,9 @@ pub trait TakeStacks: Send + Sync {
     /// It does hold that.
     unsafe fn take(&self, seq: u32, tick_ns: u64, registers: &Registers);
 
-    /// The same for a thread of another Ractor, which runs in the place of `owner` on native
-    /// thread `native_id`.
+    /// Takes the stack of the calling thread, which is of another Ractor and runs in the place of
+    /// `owner` on native thread `native_id`, for the tick at `tick_ns`. If reading the stack
+    /// faults, this doesn't return.
     ///
     /// # Safety
     /// `owner` is that of a place that the handler has read, and the handler is gone before it is.
@@ -99,7 +100,8 @@ pub trait TakeStacks: Send + Sync {
     /// Taking the stack for `owner` has faulted.
     ///
     /// # Safety
-    /// As [`OtherHolders::take_interrupted`](crate::other_holders::OtherHolders::take_interrupted)
-    /// calls it, with this `owner`.
+    /// `owner` is the one that
+    /// [`OtherHolders::take_interrupted`](crate::other_holders::OtherHolders::take_interrupted)
+    /// hands out, during that call.
     unsafe fn give_up(&self, owner: *mut c_void);
 }

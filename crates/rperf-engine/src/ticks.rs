@@ -82,7 +82,7 @@ pub struct Ticks {
     captures: AtomicBool,
     /// Threads often run without an event that says so.
     misses_resumptions: AtomicBool,
-    /// Of the holder.
+    /// The interruption of the thread that holds the GVL.
     interruption: Interruption,
     /// The threads of other Ractors that run.
     pub(crate) others: OtherHolders,
@@ -126,7 +126,7 @@ impl Ticks {
         }
     }
 
-    /// The same, which interrupts threads of other Ractors, too.
+    /// These ticks, but they interrupt threads of other Ractors, too.
     pub(crate) fn with_others(self, interrupter: Interrupter) -> Self {
         Self {
             others: OtherHolders::new(interrupter),

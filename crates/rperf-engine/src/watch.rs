@@ -71,8 +71,8 @@ struct EpochFeed {
 }
 
 impl LiveFeed {
-    /// Of a session that has collected so much until now: in epochs that have names, in those that
-    /// have none yet, and in the present one. The table has `nodes` at most.
+    /// The feed of a session that has collected so much until now: in epochs that have names, in
+    /// epochs that have none yet, and in the present one. The table has `nodes` nodes at most.
     pub fn new(
         nodes: usize,
         earlier: &ProfileBuilder,

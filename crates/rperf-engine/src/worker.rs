@@ -34,7 +34,7 @@ pub struct WorkerConfig {
 #[derive(Debug, Default)]
 struct WorkerSize {
     bytes: AtomicUsize,
-    /// Of the epochs that have ended, by names.
+    /// Nodes and frames of the epochs that have ended, by names.
     nodes: AtomicUsize,
     frames: AtomicUsize,
     /// Sums of the present epoch.

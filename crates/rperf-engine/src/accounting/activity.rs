@@ -2,7 +2,7 @@
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Activity {
-    /// Not seen yet.
+    /// The thread has not been seen yet.
     Unknown,
     /// Holds the GVL; running time is accounted up to `since`, and the thread
     /// got the GVL at `resumed`.
@@ -14,7 +14,7 @@ pub(super) enum Activity {
 /// When a thread gave the GVL up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Began {
-    /// As far as that was seen, on the monotonic clock.
+    /// The time from which on it was seen without the GVL, in ns on the monotonic clock.
     pub at_ns: u64,
     /// Whether it hadn't had the GVL before, either.
     pub or_before: bool,

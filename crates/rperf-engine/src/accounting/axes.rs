@@ -68,7 +68,8 @@ impl Axes {
         interval
     }
 
-    /// The same in collections.
+    /// The interval in force in collections, which the axes now have. `points` are those of the
+    /// thread's last samples.
     pub(super) fn gc_interval(
         &mut self,
         pace: &Pace,

@@ -112,7 +112,8 @@ impl Program {
         }
     }
 
-    /// As `Recording` does it: samples at the stack of the moment, remainders at the last one.
+    /// Records `dues` as `Recording` does: samples at the stack of the moment, remainders at the
+    /// last one.
     fn record_remainders(&mut self, row: usize, dues: Dues, at: Option<usize>) {
         let thread = &mut self.threads[row];
         for due in dues {

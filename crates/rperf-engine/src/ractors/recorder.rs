@@ -211,7 +211,7 @@ impl Recorder {
     /// called.
     ///
     /// # Safety
-    /// As for [`take_stack`](super::take_stack).
+    /// The conditions are those of [`take_stack`](super::take_stack).
     pub unsafe fn take_stack(
         &self,
         vm: &impl VmFrames,

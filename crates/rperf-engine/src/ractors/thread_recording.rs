@@ -75,7 +75,8 @@ impl Sink for Sums {
 }
 
 impl ThreadRecording {
-    /// Of a thread of which nothing is known yet, which has the number `seq` in the profile.
+    /// The recording of a thread of which nothing is known yet, and which has the number `seq` in
+    /// the profile.
     pub fn new(seq: u32, seed: u64, config: RecorderConfig, pace: &Arc<Pace>) -> Self {
         let accounting = Accounting::new(seq, config.mode, pace, 0, seed);
         let sums = Sums {
@@ -361,7 +362,7 @@ impl ThreadRecording {
     /// Takes the stack of the thread, which is calling, for the tick at `tick_ns`.
     ///
     /// # Safety
-    /// As for [`Recorder::take_stack`](super::recorder::Recorder::take_stack).
+    /// The conditions are those of [`Recorder::take_stack`](super::recorder::Recorder::take_stack).
     pub unsafe fn take_stack(&mut self, vm: &impl VmFrames, native_id: NativeId, tick_ns: u64) {
         let now_ns = clock::monotonic_ns();
         let depth = self.backtrace.take(vm);

@@ -86,7 +86,7 @@ pub struct NewFrames<'a> {
 }
 
 impl<'a> NewFrames<'a> {
-    /// Those of the session that the collector hasn't been told of.
+    /// Takes the frames of the session that the collector hasn't been told of.
     pub(super) fn take(mut state: GvlRef<'a, GvlState>) -> Self {
         let rows = state.engine.take_new_frames();
         let state = Some(state);

@@ -27,7 +27,7 @@ pub struct EveryThread<'a> {
     /// The moment, on the monotonic clock.
     pub now_ns: u64,
     up_to: UpTo,
-    /// Of the next thread.
+    /// The row of the next thread.
     row: usize,
     /// When time runs out, on the monotonic clock.
     until_ns: u64,
@@ -148,9 +148,9 @@ impl RunningSession {
         })
     }
 
-    /// The same in an open section, for somebody who watches: `limit_ns` is short, and nothing is
-    /// known of threads that have ended unnoticed. So those are left out that have not been seen
-    /// in this section.
+    /// Does what [`RunningSession::flush`] does in an open section, for somebody who watches:
+    /// `limit_ns` is short, and nothing is known of threads that have ended unnoticed. So threads
+    /// are left out that have not been seen in this section.
     pub fn flush_seen<'a>(
         &'a self,
         gvl: &'a Gvl<'_>,

@@ -123,7 +123,7 @@ impl ThreadState {
     /// The fiber whose labels are noted, or a null word. In a collection, too.
     ///
     /// # Safety
-    /// As for [`GvlCell::peek`].
+    /// The conditions are those of [`GvlCell::peek`].
     pub unsafe fn fiber(&self) -> FiberWord {
         // SAFETY: by this function's contract.
         unsafe { self.gvl_part.peek() }.fiber_labels.fiber
@@ -132,7 +132,7 @@ impl ThreadState {
     /// Bytes held. In a collection, too.
     ///
     /// # Safety
-    /// As for [`GvlCell::peek`].
+    /// The conditions are those of [`GvlCell::peek`].
     pub unsafe fn memory(&self) -> usize {
         // SAFETY: by this function's contract.
         size_of::<Self>() + unsafe { self.gvl_part.peek() }.last_stack.memory()

@@ -202,8 +202,8 @@ impl TickCapture {
     /// times, and some are no objects, because a stack was misread.
     ///
     /// # Safety
-    /// As for [`GvlCell::peek`]. The handler may come: it is kept off. One that is at work on
-    /// another thread is waited for.
+    /// The conditions are those of [`GvlCell::peek`]. The handler may come: it is kept off. One
+    /// that is at work on another thread is waited for.
     pub unsafe fn each_root(&self, mut mark: impl FnMut(FrameWord)) {
         let _guard = HandlerOff::begin();
         signal::wait_for_reader();
@@ -216,7 +216,7 @@ impl TickCapture {
     /// Bytes held.
     ///
     /// # Safety
-    /// As for [`TickCapture::each_root`].
+    /// The conditions are those of [`TickCapture::each_root`].
     pub unsafe fn memory(&self) -> usize {
         let _guard = HandlerOff::begin();
         // SAFETY: by this function's contract, and the guard keeps the handler off.

@@ -15,7 +15,7 @@ use rustc_hash::FxHashMap;
 /// returned before the safepoint.
 const TRIES: u8 = 30;
 
-/// The same where there may be none.
+/// How often a frame is looked for in vain where there may be no such frame.
 const TRIES_IF_UNSURE: u8 = 3;
 
 /// Frames that are known at most.

@@ -15,7 +15,8 @@ use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering::
 /// CPUs: 5 to 16 ms, many ticks.
 const HIGH: c_int = 48;
 
-/// The same of all further files: the larger table is made once, for the first of these.
+/// The least number that a further file gets: the larger table is made once, for the first of
+/// these files.
 const HIGHER: c_int = 192;
 
 /// In place of a system call: the thread is in none, or runs in one.
@@ -32,7 +33,7 @@ const FEW: usize = 8;
 #[derive(Debug)]
 pub struct KernelSleep {
     files: [ThreadFile; FILES],
-    /// One that has made room for another thread's.
+    /// The file that has made room for another thread's.
     old: OpenFile,
     /// How many files there may be.
     most: AtomicUsize,

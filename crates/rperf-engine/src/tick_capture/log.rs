@@ -39,7 +39,7 @@ pub struct LoggedTick<'a> {
     pub stack: Stack<'a>,
     /// Ticks in a row that found this stack.
     pub ticks: u64,
-    /// Of the last of them.
+    /// The times of the last of these ticks.
     pub times: TickTimes,
     /// The fiber whose stack it is.
     pub fiber: FiberWord,
@@ -71,7 +71,7 @@ impl TickLog {
         Self::with_room(WORDS, max_depth, with_lines, merges)
     }
 
-    /// The same with room for so many words.
+    /// An empty log, as [`TickLog::new`] makes it, with room for so many words of 8 bytes.
     pub fn with_room(room: usize, max_depth: usize, with_lines: bool, merges: bool) -> Self {
         Self {
             words: Vec::with_capacity(room),

@@ -35,7 +35,7 @@ const FAULTS: [c_int; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIG
 
 /// What the handler of the tick's signal and the timer serve; null if nobody wants them.
 static ACTIVE: AtomicPtr<Active> = AtomicPtr::new(ptr::null_mut());
-/// The same for the handler of faults: it stays until nobody reads a stack any more.
+/// What the handler of faults serves; null once nobody reads a stack any more.
 static FAULT_ACTIVE: AtomicPtr<Active> = AtomicPtr::new(ptr::null_mut());
 /// Threads that use one of the two at the moment.
 static AT_WORK: AtomicUsize = AtomicUsize::new(0);
