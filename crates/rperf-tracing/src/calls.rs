@@ -131,7 +131,8 @@ impl Tracer {
         frames[0] * own
     }
 
-    /// The same where our stack ends with a `run` of frames that no event tells the ends of.
+    /// Finds the caller, as `find_caller` does, where our stack ends with a `run` of frames that no
+    /// event tells the ends of.
     fn look_below(
         &mut self,
         vm: &impl TraceVm,

@@ -8,7 +8,7 @@ use rperf_vm::FrameWord;
 pub struct StackCheck {
     /// Stacks that were compared.
     pub compared: u64,
-    /// Those that weren't equal.
+    /// Stacks that weren't equal.
     pub unequal: u64,
     /// The first of them: which frame it was, from the root, and how many there were in the VM's
     /// stack and in ours.

@@ -69,7 +69,7 @@ impl Tracer {
         self.compared(vm, room, own, gap)
     }
 
-    /// The same, by more of our frames.
+    /// How many of the frames in a gap the VM shows, found by more of our frames than the top.
     fn compared(
         &self,
         vm: &impl TraceVm,

@@ -41,7 +41,7 @@ impl Tracer {
         self.objects.as_ref().map_or(&[], Allocations::words)
     }
 
-    /// Those that are new since this was asked last.
+    /// The classes that are new since this was asked last.
     #[inline]
     pub fn new_classes(&mut self) -> &[usize] {
         self.objects.as_mut().map_or(&[], Allocations::new_words)

@@ -58,7 +58,7 @@ impl Tracer {
         }
     }
 
-    /// As [`Tracer::charge`], unless nothing counts.
+    /// Charges the time up to now, as [`Tracer::charge`] does, unless nothing counts.
     #[inline]
     pub(super) fn charge_unless_paused(&mut self, now: u64) {
         if self.pauses.since.is_none() {

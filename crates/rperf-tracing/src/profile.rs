@@ -65,7 +65,7 @@ struct Sums {
     /// By state; none of running.
     state_ns: [u64; State::ALL.len()],
     truncated_calls: u64,
-    /// Of excluded frames, and of those below the depth limit; with blocks.
+    /// Calls of excluded frames; `deep_calls`: of frames below the depth limit. Both with blocks.
     excluded_calls: u64,
     deep_calls: u64,
     uncovered_ns: f64,

@@ -20,7 +20,7 @@ const COUNTED: [usize; 2] = [0, 3];
 /// A row's values, in the order of [`COLUMNS`].
 pub(super) type Values = [u64; COLUMNS.len()];
 
-/// Those of [`COLUMNS`] that a profile has.
+/// The places of the [`COLUMNS`] that a profile has.
 pub(super) fn columns(timed: bool, with_cpu: bool) -> &'static [usize] {
     match (timed, with_cpu) {
         (false, _) => &COUNTED,

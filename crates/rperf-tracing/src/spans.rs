@@ -41,7 +41,7 @@ struct LongCalls {
     left_out: u64,
 }
 
-/// One of them.
+/// A call that is kept.
 #[derive(Debug, Clone, Copy)]
 struct LongCall {
     call: TimedCall,
@@ -57,7 +57,8 @@ pub(super) struct SpansSnapshot {
 }
 
 impl Spans {
-    /// Of calls that take so long; `ns_per_tick` is nearly the length of a tick.
+    /// The time line of calls that take at least `least_ns`; `ns_per_tick` is nearly the length of
+    /// a tick.
     pub(super) fn of(least_ns: u64, ns_per_tick: f64) -> Self {
         Self::new(least_ns, ns_per_tick, ROOM)
     }

@@ -53,12 +53,12 @@ fn traced(level_name: &str, before: &[Act], after: &[Act]) -> Machine {
     traced_to(level_name, u32::MAX, before, after)
 }
 
-/// The same with so many levels in the tree.
+/// A machine that has done `before` untraced, and `after` traced, with so many levels in the tree.
 fn traced_to(level_name: &str, levels: u32, before: &[Act], after: &[Act]) -> Machine {
     traced_in(Machine::new(level(level_name)), levels, before, after)
 }
 
-/// The same in a machine that has done nothing yet.
+/// What [`traced_to`] returns, made of this `machine`, which has done nothing yet.
 fn traced_in(mut machine: Machine, levels: u32, before: &[Act], after: &[Act]) -> Machine {
     for act in before {
         machine.act(*act);

@@ -73,7 +73,7 @@ impl TracedThread {
         sorted(std::iter::once(present).chain(others).collect())
     }
 
-    /// The same of a thread that nothing more is counted for.
+    /// All that was counted, in the order of the label sets, for a thread that is counted no more.
     pub(super) fn into_labelled(self) -> LabelledSums {
         let present = (self.labels, self.sums);
         sorted(std::iter::once(present).chain(self.put_away).collect())

@@ -284,7 +284,7 @@ impl Tracer {
         self.taken(end, self.tree.nodes().to_vec(), (sums, names))
     }
 
-    /// The same; the session is over.
+    /// What was counted up to `end`, where the session is over.
     pub fn into_snapshot(mut self, end: ClockReading) -> TraceSnapshot {
         let threads = std::mem::take(&mut self.threads);
         let names = threads.iter().map(|it| it.name.clone()).collect();
@@ -350,7 +350,7 @@ impl Tracer {
         self.tree.frames()
     }
 
-    /// Those that are new since this was asked last.
+    /// The frames and classes that are new since this was asked last.
     #[inline]
     pub fn new_frames(&mut self) -> &[TracedFrame] {
         match self.tree.has_new_frames() {

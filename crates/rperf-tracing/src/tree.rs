@@ -28,7 +28,7 @@ pub struct TracedFrame {
 pub(super) struct TracedNode {
     pub(super) frame: TracedFrame,
     pub(super) parent: u32,
-    /// Of its frame in the list of frames.
+    /// The row of its frame in the list of frames.
     pub(super) row: u32,
     /// How many frames it has from the root on, with itself.
     pub(super) level: u32,

@@ -22,9 +22,9 @@ const LINES: usize = 20;
 /// Whether a profile has samples, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallColumns {
-    /// Those of calls are all.
+    /// The columns of calls are all that it has.
     Alone,
-    /// They come after those of samples.
+    /// The columns of calls come after those of samples.
     BesideSamples,
 }
 
@@ -230,7 +230,7 @@ fn without_samples(sampled: Profile) -> Profile {
     profile
 }
 
-/// The same profile with the columns of calls, which are empty still.
+/// The profile `sampled` with the columns of calls, which are empty still.
 fn with_more_columns(sampled: Profile) -> Profile {
     let default = sampled.schema.default_column();
     let all = sampled.schema.types().iter().cloned().chain(types());

@@ -49,7 +49,7 @@ pub(super) struct CallStack {
     pub(super) is_suspended: bool,
     /// What the outermost call has had so far.
     pub(super) parts: Vec<Part>,
-    /// Not all of that is there.
+    /// Whether some of these parts are missing.
     pub(super) lacks_parts: bool,
 }
 
@@ -119,7 +119,7 @@ impl CallStacks {
         })
     }
 
-    /// The same, if it has open calls.
+    /// The stack of the fiber that `thread` runs, if it is known: it has open calls.
     pub(super) fn known_of_thread(&mut self, thread: usize) -> Option<&mut CallStack> {
         let fiber = self.fiber_of(thread);
         self.by_fiber.get_mut(&fiber)

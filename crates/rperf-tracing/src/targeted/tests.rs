@@ -12,7 +12,8 @@ const BARE: FrameWord = 100;
 /// may be.
 struct At(u32, FrameWord);
 
-/// The same with this frame alone below the topmost.
+/// The VM's stack as an event shows it: its depth, the topmost frame, and the frame that is in
+/// each place below it.
 struct Over(u32, FrameWord, FrameWord);
 
 impl TraceVm for Over {
