@@ -120,7 +120,7 @@ impl Allocations {
         &self.words
     }
 
-    /// Those that are new since this was asked last.
+    /// The frames and classes that are new since this was asked last.
     #[inline]
     pub fn new_words(&mut self) -> &[usize] {
         let known = std::mem::replace(&mut self.handed_out, self.words.len());
@@ -210,8 +210,8 @@ impl AllocationSums {
         });
     }
 
-    /// The same where places are nodes: `map` has the profile's node for each, `sets` the profile's
-    /// number for each label set.
+    /// Adds columns for objects to a traced `profile`. Places are nodes: `map` has the profile's
+    /// node for each, `sets` the profile's number for each label set.
     pub fn add_to_traced(
         &self,
         profile: &mut Profile,

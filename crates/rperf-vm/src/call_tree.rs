@@ -325,7 +325,7 @@ impl CapturedTree {
         self.child_within(self.node_cap, parent, frame, line)
     }
 
-    /// The same, where there are `cap` nodes at most.
+    /// The node of `frame` at `line` under `parent`, where there are `cap` nodes at most.
     #[inline]
     fn child_within(
         &mut self,

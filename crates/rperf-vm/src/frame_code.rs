@@ -43,11 +43,11 @@ impl FrameCode {
         program_counter.is_multiple_of(WORD) && (start..=end).contains(&program_counter)
     }
 
-    /// The line at this program counter, which belongs to the code; 0 if the VM has none. Of the
-    /// instruction before it, as the VM counts: the program counter is that of the next one.
+    /// The line at this program counter, which belongs to the code; 0 if the VM has none. It is
+    /// the line of the instruction before, because the program counter is that of the next one.
     ///
     /// # Safety
-    /// As for [`VmFrames::line_at`].
+    /// The conditions are those of [`VmFrames::line_at`].
     pub unsafe fn line_at(&self, vm: &impl VmFrames, program_counter: usize) -> u32 {
         let words = (program_counter - self.instructions.start) / WORD;
         // SAFETY: by this function's contract.

@@ -30,7 +30,7 @@
 //! assert_eq!(session, Some(&1));
 //! ```
 //!
-//! The same goes for a borrowed cell:
+//! A borrowed cell can't be kept over such a call, either:
 //!
 //! ```compile_fail,E0502
 //! # use rperf_vm::{Gvl, GvlCell};

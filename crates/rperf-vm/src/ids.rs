@@ -20,10 +20,10 @@ pub struct FiberWord(pub usize);
 pub struct NativeId(pub u32);
 
 impl NativeId {
-    /// Not known, or no thread: no native thread has it.
+    /// The number that no native thread has: the thread isn't known, or there is none.
     pub const NONE: NativeId = NativeId(0);
 
-    /// Whether it is one.
+    /// Whether the native thread is known.
     #[inline]
     pub fn is_known(self) -> bool {
         self != NativeId::NONE

@@ -84,25 +84,26 @@ pub trait VmFrames {
     /// Where the VM holds the name of a frame's file; 0 for a method of C.
     ///
     /// # Safety
-    /// As for [`VmFrames::is_c_method`].
+    /// The conditions are those of [`VmFrames::is_c_method`].
     unsafe fn file_of(&self, frame: FrameWord) -> usize;
 
     /// The line where a frame's method or block begins; `None` for a method of C.
     ///
     /// # Safety
-    /// As for [`VmFrames::is_c_method`].
+    /// The conditions are those of [`VmFrames::is_c_method`].
     unsafe fn first_line_of(&self, frame: FrameWord) -> Option<u32>;
 
     /// Whether a frame's method has this name, or is a block in one that has it.
     ///
     /// # Safety
-    /// As for [`VmFrames::is_c_method`]; the name is from [`VmFrames::method`].
+    /// The conditions are those of [`VmFrames::is_c_method`]; the name is from
+    /// [`VmFrames::method`].
     unsafe fn has_name(&self, frame: FrameWord, method: MethodWord) -> bool;
 }
 
 /// The VM in the handler of a tick's signal, which may have interrupted it anywhere.
 pub trait TickVm: VmFrames {
-    /// As the calling thread sees it.
+    /// The VM as the calling thread sees it.
     ///
     /// # Safety
     /// That one has its Ractor's GVL, for as long as the result is used.

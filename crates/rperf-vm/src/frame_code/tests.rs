@@ -113,7 +113,7 @@ impl Machine {
         vm
     }
 
-    /// As the VM tells it.
+    /// The lines of the two frames, as the VM tells them.
     fn lines(&self) -> [u32; 2] {
         [self.codes[0].line(3), self.codes[1].line(5)]
     }
