@@ -5,8 +5,8 @@
 //! The thread hook is away while the fork happens. The VM holds a read lock
 //! while a hook runs, and a lock that another thread held at the fork is held
 //! for ever in the child, where the next one to add or remove a hook would hang.
-//! The same goes for locks of the VM's that a thread holds as it runs hooks, so
-//! threads that are about to leave them are given a moment.
+//! Locks of the VM's that a thread holds as it runs hooks would be held for ever,
+//! too, so threads that are about to leave hooks are given a moment.
 
 use crate::ruby::thread_hook;
 use crate::trace::hooks as trace_hooks;

@@ -19,7 +19,8 @@ pub fn let_others_run(_: &mut Gvl<'_>) -> Result<(), Error> {
     give_way()
 }
 
-/// The same for work that has nothing to do with a session, on any Ractor.
+/// Does what [`let_others_run`] does, on any Ractor: for work that has nothing to do with a
+/// session.
 fn give_way() -> Result<(), Error> {
     // SAFETY: a Ruby thread with the GVL; `protect` catches what interrupts raise.
     unsafe {
@@ -91,7 +92,8 @@ impl Interrupts {
         self.without_its_gvl(work)
     }
 
-    /// The same for work that has nothing to do with a session, on any Ractor.
+    /// What `work` returns, which has nothing to do with a session, and is done without the GVL.
+    /// On any Ractor.
     pub fn without_its_gvl<T: Send, F: FnOnce() -> T + Send>(&mut self, mut work: F) -> T {
         for _ in 0..ATTEMPTS {
             match try_without_gvl(work) {

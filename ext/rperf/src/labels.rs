@@ -47,7 +47,8 @@ pub fn add(ruby: &Ruby, gvl: &mut Gvl<'_>, undo: RArray, changes: RHash) -> Resu
     put(gvl, inner)
 }
 
-/// The same for labels that are put on without running Ruby code that could fail.
+/// Merges `changes`, which are put on without running Ruby code that could fail, into the labels
+/// of the present fiber. Notes the set to be put back in `undo`.
 pub fn add_constant(
     ruby: &Ruby,
     gvl: &mut Gvl<'_>,

@@ -50,7 +50,7 @@ pub fn content(string: RString) -> String {
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
-/// The same for what may be no String.
+/// The text of `value`, with invalid UTF-8 replaced; `None` if it is no String. Calls no method.
 pub fn of_string(value: Value) -> Option<String> {
     RString::from_value(value).map(content)
 }

@@ -19,8 +19,8 @@ pub fn without_gvl<T: Send, F: FnOnce() -> T + Send>(work: F) -> T {
     try_without_gvl(work).unwrap_or_else(|work| work())
 }
 
-/// The same, but gives `work` back, undone, if an interrupt is pending: even that other threads
-/// have waited for the GVL for a while is one.
+/// What `work` returns, as [`without_gvl`] runs it; `work` itself, undone, if an interrupt is
+/// pending: even that other threads have waited for the GVL for a while is one.
 pub fn try_without_gvl<T: Send, F: FnOnce() -> T + Send>(work: F) -> Result<T, F> {
     let mut job = Job {
         work: Some(work),

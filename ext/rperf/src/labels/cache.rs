@@ -26,7 +26,8 @@ const LONGEST: usize = 256;
 struct LabelCache {
     /// The objects, or nil.
     objects: Opaque<RArray>,
-    /// Of what each was made; or of what one was that isn't kept yet.
+    /// For each place, a hash of what its set was made of; or of what another set was made of,
+    /// which isn't kept yet.
     hashes: GvlCell<[u64; SLOTS]>,
 }
 
@@ -57,7 +58,8 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// Those in `hash`; `None` if some are of another kind, or take a label away.
+    /// The changes in `hash`; `None` if they are too many, or some are of another kind, or take a
+    /// label away.
     pub fn of(hash: RHash) -> Result<Option<Changes>, Error> {
         let mut pairs = [None; MOST];
         let mut free = pairs.iter_mut();

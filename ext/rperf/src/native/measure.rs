@@ -33,7 +33,8 @@ pub fn add_empty_hooks(ruby: &Ruby, mode: Symbol) -> Result<(), Error> {
     Ok(())
 }
 
-/// The same for a session that traces calls at `level`.
+/// Registers the same events of calls as a session that traces at `level`, with a callback that
+/// does nothing.
 pub fn add_empty_trace(ruby: &Ruby, level: Symbol) -> Result<(), Error> {
     let level = TraceLevel::from_name(&level.name()?).ok_or_else(|| {
         let message = "calls must be ruby, all, count or count-all";
@@ -43,7 +44,7 @@ pub fn add_empty_trace(ruby: &Ruby, level: Symbol) -> Result<(), Error> {
     Ok(())
 }
 
-/// Removes them.
+/// Removes the empty hooks on threads and on collections.
 pub fn remove_empty_hooks() {
     EMPTY_HOOK.remove();
     EMPTY_GC_HOOK.remove();

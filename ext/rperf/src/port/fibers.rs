@@ -11,14 +11,14 @@ use rperf_live::port::request;
 use rperf_live::port::task::Question;
 use std::time::{Duration, Instant};
 
-/// How long they are looked at: the port waits for some seconds, of which the threads had a part.
-/// Those beyond are left out.
+/// How long fibers are looked at; later ones are left out, because the port waits for some seconds
+/// only, of which the threads had a part.
 const LIMIT: Duration = Duration::from_secs(1);
 
 const FAILED: &str = "No fibers are shown: an exception came while they were looked at";
 
-/// Takes them. Where an exception comes, there are none, and the rest of the answer stays; the error
-/// is that the helper ends. Where nobody waits for the answer any more, it lacks some.
+/// Takes the stacks. Where an exception comes, there are none, and the rest of the answer stays;
+/// the error is that the helper ends. Where nobody waits for the answer any more, it lacks some.
 pub fn take(helper: RModule, question: Question) -> Result<Fibers, Error> {
     try_take(helper, question).or_else(|error| match class_of(helper, &error) {
         Some(class) => Ok(Fibers {
@@ -80,7 +80,8 @@ fn items(array: RArray) -> impl Iterator<Item = Result<Value, Error>> {
     (0..array.len()).map(move |place| array.entry(place as isize))
 }
 
-/// Of each its name's place and its line, which code may be told to be any.
+/// Each frame as its name's place and its line, which is 0 if it doesn't fit into 32 bits, because
+/// code may be told that its lines have any numbers.
 fn frames_of(numbers: &[i64]) -> Vec<(u32, u32)> {
     let number = |number| u32::try_from(number).unwrap_or(0);
     let frames = numbers.chunks_exact(2);

@@ -30,7 +30,8 @@ pub fn perform(ruby: &Ruby, helper: RModule, question: Question) -> Result<(), E
     }
 }
 
-/// Not what other threads raise in this one.
+/// Whether an error is a failure that the client is told of: a StandardError, and not what ends
+/// the helper.
 fn is_failure(ruby: &Ruby, error: &Error) -> bool {
     let class = ruby.exception_standard_error();
     match error.error_type() {

@@ -26,8 +26,7 @@ impl DataType {
         DataType(plain)
     }
 
-    /// The same for objects that run write barriers: once old, they are skipped in minor
-    /// collections.
+    /// A type whose objects run write barriers: once old, they are skipped in minor collections.
     pub const fn with_barriers(mut self, free: RUBY_DATA_FUNC, size: MemorySize) -> DataType {
         self.0.function.dfree = free;
         self.0.function.dsize = Some(size);

@@ -38,7 +38,7 @@ pub struct GcHook<T> {
 }
 
 impl<T: OnCollection> GcHook<T> {
-    /// Not registered.
+    /// A hook that isn't registered.
     pub const fn new() -> Self {
         Self {
             hook: EventHook::internal::<Self>(EVENTS),

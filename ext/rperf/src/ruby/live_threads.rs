@@ -19,7 +19,7 @@ pub struct LiveThreads {
 }
 
 impl LiveThreads {
-    /// As of now. Runs Ruby code.
+    /// The main Ractor's threads as of now. Runs Ruby code.
     pub fn list(ruby: &Ruby, _: &mut Gvl<'_>) -> Result<LiveThreads, Error> {
         let last_serial = last_serial();
         let list: RArray = ruby.get_inner(&LIST).funcall("call", ())?;
@@ -54,9 +54,9 @@ impl LiveThreads {
         self.list.len()
     }
 
-    /// One of them with its object, where that is now: once others have run, the object of a thread
-    /// that has ended may have moved. The caller keeps it on the stack, where it stays. `None` if a
-    /// program has taken it out of the list.
+    /// The thread at `place` with its object, where that is now: once others have run, the object
+    /// of a thread that has ended may have moved. The caller keeps it on the stack, where it
+    /// stays. `None` if a program has taken it out of the list.
     pub fn at(&self, place: usize) -> Option<(RubyThread<'_>, Value)> {
         let object: Value = self.list.entry(isize::try_from(place).ok()?).ok()?;
         object

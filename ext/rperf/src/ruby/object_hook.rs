@@ -52,7 +52,7 @@ pub struct ObjectHook<T> {
 }
 
 impl<T: OnNewObject> ObjectHook<T> {
-    /// Not registered.
+    /// A hook that isn't registered.
     pub const fn new() -> Self {
         Self {
             is_added: AtomicBool::new(false),

@@ -14,7 +14,7 @@ pub struct RootObject {
 }
 
 impl RootObject {
-    /// Not made yet. The type's functions take no data.
+    /// An object that isn't made yet. The type's functions take no data.
     pub const fn new(data_type: DataType) -> RootObject {
         RootObject {
             data_type,

@@ -13,7 +13,7 @@ static SAMPLING: Job = Job::new();
 pub struct Job(OnceLock<rb_sys::rb_postponed_job_handle_t>);
 
 impl Job {
-    /// Not registered yet.
+    /// A callback that isn't registered yet.
     pub const fn new() -> Self {
         Job(OnceLock::new())
     }

@@ -24,7 +24,7 @@ static HOOK: ThreadHook = ThreadHook::new();
 pub struct ThreadHook(AtomicPtr<rb_internal_thread_event_hook_t>);
 
 impl ThreadHook {
-    /// Not registered yet.
+    /// A hook that isn't registered yet.
     pub const fn new() -> Self {
         Self(AtomicPtr::new(ptr::null_mut()))
     }

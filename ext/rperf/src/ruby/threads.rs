@@ -14,7 +14,7 @@ use std::sync::OnceLock;
 /// Key of a thread's state.
 static STATE: ThreadKey = ThreadKey::new();
 
-/// The same for threads of other Ractors.
+/// Key of the slot of a thread of another Ractor.
 static OTHER: ThreadKey = ThreadKey::new();
 
 /// Makes the keys, once per process. With the GVL.
@@ -27,7 +27,7 @@ pub fn make_keys() {
 pub struct ThreadKey(OnceLock<rb_sys::rb_internal_thread_specific_key_t>);
 
 impl ThreadKey {
-    /// Not made yet.
+    /// A key that isn't made yet.
     pub const fn new() -> Self {
         Self(OnceLock::new())
     }
@@ -95,7 +95,7 @@ impl<'g> RubyThread<'g> {
     /// The thread that the engine knows as `thread`.
     ///
     /// # Safety
-    /// As for [`RubyThread::from_raw`].
+    /// The conditions are those of [`RubyThread::from_raw`].
     #[inline]
     pub unsafe fn from_vm(thread: VmThread) -> Self {
         // SAFETY: by this function's contract.
@@ -130,7 +130,7 @@ impl<'g> RubyThread<'g> {
         unsafe { self.known_state_without_gvl() }
     }
 
-    /// The same for the thread itself as it ends.
+    /// The thread's state, if it has been announced, for the thread itself as it ends.
     ///
     /// # Safety
     /// In a hook on the thread: its state is kept until its end is noted there, or the hook

@@ -178,11 +178,11 @@ pub fn snapshot(
 /// All that becomes a profile: it belongs to one call alone, and the session may end.
 struct Taken {
     settings: Arc<Settings>,
-    /// In which it began.
+    /// The folder in which the session began.
     folder: PathBuf,
     calibration: Calibration,
     end: ClockReading,
-    /// Not if the session itself has it until its end.
+    /// What was counted; `None` if the session itself has it until its end.
     snapshot: Option<TraceSnapshot>,
     comments: Vec<String>,
     /// What all calls lack, and why.

@@ -31,7 +31,7 @@ pub fn keep_alive(tracer: &mut Tracer) {
     FRAMES.keep_alive(tracer.new_frames().iter().map(|frame| frame.word));
 }
 
-/// The same for the classes of objects.
+/// Tells the collector of the classes of objects that are new to the tracer.
 #[inline]
 pub fn keep_classes_alive(tracer: &mut Tracer) {
     FRAMES.keep_alive(tracer.new_classes().iter().copied());
@@ -43,7 +43,7 @@ pub fn keep_until_named(gvl: &Gvl<'_>, frames: &[TracedFrame]) -> Option<JobId> 
     Some(NAMING.borrow(gvl)?.add(FrameNames::new(words, Vec::new())))
 }
 
-/// They have names.
+/// Lets go of the frames and classes of `job`, which have names now.
 pub fn let_go(gvl: &Gvl<'_>, job: JobId) {
     if let Some(mut jobs) = NAMING.borrow(gvl) {
         jobs.take(job);
@@ -57,7 +57,7 @@ pub fn forget_unnamed(gvl: &Gvl<'_>) {
     }
 }
 
-/// The same of chosen methods.
+/// Tells the collector of what is new to the tracer of chosen methods: frames, and code.
 #[inline]
 pub fn keep_targets_alive(tracer: &mut TargetedTracer) {
     tracer.each_new_root(|word| FRAMES.keep_alive([word].into_iter()));

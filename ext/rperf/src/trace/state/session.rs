@@ -36,7 +36,7 @@ pub struct ThreadNumbers {
 }
 
 impl ThreadNumbers {
-    /// Those of a new session.
+    /// The numbers of a new session's threads.
     pub fn new() -> Self {
         // Small, so that a number and it fit into a pointer.
         let id = LAST_ID.fetch_add(1, Relaxed).wrapping_add(1) & 0x7fff_ffff;
@@ -161,7 +161,7 @@ pub fn with_tracer(gvl: &Gvl<'_>, work: impl FnOnce(&TraceSession, &mut Tracer))
     }
 }
 
-/// The same while calls count.
+/// Runs a hook's work for the traced session, as [`with_tracer`] does, if calls count.
 #[inline]
 pub fn with_counting_tracer(gvl: &Gvl<'_>, work: impl FnOnce(&TraceSession, &mut Tracer)) {
     if let Some(session) = trace_session(gvl).filter(|it| !it.is_off.load(Relaxed)) {

@@ -60,7 +60,7 @@ pub struct Facts {
     pub off_gvl: Option<OffGvl>,
 }
 
-/// Those of a thread.
+/// The facts of a thread.
 pub fn facts(gvl: &Gvl<'_>, thread: RubyThread<'_>) -> Option<Facts> {
     let session = session(gvl)?;
     let state = thread.known_state(gvl)?;

@@ -154,7 +154,7 @@ impl SetObject {
         Self::in_object(object.as_raw())
     }
 
-    /// The same for an object that is alive for `'a`.
+    /// The label set in `object`, which is alive for `'a`, if it is one.
     #[inline]
     fn in_object<'a>(object: VALUE) -> Option<&'a SetObject> {
         // SAFETY: the data is from `wrap`, and lives as long as the object.
@@ -182,7 +182,7 @@ impl SetObject {
         &self.pairs
     }
 
-    /// The same as a new Hash.
+    /// The labels as a new Hash.
     pub fn to_hash(&self, ruby: &Ruby) -> Result<RHash, Error> {
         let hash = ruby.hash_new();
         for pair in &self.pairs {

@@ -34,7 +34,7 @@ pub fn keep_alive(new_frames: &NewFrames<'_>) {
     FRAME_TABLE.keep_alive(new_frames.iter().copied());
 }
 
-/// The same for frames and classes of objects.
+/// Tells the collector of frames and classes of objects that are new.
 #[inline]
 pub fn keep_objects_alive(objects: &mut Allocations) {
     FRAME_TABLE.keep_alive(objects.new_words().iter().copied());
@@ -45,7 +45,7 @@ pub fn keep_until_named(gvl: &Gvl<'_>, frames: FrameNames) -> Option<JobId> {
     Some(NAMING.borrow(gvl)?.add(frames))
 }
 
-/// The same for frames and classes of objects.
+/// Keeps `words`, which are frames and classes of objects, alive until they have names.
 pub fn keep_words_until_named(gvl: &Gvl<'_>, words: &[FrameWord]) -> Option<JobId> {
     FRAME_TABLE.keep_alive(words.iter().copied());
     keep_until_named(gvl, FrameNames::new(words.to_vec(), Vec::new()))
