@@ -242,8 +242,8 @@ pub struct Args {
 }
 
 impl Args {
-    /// Of the command line. Options of `rperf top` may come after the processes or files, but not
-    /// after a command, whose they would be.
+    /// The arguments in the command line. Options of `rperf top` may come after the processes or
+    /// files, but not after a command, because there they belong to the command.
     pub fn of(mut line: Vec<OsString>) -> Result<Self, clap::Error> {
         let mut words = Vec::new();
         loop {

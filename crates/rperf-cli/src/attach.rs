@@ -82,7 +82,7 @@ fn duration(text: &str) -> Result<Duration, Refusal> {
     })
 }
 
-/// As those of `rperf record`, as far as a port has them.
+/// The options of `rperf attach`, checked like those of `rperf record`, as far as a port has them.
 fn options(args: &AttachArgs) -> Result<Options, Refusal> {
     let on = |is_on: bool| is_on.then(|| OsString::from("1"));
     let given: Vec<(&'static Setting, OsString)> = [
@@ -151,7 +151,7 @@ impl Progress {
     }
 }
 
-/// Of each process, at the same time; those that fail are said.
+/// The profile of each process, recorded at the same time; processes that fail are reported.
 fn profiles(pids: &[i32], wanted: Wanted<'_>) -> Vec<(i32, Profile)> {
     let progress = Progress::new();
     let say = |message: &str| progress.say(message);

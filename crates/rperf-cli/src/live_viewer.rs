@@ -198,7 +198,7 @@ struct Snapshot {
     id: String,
     /// What the list says of it.
     facts: serde_json::Value,
-    /// As the page has it, and as a file.
+    /// The snapshot as the page has it; `file` is the snapshot as a pprof file.
     data: Vec<u8>,
     file: Vec<u8>,
 }

@@ -26,7 +26,7 @@ pub fn is_file(path: &Path) -> bool {
     is_file && Descriptor::named_by(path).is_none()
 }
 
-/// As [`write_whole`], for content that is too much to be held in memory.
+/// The counterpart of [`write_whole`] for content that is too much to be held in memory.
 pub fn write_whole_streaming<E: From<io::Error>>(
     path: &Path,
     produce: impl FnOnce(&mut dyn Write) -> Result<(), E>,

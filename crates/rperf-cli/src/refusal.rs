@@ -28,7 +28,7 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    /// Of arguments that make no sense.
+    /// The refusal of arguments that make no sense.
     pub fn usage(message: impl Into<String>) -> Self {
         Refusal {
             message: message.into(),

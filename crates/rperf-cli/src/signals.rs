@@ -30,7 +30,8 @@ impl Actions {
         Self::set_with(signals, handler, SaFlags::SA_RESTART)
     }
 
-    /// The same, for the first of each of them: the next one does what it does to any program.
+    /// The actions of [`Self::set`], for the first signal of each kind: the next one does what it
+    /// does to any program.
     pub fn set_once(signals: &[Signal], handler: SigHandler) -> Self {
         Self::set_with(
             signals,

@@ -150,8 +150,8 @@ impl<'a> Recording<'a> {
         self.content(stop, MOST)?.read(say)
     }
 
-    /// The same, of at most so many bytes; and it isn't read yet, as that takes several times the
-    /// memory.
+    /// The content of the profile, at most `most` bytes, waited for as by [`Self::finish`]. It
+    /// isn't read yet, because that takes several times the memory.
     pub fn content(mut self, stop: &AtomicBool, most: usize) -> Result<Content, Refusal> {
         self.most = most;
         loop {
@@ -231,7 +231,7 @@ impl<'a> Recording<'a> {
         hello.is_some_and(|hello| Duration::from_nanos(hello.silent_ns) > STUCK_AFTER)
     }
 
-    /// The same, asked on a connection of its own.
+    /// Whether the VM is silent, asked on a new connection.
     fn is_stuck(&self) -> bool {
         let hello = process::greeted(self.pid);
         hello.is_some_and(|hello| Duration::from_nanos(hello.silent_ns) >= PATIENCE / 2)

@@ -13,7 +13,7 @@ const TOTAL: &str = "total";
 /// A limit as it was given.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CallLimit {
-    /// As the user wrote it.
+    /// The limit as the user wrote it.
     text: String,
     /// What it is for; `None`: each method and block.
     subject: Option<String>,

@@ -91,7 +91,7 @@ pub enum View {
     Top,
     /// A page with one table for each direction.
     Text,
-    /// The same in Markdown.
+    /// The page of [`View::Text`], in Markdown.
     Markdown {
         /// The file to write; `None`: stdout.
         output: Option<PathBuf>,
@@ -110,7 +110,7 @@ pub enum View {
 pub struct Options {
     /// The profiles to compare with; never empty.
     pub base: Vec<PathBuf>,
-    /// Those that are compared; never empty.
+    /// The profiles that are compared with the base; never empty.
     pub target: Vec<PathBuf>,
     /// What is shown.
     pub view: View,

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 pub struct Side {
     /// One by one.
     pub runs: Vec<Run>,
-    /// Of each value type of the first profile; `None` where a file has no such values.
+    /// The runs for each value type of the first profile; `None` if a file lacks the type.
     pub runs_by_type: Vec<Option<Vec<Run>>>,
     /// All of them with the paths of the first, if they are looked at in the viewer.
     pub together: Option<Profile>,

@@ -14,7 +14,7 @@ pub struct Programs {
     pattern: Option<Pattern>,
 }
 
-/// Those that are there.
+/// The programs that are running, and those that don't answer.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Present {
     /// Their processes, and what they call themselves.
@@ -40,13 +40,13 @@ impl Asked {
 }
 
 impl Programs {
-    /// Those that match; all, without an expression.
+    /// Programs whose name matches the expression; all if there is none.
     pub fn matching(expression: Option<&str>) -> Result<Self, Refusal> {
         let pattern = expression.map(Pattern::new).transpose()?;
         Ok(Programs { pattern })
     }
 
-    /// As they are now.
+    /// The programs that are running now, without this one.
     pub fn now(&self) -> Present {
         let own = std::process::id() as i32;
         let others = all().into_iter().filter(|it| it.pid != own);

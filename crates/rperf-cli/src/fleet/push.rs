@@ -218,7 +218,7 @@ struct Sender<'a> {
     counts: Counts,
     /// In a row.
     failures: u32,
-    /// The same since the last profile was made.
+    /// Failures in a row since the last profile was made.
     failures_at_end: u32,
     last_said: String,
 }
@@ -226,7 +226,7 @@ struct Sender<'a> {
 #[derive(Default)]
 struct Counts {
     sent: u64,
-    /// Of those that were sent.
+    /// Profiles, among those that were sent, of which the server refused a part.
     in_part: u64,
     refused: u64,
 }

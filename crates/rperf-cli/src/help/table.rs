@@ -61,7 +61,7 @@ fn longest_word(cell: &str) -> usize {
     words.max().unwrap_or(0)
 }
 
-/// As many lines as the longest cell needs.
+/// The text of a row, which has as many lines as its longest cell needs.
 fn render_row(row: &[String], widths: &[usize]) -> String {
     let cells: Vec<Vec<String>> = row
         .iter()

@@ -61,7 +61,7 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// Of what the user has given.
+    /// The expression that the user has given.
     pub fn new(text: &str) -> Result<Self, Refusal> {
         let regex = regex(text).map_err(|error| Refusal::usage(format!("--match: {error}")))?;
         Ok(Pattern {
@@ -81,7 +81,8 @@ impl Pattern {
         self.matching(known, |it| it.hello.is_some() || it.is_stopped)
     }
 
-    /// Those that `is_meant`. One that doesn't answer is called what its process is.
+    /// The processes that match and for which `is_meant` is true. One that doesn't answer is
+    /// matched by its command line.
     fn matching(&self, known: &[i32], is_meant: impl Fn(&Asked) -> bool) -> Vec<i32> {
         let own = std::process::id() as i32;
         let is_new = |it: &Found| it.pid != own && !known.contains(&it.pid);

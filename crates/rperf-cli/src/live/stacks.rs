@@ -257,7 +257,8 @@ fn page(args: &StacksArgs, hello: &Hello, answer: &Value, screen: Screen) -> Opt
     Some(text)
 }
 
-/// Of threads with one stack. On a terminal no more of them are named than leave room for the state.
+/// The heading of threads with one stack. On a terminal it names only so many that there is room
+/// for the state.
 fn heading_of(labels: &[&str], state: usize, screen: Screen) -> String {
     let count = labels.len();
     let end = format!(
@@ -303,7 +304,7 @@ fn write_stack(
     Some(())
 }
 
-/// Those that are in no thread's stack. `None` if it is too much.
+/// The fibers that are in no thread's stack, written to `text`; `None` if the text is too long.
 fn write_fibers(answer: &Value, drawn: (&[String], Screen), text: &mut String) -> Option<()> {
     let (_, screen) = drawn;
     if let Some(note) = answer.get("note").and_then(Value::as_str) {
@@ -345,7 +346,8 @@ fn write_fibers(answer: &Value, drawn: (&[String], Screen), text: &mut String) -
     Some(())
 }
 
-/// Those with one stack and state; in the order of the first of each.
+/// The groups of threads with one stack and state, in the order of their first threads. A thread
+/// without frames is a group of its own.
 fn grouped(threads: &[Shown]) -> Vec<Vec<&Shown>> {
     let mut groups: Vec<Vec<&Shown>> = Vec::new();
     let mut places: HashMap<(&str, &str, &[usize]), usize> = HashMap::new();

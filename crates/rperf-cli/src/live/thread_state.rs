@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 /// What a thread does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThreadState {
-    /// As the port says it.
+    /// The name of the state, as the port gives it.
     pub name: String,
     /// What it waits for; empty if that isn't known.
     pub waits_in: String,

@@ -201,7 +201,7 @@ impl<'a> Tables<'a> {
         }
     }
 
-    /// Of each program of which something is known: its place, and its interval.
+    /// The place and the interval of each program of which something is known.
     fn take_intervals(&mut self) -> Vec<(usize, Interval)> {
         let members = self.group.members.iter_mut().enumerate();
         let known = members.filter_map(|(place, member)| {

@@ -55,7 +55,7 @@ pub struct Current {
 }
 
 impl Current {
-    /// Of the process, which hasn't been asked.
+    /// The profile of the process, which hasn't been asked yet.
     pub fn of(pid: i32) -> Self {
         Current {
             pid,

@@ -16,7 +16,7 @@ pub enum Browser {
 }
 
 impl Browser {
-    /// As the environment tells.
+    /// The browser that the environment points to.
     pub fn of_environment() -> Self {
         Self::by(|name| std::env::var_os(name).filter(|value| !value.is_empty()))
     }

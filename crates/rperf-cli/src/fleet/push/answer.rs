@@ -83,7 +83,8 @@ impl Answer {
     }
 }
 
-/// Not all clients of a server that comes back are to come at once.
+/// The pause after so many failures in a row. It is partly random, because clients are not to come
+/// all at once when a server comes back.
 fn pause(failures: u32, random: u64) -> Duration {
     let doubled = FIRST_PAUSE * 2_u32.saturating_pow(failures.saturating_sub(1).min(10));
     let part = (random % 1000) as f64 / 1000.0;

@@ -62,9 +62,9 @@ pub struct Destination {
     pub kind: Kind,
     /// With the path of the API.
     pub url: String,
-    /// The same without the path and without secrets.
+    /// The URL without the path of the API and without secrets.
     pub shown: String,
-    /// Of all requests.
+    /// The headers of all requests.
     pub headers: Vec<(String, String)>,
     labels: Vec<(String, String)>,
 }
@@ -128,7 +128,7 @@ const USER_AGENT: &str = concat!(
 );
 
 impl Destination {
-    /// Of what users have said.
+    /// The server that the user has asked for, checked.
     pub fn of(wish: &Wish<'_>) -> Result<Self, Refusal> {
         let kind = wish.kind;
         let (url, shown, has_user) = url(wish)?;

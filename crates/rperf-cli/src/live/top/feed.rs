@@ -37,7 +37,7 @@ pub struct Feed {
 }
 
 impl Feed {
-    /// Of a program that comes in.
+    /// The feed of a program that comes in.
     pub fn new(store: &SharedStore, program: &Watched) -> Self {
         let hello = &program.hello;
         let process = {

@@ -34,7 +34,7 @@ pub struct Member<T> {
 enum Source {
     /// The user has named them.
     Named,
-    /// Those that match come in.
+    /// Programs that match come in.
     Matching(Pattern),
     /// We have started this process: it comes in, and those that it starts.
     Family(i32),
@@ -42,12 +42,12 @@ enum Source {
 
 /// The programs.
 pub struct Group<T> {
-    /// Those that are there.
+    /// The programs that are there.
     pub members: Vec<Member<T>>,
     source: Source,
-    /// Those that couldn't be watched, and when they were tried.
+    /// Processes that couldn't be watched, and when this was tried.
     left_out: Vec<(i32, Instant)>,
-    /// Those whose mode is another one than `mode`, for as long as they are there.
+    /// Processes whose mode is another one than `mode`, for as long as they are there.
     of_other_modes: Vec<ProcessId>,
     /// The mode of all sessions, once one is watched: wall times and CPU times don't add up.
     mode: Option<String>,
@@ -132,7 +132,7 @@ impl<T: Take + Send> Group<T> {
         self.ask(wait, |_| true, take)
     }
 
-    /// The same, but only those are asked that aren't watched yet.
+    /// A round that asks only the programs that aren't watched yet.
     pub fn round_of_new(
         &mut self,
         wait: Duration,

@@ -66,7 +66,7 @@ pub struct Methods {
 type ByName = HashMap<(String, String), Times>;
 
 impl Methods {
-    /// Those of these rows.
+    /// The times in these rows, of methods and of labels.
     pub fn of(mirror: &Mirror, rows: impl IntoIterator<Item = (WeightKey, LiveValues)>) -> Self {
         let is_wall = mirror.facts.mode == "wall";
         let (methods, of_frames) = numbered(mirror);
@@ -258,7 +258,7 @@ pub struct Interval {
     pub all: Times,
     /// Name, path and times, those that ran most first.
     pub methods: Vec<(String, String, Times)>,
-    /// The same of labels, which are told apart by key and value, and have no `total`.
+    /// Key, value and times of labels, those that ran most first. They have no `total`.
     pub labels: Vec<(String, String, Times)>,
 }
 
@@ -314,7 +314,7 @@ impl Interval {
     }
 }
 
-/// Those with any time, those that ran most first.
+/// The methods or labels with any time, those that ran most first.
 fn sorted(times: ByName) -> Vec<(String, String, Times)> {
     let mut rows: Vec<_> = times
         .into_iter()
