@@ -134,7 +134,7 @@ fn by_name(profile: &Profile, names: &Names) -> (CallTree, Vec<i64>) {
 
 /// The nodes by their parents.
 struct Calls {
-    /// Of each node the last child, in the order of their rows.
+    /// The last child of each node; children are in the order of their frames' rows.
     last_child: Vec<u32>,
     previous: Vec<u32>,
 }
@@ -187,7 +187,7 @@ fn by_frame(tree: &CallTree, rows: usize) -> Vec<u32> {
 
 /// The names of functions. Two that are written in the same way are one.
 struct Names {
-    /// As written, in order.
+    /// The names as they are written, in order.
     sorted: Vec<String>,
     /// The row of `sorted` for each frame of the profile.
     by_frame: Vec<u32>,

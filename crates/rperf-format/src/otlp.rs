@@ -217,7 +217,7 @@ impl Processes {
     }
 }
 
-/// Of a sample: its thread, and the labels but those of its process.
+/// The attributes of a sample: its thread, and its labels except those of its process.
 fn attributes(
     profile: &Profile,
     thread: u32,

@@ -69,7 +69,7 @@ fn last_part(text: &str) -> Last {
     }
 }
 
-/// As much of the beginning as fits.
+/// The longest beginning that fits in `room` columns.
 fn beginning(text: &str, room: usize) -> &str {
     let ends = text.char_indices().map(|(at, it)| at + it.len_utf8());
     let fitting = ends
@@ -85,7 +85,7 @@ fn beginning(text: &str, room: usize) -> &str {
     &text[..longest]
 }
 
-/// As much of the end as fits.
+/// The longest end that fits in `room` columns.
 fn end(text: &str, room: usize) -> &str {
     let starts = text.char_indices().rev().map(|(at, _)| at);
     let mut longest = text.len();

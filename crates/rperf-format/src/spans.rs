@@ -125,7 +125,7 @@ fn shown(name: &str) -> String {
     function_name(&without_end(name)).into_owned()
 }
 
-/// As the format has times: µs, with the ns behind the point.
+/// The time as the format has it: in µs, with the ns behind the point.
 fn micros(ns: u64) -> String {
     format!("{}.{:03}", ns / 1_000, ns % 1_000)
 }

@@ -85,7 +85,7 @@ impl Column {
         }
     }
 
-    /// The same with its cells aligned to the left.
+    /// The column with its cells aligned to the left.
     #[must_use]
     pub fn to_the_left(self) -> Self {
         Self {
@@ -155,7 +155,7 @@ impl Row {
     }
 }
 
-/// Those around a detail, with the blank before them.
+/// The parentheses around a detail, with the blank before them, in columns.
 const PARENTHESES: usize = " ()".len();
 
 /// A name with what is known beside it, as `name (detail)note`.
@@ -222,7 +222,7 @@ impl Table {
         }
     }
 
-    /// The same with a heading for the names.
+    /// The table with a heading for the names.
     #[must_use]
     pub fn with_names(self, heading: &str) -> Self {
         Self {

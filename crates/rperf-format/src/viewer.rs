@@ -26,14 +26,14 @@ use tables::{PRUNED, Tables};
 pub const MAGIC: &[u8; 4] = b"RPV1";
 const VERSION: u32 = 1;
 
-/// As small as it gets: higher levels gain 1 %.
+/// The level makes the data nearly as small as it gets: higher ones gain 1 %.
 const COMPRESSION: Compression = Compression::new(6);
 
 /// Compressed bytes above which the lightest stacks are left out: 50 MB of base64.
 const MAX_BYTES: usize = 50_000_000 / 4 * 3;
 
-/// Of rows with less than this share of all, the first time and each time that the data
-/// is still too large.
+/// The share of all below which rows are left out at first, and the factor by which it grows each
+/// time that the data is still too large.
 const LIGHTEST: f64 = 0.000_01;
 const NEXT_LIGHTEST: f64 = 10.0;
 
@@ -228,7 +228,7 @@ fn write_rows(
     }
 }
 
-/// Those of the first profile.
+/// The value types of the first profile.
 fn value_types<'a>(view: &View<'a>) -> &'a [ValueType] {
     let first = view.profiles.first();
     first.map_or(&[], |first| first.profile.schema.types())

@@ -9,7 +9,7 @@ pub(super) const CLUSTER: &str = "#8a8a8a";
 type Rgb = [u8; 3];
 
 const NOTHING: Rgb = [255, 255, 255];
-/// Of a function that has all for itself. Text on it has a contrast of more than 4.5.
+/// The fill of a function that has all for itself. Text on it has a contrast of more than 4.5.
 const HOT: Rgb = [242, 101, 80];
 const THIN: Rgb = [160, 160, 160];
 const THICK: Rgb = [122, 28, 20];
@@ -85,7 +85,7 @@ fn mixed(from: Rgb, to: Rgb, share: f64) -> Rgb {
 mod tests {
     use super::*;
 
-    /// As WCAG reckons it.
+    /// The luminance of a colour, as WCAG calculates it.
     fn luminance(colour: Rgb) -> f64 {
         let part = |value: u8| match f64::from(value) / 255.0 {
             part if part <= 0.04045 => part / 12.92,

@@ -95,8 +95,8 @@ impl Limits {
 /// Reads a profile, gzip'd or plain, ours or another tool's, whatever it measures: all
 /// its sample types become columns. The result passes [`Profile::check`].
 ///
-/// Of our own profiles everything comes back but raw samples, threads without
-/// weights, and a program without a name.
+/// Everything in our own profiles comes back except raw samples, threads without weights, and a
+/// program without a name.
 pub fn read(input: &mut dyn Read) -> Result<Profile, ReadError> {
     read_within(&LIMITS, input)
 }

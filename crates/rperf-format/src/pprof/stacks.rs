@@ -33,15 +33,15 @@ pub(crate) struct Stacks {
 pub(crate) struct FrameLimits {
     /// In all stacks together.
     pub all: u64,
-    /// Of these, the ones that a stack does not share with the last one of its
-    /// thread: they cost much more.
+    /// Frames that a stack does not share with the last one of its thread, in all stacks together:
+    /// they cost much more.
     pub unshared: u64,
 }
 
 /// The locations of a stack but for its leaf.
 #[derive(Default)]
 struct Callers {
-    /// As in the file: that of the root is the last one.
+    /// The ids in the order of the file: the root's is the last one.
     location_ids: Vec<u64>,
     /// For each of them, from the root, its node, which is that of its innermost frame.
     nodes: Vec<Caller>,

@@ -13,7 +13,7 @@ use std::borrow::Cow;
 pub(crate) struct Texts<'a> {
     table: &'a [&'a [u8]],
     ids: Vec<Option<StringId>>,
-    /// Those of names that have lost their end.
+    /// The strings of names that have lost their end, by row.
     long_names: FxHashMap<usize, StringId>,
     /// Bytes that names may have, and those that are left.
     limit: u64,

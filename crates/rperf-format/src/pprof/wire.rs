@@ -22,7 +22,7 @@ enum Value<'a> {
     Number(u64),
     /// Text, a message, or numbers one behind the other.
     Bytes(&'a [u8]),
-    /// Of 4 or 8 bytes, which profiles have none of.
+    /// A number of 4 or 8 bytes; profiles have none.
     Fixed,
 }
 

@@ -23,11 +23,11 @@ pub(super) struct Tables {
     frames: Interned<FrameRow>,
     /// The first line of each frame.
     first_lines: Vec<u32>,
-    /// Of each frame the path as it was recorded.
+    /// The path of each frame, as it was recorded.
     paths: Vec<u32>,
-    /// Of each frame the category and the library.
+    /// The category and the library of each frame.
     origins: Vec<(u32, u32)>,
-    /// Of the rows of `frames`.
+    /// The call tree, whose frames are rows of `frames`.
     nodes: CallTree,
     label_sets: Interned<Vec<(u32, u32)>>,
     threads: Interned<(u32, u32)>,

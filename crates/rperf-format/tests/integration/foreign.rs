@@ -148,7 +148,7 @@ fn text_of(profile: &Profile, format: Format) -> String {
     String::from_utf8(output).expect("text")
 }
 
-/// As Go's runtime writes it.
+/// A heap profile as Go's runtime writes it.
 fn heap() -> File {
     let types = [
         ("alloc_objects", "count"),

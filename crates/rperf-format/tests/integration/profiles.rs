@@ -158,7 +158,7 @@ pub fn arbitrary() -> impl Strategy<Value = Profile> {
     arbitrary_of(prop::sample::select(schemas), number)
 }
 
-/// The same with any columns and values.
+/// Profiles like those of [`arbitrary`], with any columns and values.
 pub fn with_any_columns() -> impl Strategy<Value = Profile> {
     let number = prop_oneof![-3..3_i64, any::<i64>()];
     arbitrary_of(schemas(), number)
