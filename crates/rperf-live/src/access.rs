@@ -67,7 +67,7 @@ impl Token {
         })
     }
 
-    /// As it is written to a file, if nobody knows it yet.
+    /// The token as it is written to a file; `None` if the user has given it and so knows it.
     pub fn to_tell(&self) -> Option<String> {
         self.is_made.then(|| format!("{}\n", self.text))
     }

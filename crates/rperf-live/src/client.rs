@@ -141,7 +141,7 @@ impl Client {
         self.hello_within(HELLO_PATIENCE)
     }
 
-    /// The same, if it comes in time.
+    /// What the program says of itself, if it comes in time.
     pub fn hello_within(&mut self, patience: Duration) -> Result<Hello, AskError> {
         self.hello_at("/v1/hello", patience)
     }
@@ -155,7 +155,8 @@ impl Client {
         }
     }
 
-    /// The same; the VM is asked for a sign of life, of which the next answer tells.
+    /// What the program says of itself. The VM is asked for a sign of life, of which the next
+    /// answer tells.
     pub fn hello_asking(&mut self, patience: Duration) -> Result<Hello, AskError> {
         self.hello_at("/v1/hello?ask=1", patience)
     }

@@ -32,7 +32,7 @@ pub struct Delta {
 }
 
 impl Delta {
-    /// As bytes.
+    /// The body as bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut columns = Columns::default();
         write(&self.changes, &mut columns);

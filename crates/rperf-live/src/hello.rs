@@ -68,7 +68,7 @@ pub struct Hello {
     pub program: String,
     /// The directories that its own files belong to; empty if they aren't known.
     pub roots: Vec<String>,
-    /// Those that have rperf's files.
+    /// The directories that have rperf's files.
     pub rperf_directories: Vec<String>,
     /// For how long it has run, where the system tells.
     pub uptime_ns: Option<u64>,
@@ -89,7 +89,7 @@ pub struct Hello {
 }
 
 impl Hello {
-    /// As the body of a response.
+    /// The JSON that is the body of a response.
     pub fn to_json(&self) -> Value {
         let session = self.session.as_ref().map(|session| {
             json!({
@@ -118,7 +118,7 @@ impl Hello {
         })
     }
 
-    /// Of such a body; `None` if it is another one. What isn't known is skipped. Long
+    /// The content of such a body; `None` if it is another one. What isn't known is skipped. Long
     /// texts are cut off.
     pub fn from_json(body: &Value) -> Option<Self> {
         let text = |key: &str| body.get(key)?.as_str().map(fit);

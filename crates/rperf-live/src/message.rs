@@ -156,7 +156,7 @@ pub fn response(status: u16, body: &str, closes: bool) -> Vec<u8> {
 /// Begins the line of a head that says why a profile ended early.
 const ENDED: &str = "Rperf-Ended";
 
-/// The same: that the VM was woken for the answer.
+/// The name of the header that says that the VM was woken for the answer.
 const WOKEN: &str = "Rperf-Woken";
 
 /// A response with a profile as body; with a reason if it `ended` early.

@@ -14,7 +14,7 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// Of a connected socket.
+    /// The process at the other end of a connected socket.
     #[cfg(target_os = "linux")]
     pub fn of(socket: &impl AsFd) -> io::Result<Self> {
         use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
@@ -25,7 +25,7 @@ impl Peer {
         })
     }
 
-    /// Of a connected socket.
+    /// The process at the other end of a connected socket.
     #[cfg(target_os = "macos")]
     pub fn of(socket: &impl AsFd) -> io::Result<Self> {
         use nix::sys::socket::{getsockopt, sockopt::LocalPeerCred, sockopt::LocalPeerPid};
@@ -36,7 +36,7 @@ impl Peer {
         })
     }
 
-    /// Of a connected socket: this system doesn't tell, so nobody is let in.
+    /// The process at the other end is unknown here: this system doesn't tell, so nobody is let in.
     #[cfg(not(any(target_os = "linux", target_os = "macos")))]
     pub fn of(_: &impl AsFd) -> io::Result<Self> {
         Err(io::ErrorKind::Unsupported.into())

@@ -18,7 +18,8 @@ use std::path::{Path, PathBuf};
 /// What the name of a socket ends with.
 const EXTENSION: &str = ".sock";
 
-/// The same of the file with its token, if others can't know that.
+/// What the name of the file with the token ends with. The file exists only if rperf made the
+/// token, because nobody knows it then.
 const TOKEN: &str = "token";
 
 /// What comes behind it until somebody listens.
@@ -91,7 +92,7 @@ impl Place {
         })
     }
 
-    /// The same of this process, a forked child of the one that had `self`.
+    /// The place of this process, a forked child of the one that had `self`.
     pub fn of_child(&self) -> Self {
         Place {
             process: ProcessId::own(),
@@ -241,7 +242,7 @@ pub fn remove_dead(folder: &Path) {
     remove_dead_tokens(folder);
 }
 
-/// Those without a socket, as `rperf serve` has them.
+/// The tokens of dead programs without a socket, such as `rperf serve`, are removed.
 fn remove_dead_tokens(folder: &Path) {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let paths = entries.map(|entry| entry.path());

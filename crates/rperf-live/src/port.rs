@@ -114,8 +114,8 @@ pub fn open(
     Ok(path)
 }
 
-/// The same for what the environment says, which a program hands on to those that it starts: where
-/// the number is taken there is no TCP.
+/// The path of a port for which the environment asks. A program hands its environment on to those
+/// that it starts: where the number is taken, there is no TCP.
 pub fn open_as_inherited(
     folder: Option<&Path>,
     tcp: u16,

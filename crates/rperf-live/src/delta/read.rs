@@ -22,7 +22,7 @@ const MAX_COUNT: usize = 1 << 20;
 pub struct BadDelta;
 
 impl Delta {
-    /// Of such bytes. What the numbers refer to is not known here.
+    /// The body that these bytes are. What its numbers refer to is not known here.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, BadDelta> {
         let rest = bytes.strip_prefix(MAGIC).ok_or(BadDelta)?;
         let (length, rest) = rest.split_first_chunk::<4>().ok_or(BadDelta)?;

@@ -236,7 +236,7 @@ impl Connection {
         self.answer_text(&body.to_string());
     }
 
-    /// The same as text.
+    /// The answer is this text.
     pub fn answer_text(&mut self, body: &str) {
         let closes = self.closes;
         self.answer(response(200, body, closes));

@@ -35,7 +35,7 @@ pub struct Fibers {
 }
 
 impl Fibers {
-    /// As JSON. The names of their frames are in `places` behind so many others.
+    /// The fibers as JSON. The names of their frames are in `places` behind so many others.
     pub(super) fn to_json(&self, places: &mut Places, others: usize) -> String {
         let head = json!({
             "note": self.note,

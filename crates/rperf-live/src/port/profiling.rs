@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 /// The longest time.
 const LONGEST: f64 = 86_400.0;
 
-/// As long as Go's tools take it to be.
+/// The seconds of a profile if the request names none: Go's tools assume as many.
 const USUAL: &str = "30";
 
 /// How far a profile is.
@@ -45,7 +45,7 @@ pub struct Profiling {
 }
 
 impl Profiling {
-    /// As the request wants it.
+    /// The profile that the request wants.
     pub fn of(request: &Request) -> Result<Self, Refusal> {
         let seconds = request.parameter("seconds").unwrap_or(USUAL);
         let seconds = seconds.parse::<f64>().ok();

@@ -9,14 +9,14 @@ use std::time::{Duration, Instant};
 
 /// How often the VM is asked again: the thread that was asked may have just lost the GVL.
 const AGAIN: Duration = Duration::from_millis(2);
-/// The same after [`EAGER`], and after [`PATIENCE`].
+/// How often the VM is asked again after [`EAGER`], and after [`PATIENCE`].
 const AGAIN_LATER: Duration = Duration::from_millis(10);
 const AGAIN_AT_LAST: Duration = Duration::from_millis(50);
 const EAGER: Duration = Duration::from_millis(100);
 /// How long nothing may come before the VM is woken.
 const WAKES_AFTER: Duration = Duration::from_millis(200);
-/// The same if a thread has found the question: a helper is to come, after others that run. It may
-/// have been ended by the program.
+/// How long nothing may come before the VM is woken, if a thread has found the question: a helper
+/// is to come, after others that run. The program may have ended it.
 const WAKES_AFTER_SEEN: Duration = Duration::from_secs(1);
 /// How often it is at once: if another thread ran last, that one was asked, and the main thread only
 /// after it has run.

@@ -16,7 +16,7 @@ const DELTA: &str = "/v1/delta";
 const SESSION: &str = "/v1/session";
 const PROFILE: &str = "/v1/profile";
 const SNAPSHOT: &str = "/v1/snapshot";
-/// Those that Go's tools and collectors of profiles use.
+/// The path below which Go's tools and collectors of profiles ask.
 pub const PPROF: &str = "/debug/pprof/";
 
 /// What there is below [`PPROF`].

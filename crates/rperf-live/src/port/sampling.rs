@@ -16,7 +16,7 @@ pub struct Sampling {
 }
 
 impl Sampling {
-    /// As the request wants it.
+    /// The mode and frequency that the request wants.
     pub fn of(request: &Request) -> Result<Self, Refusal> {
         let is_wall = match request.parameter("mode").unwrap_or("wall") {
             "wall" => true,

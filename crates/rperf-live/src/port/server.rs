@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 /// Connections at a time.
 const MAX_CLIENTS: usize = 8;
 
-/// Those of them that haven't shown yet that they may ask.
+/// Connections at a time that haven't shown yet that they may ask.
 const MAX_UNKNOWN: usize = 4;
 
 /// How many are let in or refused before the clients have their turn again.
@@ -59,7 +59,7 @@ struct Events {
 }
 
 impl Server {
-    /// Not running yet.
+    /// A server that isn't running yet.
     pub fn new(
         port: &'static Port,
         listeners: Vec<Listener>,
@@ -298,8 +298,9 @@ impl Server {
             .push(Connection::new(self.count, stream, needs_token));
     }
 
-    /// Those who have no token take no place of those who have one, or need none. For a new one the
-    /// oldest goes: so nobody is kept out by connections that ask nothing.
+    /// Whether there is room for a client without a token. Such clients take no place of those who
+    /// have one, or need none: for a new one the oldest of them goes, so nobody is kept out by
+    /// connections that ask nothing.
     fn makes_room_for_unknown(&mut self) -> bool {
         let unknown = self.clients.iter().filter(|client| !client.is_known);
         if unknown.count() < MAX_UNKNOWN && self.clients.len() < MAX_CLIENTS {

@@ -26,11 +26,11 @@ use std::time::{Duration, Instant};
 const SILENT: &str = "the VM doesn't answer: no Ruby code runs just now, or a thread keeps the GVL in \
                       native code";
 
-/// The same if the VM could be woken.
+/// What is said if the VM has taken too long, and could be woken.
 const STUCK: &str = "the VM doesn't answer: a thread keeps the GVL in native code, or the main thread \
                      waits in native code that can't be interrupted";
 
-/// The same if it is at work on the answer.
+/// What is said if the VM has taken too long, and is at work on the answer.
 const BUSY: &str =
     "the program has so many threads, or is so busy, that the answer wasn't ready in time";
 
@@ -46,7 +46,7 @@ pub struct Vm {
     session: Option<Sampling>,
     /// What the threads wait for whose stacks are being taken for this question.
     seen: Option<(Question, Seen)>,
-    /// Of the session that runs, or ran last.
+    /// The function that tells who has the GVL, of the session that runs, or ran last.
     holder: Option<Holder>,
     /// Who had the GVL when stacks were asked for.
     held: Option<Holding>,

@@ -7,9 +7,9 @@ use std::os::unix::net::UnixStream;
 
 /// A connected socket.
 pub enum Socket {
-    /// Of this user, or of root.
+    /// A connection of this user, or of root.
     Unix(UnixStream),
-    /// Of anybody on this machine.
+    /// A connection of anybody on this machine.
     Tcp(TcpStream),
 }
 

@@ -95,7 +95,8 @@ fn peers() -> HashMap<u64, SocketAddr> {
     found
 }
 
-/// Of a line: its number, own address, peer, state, three other words, who owns it, another, inode.
+/// The inode and the peer in a line, if the socket is connecting. A line has a number, own address,
+/// peer, state, three other words, who owns it, another, inode.
 fn peer(line: &str) -> Option<(u64, SocketAddr)> {
     let mut words = line.split_ascii_whitespace().skip(2);
     let (address, state) = (words.next()?, words.next()?);

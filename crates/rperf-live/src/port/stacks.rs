@@ -36,7 +36,7 @@ pub struct ThreadStack {
 /// How long a thread has waited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Waiting {
-    /// As far as that was seen.
+    /// The time that it has waited, in ns, as far as that was seen.
     pub ns: u64,
     /// Whether it waited before the session began, too.
     pub or_longer: bool,
@@ -133,7 +133,8 @@ fn state_of(thread: &ThreadStack, is_woken: bool) -> &'static str {
     }
 }
 
-/// The same without the VM: what the system knows of native threads, and why there is no more.
+/// The answer to `/v1/stacks` without the VM, as JSON: what the system knows of native threads, and
+/// why there is no more.
 pub fn of_system(note: &str, is_woken: bool, elapsed_ns: u64) -> String {
     let threads: Vec<_> = native_threads().iter().map(of_native).collect();
     json!({
@@ -165,7 +166,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Those of the thread at this place.
+    /// The frames of the thread at this place.
     fn frames_of(answer: &Value, thread: usize) -> Vec<&Value> {
         let frames = answer["threads"][thread]["frames"].as_array();
         let frames = frames.expect("frames").iter();

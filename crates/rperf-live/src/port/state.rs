@@ -23,7 +23,7 @@ pub struct Program {
     pub ruby: String,
     /// The directories that its own files belong to.
     pub roots: Vec<String>,
-    /// Those that have rperf's files.
+    /// The directories that have rperf's files.
     pub rperf_directories: Vec<String>,
     /// The profiling session that runs.
     pub session: fn() -> Option<Session>,
@@ -173,7 +173,7 @@ impl Port {
         self.owes.store(false, SeqCst);
     }
 
-    /// As a program does that closes the waker.
+    /// The waker is shut, as by a program that closes it.
     #[cfg(test)]
     pub fn shut_waker(&self) {
         let both = std::net::Shutdown::Both;

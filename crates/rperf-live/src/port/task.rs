@@ -16,7 +16,7 @@ pub enum Task {
     Snapshot,
     /// The stacks of all threads.
     Stacks,
-    /// The same, and those of fibers.
+    /// The stacks of all threads, and those of fibers.
     Fibers,
     /// Nothing: whether the VM answers.
     Look,
@@ -49,7 +49,7 @@ pub struct Question {
 
 /// What has come of a task.
 pub enum Reply {
-    /// Those of all threads.
+    /// The stacks of all threads, with those of fibers if they were asked for.
     Stacks(Stacks),
     /// The session has begun.
     Begun,

@@ -26,7 +26,7 @@ const POLLFD: usize = size_of::<libc::pollfd>();
 /// Descriptors that are looked for in the sets of a `select`.
 const SET: u64 = 1 << 14;
 
-/// Of what the kernel says of an epoll descriptor.
+/// Bytes that are read at most of what the kernel says of an epoll descriptor.
 const EPOLL: u64 = 4096;
 
 /// A native thread.
@@ -124,7 +124,8 @@ impl Seen {
     }
 }
 
-/// Of the kernel's line: the number of the call, and its arguments in hexadecimal.
+/// What a thread waits in and on, in words. The kernel's `line` has the number of the call, and its
+/// arguments in hexadecimal.
 fn described(line: &str, sockets: &Sockets) -> String {
     let mut words = line.split_ascii_whitespace();
     let number: Option<libc::c_long> = words.next().and_then(|word| word.parse().ok());
@@ -236,7 +237,7 @@ fn polled(address: u64, count: u64) -> Vec<RawFd> {
     elements.filter_map(of).collect()
 }
 
-/// Those in the sets at these addresses; one more than [`MOST`] if there are more.
+/// The descriptors in the sets at these addresses; one more than [`MOST`] if there are more.
 fn selected(bound: u64, sets: &[u64]) -> Vec<RawFd> {
     let words = bound.min(SET).div_ceil(u64::from(u64::BITS)) as usize;
     let mut found = Vec::new();
@@ -264,7 +265,7 @@ fn read_memory(address: u64, bytes: &mut [u8]) -> bool {
     read.is_ok()
 }
 
-/// Those that an epoll descriptor is for; one more than [`MOST`] if there are more.
+/// The descriptors that an epoll descriptor is for; one more than [`MOST`] if there are more.
 fn registered(number: RawFd) -> Vec<RawFd> {
     let mut text = String::new();
     let file = File::open(format!("/proc/self/fdinfo/{number}"));

@@ -68,8 +68,8 @@ pub(super) fn is_possible() -> bool {
     HANDLER.load(SeqCst) != 0 && unused_signal().is_some()
 }
 
-/// Not one that runs, is stopped or waits for a disk: such a thread isn't to be disturbed, and
-/// couldn't be.
+/// Whether the main thread waits and can be interrupted. One that runs, is stopped or waits for a
+/// disk isn't to be disturbed, and couldn't be.
 #[cfg(target_os = "linux")]
 fn main_thread_waits() -> bool {
     let stat = fs::read_to_string(format!("/proc/self/task/{}/stat", process::id()));

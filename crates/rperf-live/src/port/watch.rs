@@ -21,7 +21,7 @@ const GAP: Duration = Duration::from_millis(20);
 
 /// How often the VM is asked again: the thread that was asked may have just lost the GVL.
 const AGAIN: Duration = Duration::from_millis(2);
-/// The same after [`EAGER`].
+/// How often the VM is asked again after [`EAGER`].
 const AGAIN_LATER: Duration = Duration::from_millis(10);
 const EAGER: Duration = Duration::from_millis(100);
 /// When it is wanted anew: the session, or the port, that it was wanted of may have ended.
@@ -47,7 +47,7 @@ struct Silence {
 pub struct Watch {
     port: &'static Port,
     steps: Receiver<Step>,
-    /// Of the session that is watched, or was watched last.
+    /// The table of the session that is watched, or was watched last.
     table: Option<SharedTable>,
     /// When the last step came that was complete.
     stepped: Option<Instant>,
