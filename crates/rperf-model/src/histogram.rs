@@ -78,7 +78,7 @@ impl Histogram {
         buckets.filter(|(_, calls)| *calls > 0)
     }
 
-    /// Of such buckets and the longest duration; `None` if there is no such bucket.
+    /// The histogram of these numbered buckets and `max`; `None` if a number has no bucket.
     pub fn of_buckets(buckets: impl IntoIterator<Item = (usize, u64)>, max: u64) -> Option<Self> {
         let mut all = Self {
             max,

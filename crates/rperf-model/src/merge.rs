@@ -274,9 +274,8 @@ impl Meta {
         shifts
     }
 
-    /// Of two periods of one type the longer one, as in pprof. Where only one profile
-    /// tells what its samples stand for, that is kept; where they differ in kind,
-    /// nothing can be said of both.
+    /// The longer one of two periods of one type, as in pprof. Where only one profile tells what
+    /// its samples stand for, that is kept; where they differ in kind, nothing can be said of both.
     fn common_period(&self, other: &Meta) -> Option<Period> {
         match (&self.period, &other.period) {
             (Some(ours), Some(theirs)) if ours.value_type == theirs.value_type => {

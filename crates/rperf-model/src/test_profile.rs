@@ -74,13 +74,13 @@ impl TestProfile {
         }
     }
 
-    /// The same with one sample more, without labels.
+    /// The profile with one sample more, without labels.
     pub fn with(mut self, names: &[&str], thread: u32, state: State, value: i64) -> Self {
         self.add(names, thread, LabelSetId(0), state, value);
         self
     }
 
-    /// The same, keeping from now on each sample too.
+    /// The profile, which from now on keeps each sample too.
     pub fn raw(mut self) -> Self {
         self.profile.raw_samples = Some(RawSamples::new(self.profile.schema.len()));
         self

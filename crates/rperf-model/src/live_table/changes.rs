@@ -15,7 +15,7 @@ pub const PAGE_TEXT: usize = 128 << 10;
 /// How far a reader is. As text it is numbers with dots between them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Cursor {
-    /// Of which table; 0 for a reader that has nothing.
+    /// The table's serial number; 0 for a reader that has nothing.
     pub serial: u64,
     /// Strings that it has.
     pub strings: u64,

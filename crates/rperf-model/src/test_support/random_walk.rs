@@ -11,7 +11,7 @@ const METHODS: u64 = 3_000;
 const METHODS_PER_FILE: u64 = 12;
 /// Places in each method that call another one. Some are met more often.
 const CALL_SITES: u64 = 6;
-/// Of how many samples one follows a return to near the root: a new request.
+/// Samples of a request, on average. A new request returns by any number of frames first.
 const REQUEST_EVERY: u64 = 50;
 /// The most frames that are left between two samples of one request.
 const MOST_RETURNS: u64 = 16;
