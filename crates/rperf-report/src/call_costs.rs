@@ -66,7 +66,7 @@ pub struct CallCost {
     pub line: u32,
     /// How often it was called, or how many samples have the call; 0 if neither is known.
     pub count: i64,
-    /// Of the callee and all that it calls.
+    /// The costs of the callee and all that it calls.
     pub costs: Vec<i64>,
 }
 

@@ -17,7 +17,7 @@ pub enum CallDiffError {
     /// Calls were not traced.
     #[error("{0} has no calls: 'rperf trace' counts them")]
     NotTraced(&'static str),
-    /// Not the same calls were traced.
+    /// The traced calls are not of the same level on both sides.
     #[error(
         "the counts can't be compared: the base was traced with calls {base}, the target with calls {target}"
     )]
@@ -164,7 +164,7 @@ impl Counts {
         })
     }
 
-    /// The same with the paths of `others`, for methods that both have.
+    /// The counts with the paths of `others`, for methods that both have.
     fn renamed(mut self, others: &Self) -> Self {
         let keys = |counts: &Self| counts.keys.values().cloned().collect::<Vec<_>>();
         let (ours, theirs) = (keys(&self), keys(others));
@@ -205,7 +205,7 @@ fn levels(profile: &Profile) -> BTreeSet<&'static str> {
     levels
 }
 
-/// The same of a line about the tracing.
+/// The level that a line about the tracing names.
 fn level(line: &str) -> Option<&'static str> {
     if line.starts_with("chosen methods") {
         return Some("of chosen methods");

@@ -35,7 +35,7 @@ impl Calls {
         }
     }
 
-    /// The same of any profile that counts calls, whatever it is about.
+    /// The calls of any profile that counts calls, whatever it is about.
     pub(crate) fn counted_in(profile: &Profile, by: &By) -> Option<Self> {
         let schema = &profile.schema;
         let column = schema.calls()?;
@@ -130,8 +130,8 @@ pub fn call_count(profile: &Profile) -> Option<i64> {
     call_counts(profile).map(|(calls, block_calls)| calls.saturating_add(block_calls))
 }
 
-/// The same for people, those of blocks by themselves: `1,234 calls, 56 calls of blocks`. `of` comes
-/// behind the calls.
+/// The calls as text for people, those of blocks by themselves: `1,234 calls, 56 calls of blocks`.
+/// `of` comes behind the calls.
 pub fn calls_text(profile: &Profile, of: &str) -> Option<String> {
     let (calls, block_calls) = call_counts(profile)?;
     let of_blocks = match block_calls {

@@ -55,16 +55,16 @@ impl Meaning {
 }
 
 impl CodePaths {
-    /// Those of `profile`: by the directories that it names, or else by the one that all files have
-    /// in common that seem to be the program's own.
+    /// The paths of `profile`: by the directories that it names, or else by the one that all files
+    /// have in common that seem to be the program's own.
     pub fn of(profile: &Profile) -> Self {
         let frames = profile.frames.iter();
         let files = frames.map(|(_, frame)| profile.strings.get(frame.path));
         Self::of_files(profile.path_view.clone(), profile.meta.roots.clone(), files)
     }
 
-    /// Those of a program with these `files`, and with these directories or else with the one that
-    /// its own files have in common.
+    /// The paths of a program with these `files`, and with these directories or else with the one
+    /// that its own files have in common.
     pub fn of_files<'a>(
         view: PathView,
         roots: Vec<String>,
@@ -107,7 +107,7 @@ impl CodePaths {
         }
     }
 
-    /// The same of what evaluates no code.
+    /// The short form of a path that isn't of evaluated code.
     fn short_of_file<'a>(&self, path: &'a str) -> Cow<'a, str> {
         match CodePath::of(path) {
             CodePath::Gem {

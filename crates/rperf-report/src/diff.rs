@@ -31,7 +31,7 @@ pub const RUN_ALLOWANCE: f64 = 0.02;
 /// runs of the base have on the average.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Normalize {
-    /// Not at all.
+    /// Runs are not scaled.
     #[default]
     No,
     /// By their totals: the diff shows how the division of the total changes.

@@ -66,7 +66,7 @@ pub(crate) type GroupId = usize;
 pub(crate) struct GroupText<'a> {
     pub(crate) name: Cow<'a, str>,
     pub(crate) short_path: Cow<'a, str>,
-    /// Of several that mean the same, the first.
+    /// The path; if several mean the same, the first of them.
     pub(crate) path: &'a str,
 }
 

@@ -27,7 +27,7 @@ pub struct Lines {
 pub struct LineTotals {
     /// Path of the file, as it was recorded.
     pub path: String,
-    /// The same as people see it.
+    /// The path as people see it.
     pub short_path: String,
     /// Line in the file, from 1.
     pub line: u32,

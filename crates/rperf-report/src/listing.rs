@@ -35,10 +35,10 @@ pub struct Listing {
 /// The values of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LineValues {
-    /// Of the stacks whose leaf is at the line: without what the line calls, C methods
+    /// Value of the stacks whose leaf is at the line: without what the line calls, C methods
     /// included.
     pub self_value: i64,
-    /// Of the stacks that have the line anywhere, each once.
+    /// Value of the stacks that have the line anywhere, each once.
     pub total_value: i64,
 }
 

@@ -21,7 +21,7 @@ pub struct Loss {
     pub counter: &'static str,
     /// Its wording.
     pub value: u64,
-    /// The same for people.
+    /// The loss in words, for people.
     pub text: String,
 }
 

@@ -136,7 +136,7 @@ fn only<K: Eq + Hash>(pairs: impl Iterator<Item = (K, usize)>) -> FxHashMap<K, O
 #[derive(Debug, Default)]
 pub(crate) struct MethodTable {
     keys: Vec<MethodKey>,
-    /// As the first profile has it that has it at all.
+    /// Each method as the first profile has it that has it at all.
     functions: Vec<Function>,
 }
 

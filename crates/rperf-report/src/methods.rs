@@ -40,13 +40,13 @@ pub struct Method {
     pub function: Function,
     /// Its calls; `None` if they weren't counted.
     pub calls: Option<i64>,
-    /// Those of its blocks, likewise.
+    /// The calls of its blocks; `None` if they weren't counted.
     pub block_calls: Option<i64>,
     /// Value of the stacks whose leaf it is, while their threads ran.
     pub self_value: i64,
     /// Value of the stacks that have it anywhere, each stack once.
     pub total_value: i64,
-    /// Of that, in which a thread waited for the GVL.
+    /// The part of `total_value` in which a thread waited for the GVL.
     pub wait: i64,
     /// In which it had no GVL and didn't wait for it.
     pub blocked: i64,
@@ -105,7 +105,7 @@ impl Method {
 /// The methods of a profile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Methods {
-    /// Those with any value, the largest first.
+    /// The methods with any value, the largest first.
     pub rows: Vec<Method>,
     /// The profile counts calls.
     pub has_calls: bool,

@@ -182,9 +182,9 @@ pub(crate) struct FrameSums<'a, const N: usize> {
 /// The sums of a group.
 pub(crate) struct GroupSum<const N: usize> {
     pub(crate) group: GroupId,
-    /// Of the stacks with it as their leaf.
+    /// Values of the stacks with the group as their leaf.
     pub(crate) own: Values<N>,
-    /// Of the stacks that have it anywhere, each once.
+    /// Values of the stacks that have the group anywhere, each once.
     pub(crate) total: Values<N>,
 }
 

@@ -44,7 +44,8 @@ impl TreeLimits {
 }
 
 impl Default for TreeLimits {
-    /// As many branches as anybody looks at: many deep stacks can have millions.
+    /// The whole tree with at most 10,000 branches, as many as anybody looks at: many deep stacks
+    /// can have millions.
     fn default() -> Self {
         Self {
             branches: 10_000,

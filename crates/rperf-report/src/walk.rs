@@ -5,7 +5,7 @@
 
 use rperf_model::{CallTree, Column, Node, NodeId, Profile, Weight};
 
-/// As many values as are summed at a time, one for each column asked for.
+/// Values that are summed at a time, one for each column asked for.
 pub(crate) type Values<const N: usize> = [i64; N];
 
 /// The receiver of the walk's events.

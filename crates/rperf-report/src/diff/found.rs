@@ -18,7 +18,7 @@ pub(super) struct FoundMethods {
 }
 
 impl FoundMethods {
-    /// Those of the target come first: a method has the path that it has there.
+    /// The methods of both sides, the target's first: a method has the path that it has there.
     pub(super) fn of(base: &[Run], target: &[Run]) -> Self {
         let mut table = MethodTable::default();
         let mut add = |run: &Run| {

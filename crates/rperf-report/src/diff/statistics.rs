@@ -98,7 +98,7 @@ impl Estimate {
         }
     }
 
-    /// The same for as many times the value.
+    /// The estimate for `factor` times the value.
     pub(super) fn scaled(&self, factor: f64) -> Self {
         Self {
             mean: self.mean * factor,

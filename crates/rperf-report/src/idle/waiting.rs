@@ -12,7 +12,7 @@ pub(super) enum Waiting {
     Sleep,
     /// Something to do: a job, a connection, or whatever somebody else gives.
     ForWork,
-    /// The same, in a method of a gem that asks somebody else for it.
+    /// Something to do, in a method of a gem that asks somebody else for it.
     Fetch,
 }
 
