@@ -121,7 +121,7 @@ pub fn make_private(users: &Path) -> Result<(), DirectoryError> {
     }
 }
 
-/// The same, if it is there and private.
+/// The user's folder, if it is there and private.
 pub fn existing_users() -> Option<PathBuf> {
     let users = users_in(&base());
     is_private(&users).then_some(users)

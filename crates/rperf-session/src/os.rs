@@ -39,7 +39,7 @@ impl OsStats {
         Self::of(UsageWho::RUSAGE_SELF)
     }
 
-    /// Those of the children that this process has waited for, with theirs.
+    /// The statistics of the children that this process has waited for, with those of theirs.
     pub fn of_children() -> Self {
         Self::of(UsageWho::RUSAGE_CHILDREN)
     }

@@ -139,7 +139,8 @@ impl Status {
         }
     }
 
-    /// Those that have left nothing and run still, and those that are gone.
+    /// How many processes have left nothing and run still, and how many have left nothing and are
+    /// gone.
     pub fn silent(&self) -> (usize, usize) {
         let members = self.members.iter();
         let silent = members

@@ -29,7 +29,7 @@ pub fn write(path: &Path, content: &[u8]) -> io::Result<()> {
     }
 }
 
-/// As [`write()`], for content that is too much to be held in memory.
+/// The counterpart of [`write()`] for content that is too much to be held in memory.
 pub fn write_streaming<E: From<io::Error>>(
     path: &Path,
     produce: impl FnOnce(&mut dyn Write) -> Result<(), E>,

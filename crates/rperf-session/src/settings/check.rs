@@ -30,7 +30,7 @@ pub enum InvalidSetting {
         /// The other one, with the value that was given.
         other: String,
     },
-    /// Of two settings only one can be given.
+    /// Two settings were given of which only one can be.
     #[error("{given} can't be combined with {other}: leave one of them out")]
     Apart {
         /// The first, with its value.
@@ -74,7 +74,7 @@ pub fn check(
     Err(invalid(allowed(setting, source)))
 }
 
-/// Of several methods the one that isn't any. Braces may have the comma at which it was cut.
+/// The name among several that is no method's. Braces may have the comma at which it was cut.
 fn wrong_name(setting: &Setting, given: &Given<'_>) -> Option<String> {
     match given {
         Given::Text(text) if setting.forms.contains(&Form::Methods) => {

@@ -19,8 +19,8 @@ use std::path::Path;
 const SHORTEST_BY_TICK_NS: u64 = 10_000_000;
 
 impl Settings {
-    /// Of `Rperf.start`: the keywords that were given, each with a text for the case that it isn't
-    /// allowed.
+    /// The settings of `Rperf.start`: the keywords that were given, each with a text for the case
+    /// that it isn't allowed.
     pub fn from_keywords<'a, Shown: FnOnce() -> String>(
         given: impl IntoIterator<Item = (&'static Setting, Given<'a>, Shown)>,
     ) -> Result<Self, InvalidSetting> {
@@ -37,8 +37,8 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Of a command, by its flags: `1` and `0` stand for flags that switch something on or off.
-    /// `page`: it prints a page.
+    /// The settings of a command, by its flags: `1` and `0` stand for flags that switch something
+    /// on or off. `page`: it prints a page.
     pub fn from_flags(
         given: impl IntoIterator<Item = (&'static Setting, OsString)>,
         page: bool,
@@ -46,8 +46,8 @@ impl Settings {
         Self::new().read_flags(given, page)
     }
 
-    /// The same of a command that writes the profile to a file, or prints it as text to `print`,
-    /// whatever its flags say. With `traced` it traces calls.
+    /// The settings of a command that writes the profile to a file, or prints it as text to
+    /// `print`, whatever its flags say. With `traced` it traces calls.
     pub fn for_file(
         given: impl IntoIterator<Item = (&'static Setting, OsString)>,
         print: Option<&Path>,
@@ -80,8 +80,8 @@ impl Settings {
         Self(BTreeMap::new())
     }
 
-    /// Of a program that profiles itself, by its variables; `variable` knows them by their names
-    /// without the prefix.
+    /// The settings of a program that profiles itself, by its variables; `variable` knows them by
+    /// their names without the prefix.
     pub fn from_variables<'a>(
         variable: impl Fn(&str) -> Option<&'a OsStr>,
     ) -> Result<Self, InvalidSetting> {
@@ -91,7 +91,7 @@ impl Settings {
         Self::new().read_texts(Source::Variable, page.is_on(&STAT), read)
     }
 
-    /// Of a process that takes part in a session, by the session's settings.
+    /// The settings of a process that takes part in a session, by the session's settings.
     pub fn of_member<'a>(
         setting: impl Fn(&str) -> Option<&'a OsStr>,
     ) -> Result<Self, InvalidSetting> {
@@ -309,7 +309,7 @@ impl Settings {
         self.refuse_all_but(setting, &remaining, other, source)
     }
 
-    /// The same with a text.
+    /// The error of [`Self::refuse`], with what remains as text.
     fn refuse_all_but(
         &self,
         setting: &Setting,

@@ -26,7 +26,7 @@ const CLASSES: [&str; 15] = [
 ];
 
 /// Their methods that run a block and do little else, but for those whose names begin with `each`.
-/// Those that sort, search, add up or make something by themselves are none.
+/// Methods that sort, search, add up or make something by themselves aren't among them.
 const ITERATORS: [&str; 53] = [
     "all?",
     "any?",

@@ -240,7 +240,7 @@ impl Form {
         }
     }
 
-    /// The same in a list.
+    /// The form's text in a list.
     pub fn listed(self, source: Source) -> String {
         match (self, source) {
             (Form::True, _) => bool_text(true, source).into(),
@@ -269,7 +269,7 @@ impl Form {
 }
 
 impl Value {
-    /// As it is given there: in Ruby's notation to `Rperf.start`, else as text.
+    /// The value as it is given to `source`: in Ruby's notation to `Rperf.start`, else as text.
     pub fn spelled(&self, source: Source) -> OsString {
         match self {
             Value::Bool(on) => bool_text(*on, source).into(),
@@ -339,7 +339,8 @@ fn whole_number(given: &Given<'_>, least: u32, most: u32, source: Source) -> Opt
         .then_some(Value::Integer(number))
 }
 
-/// As Ruby's `Integer` reads it: with blanks around it, and with `_` between digits.
+/// A decimal number with what else Ruby's `Integer` allows: blanks around it, and `_` between
+/// digits.
 fn loose_number(text: &str) -> Option<i64> {
     let is_blank = |it: char| it.is_ascii_whitespace() || it == '\x0b';
     let text = text.trim_matches(is_blank);

@@ -88,7 +88,7 @@ pub enum Tracing {
 pub enum Takes {
     /// A value, which is called so.
     Value(&'static str, Flag),
-    /// The same; several are put together with commas.
+    /// A value, which is called so; several are put together with commas.
     Values(&'static str, Flag),
     /// None: it is switched on.
     On(Flag),

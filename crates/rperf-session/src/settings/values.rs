@@ -48,7 +48,7 @@ pub enum Clock {
 pub enum Inherit {
     /// None.
     None,
-    /// Those that are forked.
+    /// Children that are forked.
     Forked,
     /// All Ruby processes.
     All,
@@ -71,7 +71,7 @@ impl Settings {
         }
     }
 
-    /// The same settings but for the output, which nobody has checked.
+    /// These settings with another output, which nobody has checked.
     pub fn with_output(mut self, path: impl Into<PathBuf>) -> Self {
         self.put(&OUTPUT, Some(Value::Path(path.into())));
         self
