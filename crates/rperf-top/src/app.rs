@@ -102,7 +102,7 @@ pub struct App {
     pub(crate) places: [Place; 4],
     /// The picture as it was when it was stopped.
     pub(crate) frozen: Option<Box<Store>>,
-    /// Of which picture the lines are; `None` if they have to be made anew.
+    /// The version of the picture that the lines show; `None` if they have to be made anew.
     pub(crate) version: Option<u64>,
 }
 

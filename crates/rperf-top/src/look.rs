@@ -47,7 +47,7 @@ impl Look {
         Style::new().add_modifier(Modifier::REVERSED)
     }
 
-    /// Of something with this part of the time.
+    /// The style of something with this part of the time.
     pub fn of_share(self, share: f64) -> Style {
         match share {
             share if share >= 0.2 => self.coloured(Color::Red).add_modifier(Modifier::BOLD),

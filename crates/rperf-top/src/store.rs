@@ -18,11 +18,11 @@ pub const HISTORY: usize = 120;
 /// Nodes at most; further stacks are those of their callers.
 pub const NODE_CAP: usize = 1 << 20;
 
-/// Methods, label sets and threads at most: further ones count together, or under thread 0.
+/// Methods at most: further ones count together.
 pub const METHOD_CAP: usize = 1 << 18;
-/// As above.
+/// Label sets at most: further ones count together.
 pub const LABEL_CAP: usize = 1 << 15;
-/// As above.
+/// Threads at most: further ones count under thread 0.
 pub const THREAD_CAP: usize = 1 << 18;
 
 /// Rows at most; further ones have no labels, and count under thread 0.
@@ -38,7 +38,7 @@ pub struct Method {
     pub name: Arc<str>,
     /// Its file.
     pub path: Arc<str>,
-    /// The same as people see it.
+    /// The path as people see it.
     pub short_path: Arc<str>,
 }
 
@@ -209,7 +209,7 @@ pub struct Store {
     pub shows_idle: bool,
     /// The directories that the programs' own files belong to.
     pub roots: Vec<String>,
-    /// Those that have rperf's files.
+    /// The directories that have rperf's files.
     pub rperf_directories: Vec<String>,
     /// How many methods have their short paths.
     shortened: usize,
@@ -294,7 +294,7 @@ impl Store {
         self.history.back().copied().unwrap_or_default()
     }
 
-    /// Those that haven't ended.
+    /// The processes that haven't ended.
     pub fn living(&self) -> impl Iterator<Item = &Process> {
         self.processes.iter().filter(|it| !it.has_ended)
     }

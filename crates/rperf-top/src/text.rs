@@ -86,7 +86,8 @@ pub fn fitted_method(text: &str, room: usize, look: Look) -> String {
     fitted(front, room.saturating_sub(tail.width()), look) + &tail
 }
 
-/// The same, cut at its beginning: of a path, the end says most.
+/// A path in `room` columns at most. A long one keeps its last three parts, or only the last one,
+/// because the end of a path says most.
 pub fn fitted_end(text: &str, room: usize, look: Look) -> String {
     let last = text.rsplitn(4, '/').collect::<Vec<_>>();
     if text.width() <= room || last.len() < 4 {

@@ -70,7 +70,7 @@ fn columns(screen: Screen) -> &'static [Column] {
     }
 }
 
-/// Those that there is room for; the one that is sorted by is among them.
+/// The columns that there is room for; the one that is sorted by is among them.
 fn shown_columns(app: &App, width: usize) -> Vec<Column> {
     let all = columns(app.screen);
     let count = match app.screen {

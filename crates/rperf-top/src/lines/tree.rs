@@ -8,7 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// A line that is being opened, and what of those below it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Opening {
-    /// As long as there is only one.
+    /// The line below, as long as there is only one.
     Only(u64),
     /// The one with the most time, as long as it has at least half of it. 0 for the first line.
     Hottest(u64),

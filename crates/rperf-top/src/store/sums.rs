@@ -69,7 +69,7 @@ pub type LabelFilter = (Arc<str>, Arc<str>);
 /// The times of each node.
 #[derive(Debug, Clone, Default)]
 pub struct Sums {
-    /// Of the stack itself.
+    /// The time of the stack itself.
     pub own: Vec<Times>,
     /// With all that it calls.
     pub total: Vec<Times>,
