@@ -60,6 +60,22 @@ summary() {
 
 rust_files() { find crates ext -name '*.rs' -not -path '*/target/*'; }
 
+# Doc comments whose first words name nothing are printed.
+comments_name_subjects() {
+  rust_files | xargs awk '
+    FNR == 1 { in_comment = 0 }
+    /^[[:space:]]*\/\/[\/!]/ {
+      if (!in_comment && $0 ~ /^[[:space:]]*\/\/[\/!] (The same|Of|Those|As|Not)([^[:alnum:]_]|$)/) {
+        printf "%s:%d: a doc comment names its subject first: %s\n", FILENAME, FNR, $0
+        found = 1
+      }
+      in_comment = 1
+      next
+    }
+    { in_comment = 0 }
+    END { exit found }'
+}
+
 # Every Rust file opens by saying what it is, and stays readable in one sitting.
 house_rules() {
   local file first lines bad=0
@@ -72,6 +88,7 @@ house_rules() {
     lines=$(awk '/^#\[cfg\(test\)\]/ { exit } { n++ } END { print n + 0 }' "$file")
     [ "$lines" -le 500 ] || { echo "$file: $lines lines before its tests; split it (500 at most)" && bad=1; }
   done < <(rust_files)
+  comments_name_subjects || bad=1
   [ "$bad" -eq 0 ]
 }
 

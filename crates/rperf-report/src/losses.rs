@@ -19,7 +19,7 @@ pub fn notes_on(profile: &Profile) -> impl Iterator<Item = &str> {
 pub struct Loss {
     /// The counter that tells it.
     pub counter: &'static str,
-    /// Its wording.
+    /// The counter's value.
     pub value: u64,
     /// The loss in words, for people.
     pub text: String,
