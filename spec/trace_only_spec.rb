@@ -451,7 +451,7 @@ RSpec.describe "Tracing of chosen methods", vm: true do
       before, after, during = result(<<~RUBY, *options).values_at(:before, :after, :during)
         def tarai(x, y, z) = x <= y ? y : tarai(tarai(x - 1, y, z), tarai(y - 1, z, x), tarai(z - 1, x, y))
         def other = 1
-        def fastest = Array.new(6) do
+        def fastest = Array.new(40) do
           started = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
           tarai(10, 5, 0)
           Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) - started
