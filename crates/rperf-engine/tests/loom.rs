@@ -4,7 +4,6 @@
 //! all accesses that are SeqCst, which loom doesn't know.
 
 #![allow(dead_code, reason = "of some parts the models need little")]
-#![allow(clippy::print_stdout, reason = "it is its own test harness")]
 
 mod sync {
     pub use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};

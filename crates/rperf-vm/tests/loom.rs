@@ -3,7 +3,6 @@
 //! as `crate::sync`.
 
 #![allow(dead_code, reason = "of some parts the models need little")]
-#![allow(clippy::print_stdout, reason = "it is its own test harness")]
 
 mod sync {
     pub use loom::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
