@@ -159,6 +159,8 @@ RSpec.describe "The port of a program", vm: true do
         sleep
       RUBY
       listening(code) do |program|
+        # A port that opens removes those of dead programs: the child's must be open before.
+        wait_until("ports") { sockets.size == 2 && sockets.all? { |path| answers?(path) } }
         UNIXSocket.open(program.lines.first) do |port|
           port.timeout = 20
           port.write("GET /v1/hello HTTP/1.1\r\n\r\n")
