@@ -22,7 +22,7 @@ require_relative "support/options"
 require_relative "support/table"
 
 module Jit
-  FOLDERS = [File.expand_path("jit/workloads", __dir__), File.expand_path("workloads", __dir__)].freeze
+  DIRECTORIES = [File.expand_path("jit/workloads", __dir__), File.expand_path("workloads", __dir__)].freeze
   CHILD = File.expand_path("jit/child.rb", __dir__)
   COMPILED = %w[loop loop_and_sort blocks sudoku emulator erb kramdown rouge liquid json].freeze
   # CPU-bound, and allocation-heavy.
@@ -119,7 +119,7 @@ module Jit
     end
   end
 
-  def file(workload) = FOLDERS.map { |folder| "#{folder}/#{workload}.rb" }.find { |path| File.file?(path) }
+  def file(workload) = DIRECTORIES.map { |directory| "#{directory}/#{workload}.rb" }.find { |path| File.file?(path) }
 
   def there?(gem)
     system(*Bench::Child.command(file(gem)), out: File::NULL, err: File::NULL)

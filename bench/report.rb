@@ -40,16 +40,16 @@ module Report
   end
 
   def run(options)
-    Dir.mktmpdir("rperf-bench") do |folder|
-      profile = File.join(folder, "large.pb.gz")
+    Dir.mktmpdir("rperf-bench") do |directory|
+      profile = File.join(directory, "large.pb.gz")
       size = make(profile, options)
       next puts("left out: cargo isn't there to make the profile") unless size
 
       Bench::Machine.head("#{options[:stacks]} stacks of depth #{options[:depth]}, #{megabytes(size)} " \
                           "(#{megabytes(File.size(profile))} with gzip), medians of #{options[:runs]} interleaved runs")
-      commands = commands(profile, folder)
+      commands = commands(profile, directory)
       results = Bench::Interleave.call(commands, runs: options[:runs], warm_up: !options[:smoke]) { |it| measure(it) }
-      Bench::Table.print(HEADINGS, results.map { |command, runs| row(command, runs, folder) })
+      Bench::Table.print(HEADINGS, results.map { |command, runs| row(command, runs, directory) })
     end
   end
 
@@ -64,8 +64,8 @@ module Report
     nil
   end
 
-  def commands(profile, folder)
-    page = File.join(folder, "page.html")
+  def commands(profile, directory)
+    page = File.join(directory, "page.html")
     [%w[report --top], %w[report --tree], %w[report --top --tagroot route], ["report", "--html", "-o", page],
      ["report", "--format", "collapsed", "-o", File::NULL]].map { |command| [*command, profile] } +
       [["diff", "--top", profile, profile]]
@@ -88,10 +88,10 @@ module Report
     reader&.close
   end
 
-  def row(command, runs, folder)
+  def row(command, runs, directory)
     times, memory = runs.transpose
     quartiles = Bench::Statistics.quartiles(times).map { |it| format("%.2f", it / 1e9) }
-    files = command.map { |word| word.start_with?(folder, File::NULL) ? File.basename(word) : word }
+    files = command.map { |word| word.start_with?(directory, File::NULL) ? File.basename(word) : word }
     [files.join(" "), format("%.2f", Bench::Statistics.median(times) / 1e9), quartiles.join(" to "),
      format("%.0f", Bench::Statistics.median(memory) / 1024.0)]
   end

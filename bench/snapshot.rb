@@ -61,8 +61,8 @@ module Snapshot
 
   def deep_file(options)
     stacks, depth = options[:deep]
-    Dir.mktmpdir("rperf-bench") do |folder|
-      path = File.join(folder, "deep.pb.gz")
+    Dir.mktmpdir("rperf-bench") do |directory|
+      path = File.join(directory, "deep.pb.gz")
       Bench::Child.json(DEEP, "make", path, stacks, depth)
       results = Bench::Interleave.call(DEEP_ACTIONS, runs: options[:runs], warm_up: false) do |action|
         Bench::Child.json(DEEP, action, path)

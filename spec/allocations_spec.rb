@@ -103,7 +103,7 @@ RSpec.describe "Allocations", vm: true do
         profile.save("r.pb.gz")
         puts [made(profile)["Maker#points"]].to_json
       RUBY
-      comments = Zlib.gunzip(File.binread(in_folder("r.pb.gz")))
+      comments = Zlib.gunzip(File.binread(path_to("r.pb.gz")))
       expect(points).to be_between(1000, 2000)
       expect(comments).to include("may be missing: Ruby 3.4") if points < 2000
     end
@@ -156,7 +156,7 @@ RSpec.describe "Allocations", vm: true do
     expect(rperf("report", "--by", "label:%class", "f.pb.gz").stderr)
       .to eq("rperf: no value of cpu has a label %class: --value alloc_objects or alloc_space does\n")
     expect(rperf("report", "--by", "label:%class", "--value", "alloc_space", "f.pb.gz").stderr).to eq("")
-    made = Rperf.load(in_folder("f.pb.gz")).top(value: "alloc_objects").to_h { |row| [row[:name], row[:self]] }
+    made = Rperf.load(path_to("f.pb.gz")).top(value: "alloc_objects").to_h { |row| [row[:name], row[:self]] }
     expect(made["Maker#points"]).to eq(300)
     child = told(<<~RUBY)
       #{work}

@@ -12,8 +12,8 @@ RSpec.describe Rperf, vm: true do
     end
 
     it "writes the output" do
-      described_class.start(output: in_folder("p.pb.gz")) { spin 0.05 }
-      data = read_profile(in_folder("p.pb.gz"))
+      described_class.start(output: path_to("p.pb.gz")) { spin 0.05 }
+      data = read_profile(path_to("p.pb.gz"))
       expect(data[:mode]).to eq(:cpu)
       expect(weight_of(data, "spin")).to be > 20_000_000
     end
@@ -23,15 +23,15 @@ RSpec.describe Rperf, vm: true do
         stop.call(*arguments)
         raise Interrupt
       end
-      described_class.start(output: in_folder("p.pb.gz"))
+      described_class.start(output: path_to("p.pb.gz"))
       spin 0.05
       expect { described_class.stop }.to raise_error(Interrupt)
-      expect(described_class.load(in_folder("p.pb.gz"))[:samples]).not_to be_empty
+      expect(described_class.load(path_to("p.pb.gz"))[:samples]).not_to be_empty
       expect(described_class).not_to be_running
     end
 
     it "lets the block's exception through and still writes the output" do
-      output = in_folder("p.txt")
+      output = path_to("p.txt")
       expect { described_class.start(output:) { raise KeyError, "mine" } }.to raise_error(KeyError, "mine")
       expect(File.read(output)).to start_with("Total: ")
       expect(described_class).not_to be_running
@@ -96,9 +96,9 @@ RSpec.describe Rperf, vm: true do
     end
 
     it "write elsewhere what can't be written to the output, and say where" do
-      Dir.mkdir(in_folder("gone"))
-      described_class.start(output: in_folder("gone/p.pb.gz"))
-      Dir.rmdir(in_folder("gone"))
+      Dir.mkdir(path_to("gone"))
+      described_class.start(output: path_to("gone/p.pb.gz"))
+      Dir.rmdir(path_to("gone"))
       message = begin
         described_class.stop
       rescue Rperf::Error => e
@@ -121,8 +121,8 @@ RSpec.describe Rperf, vm: true do
     end
 
     def report(**arguments)
-      described_class.start(output: in_folder("p.txt"), **arguments) { spin 0.05 }
-      File.read(in_folder("p.txt"))
+      described_class.start(output: path_to("p.txt"), **arguments) { spin 0.05 }
+      File.read(path_to("p.txt"))
     end
 
     it "true adds the hottest lines to a text output" do
@@ -136,22 +136,22 @@ RSpec.describe Rperf, vm: true do
     end
 
     it "false records none" do
-      described_class.save(in_folder("p.txt"), described_class.start(lines: false) { spin 0.05 }, lines: true)
-      expect(File.read(in_folder("p.txt"))).to end_with("\n\nLines: none were recorded\n")
+      described_class.save(path_to("p.txt"), described_class.start(lines: false) { spin 0.05 }, lines: true)
+      expect(File.read(path_to("p.txt"))).to end_with("\n\nLines: none were recorded\n")
     end
 
     it "of save does the same for what was recorded, and for a pprof file of it" do
       data = described_class.start { spin 0.05 }
-      described_class.save(in_folder("p.txt"), data, lines: true)
-      described_class.save(in_folder("p.pb.gz"), data)
-      report = File.read(in_folder("p.txt"))
+      described_class.save(path_to("p.txt"), data, lines: true)
+      described_class.save(path_to("p.pb.gz"), data)
+      report = File.read(path_to("p.txt"))
       expect(report).to match(loop_row)
-      expect(text_report(Rperf.load(in_folder("p.pb.gz")), lines: true)).to eq(report)
+      expect(text_report(Rperf.load(path_to("p.pb.gz")), lines: true)).to eq(report)
     end
 
     it "of save says so if the Hash was changed: only the profile itself has lines" do
-      described_class.save(in_folder("p.txt"), made_profile, lines: true)
-      expect(File.read(in_folder("p.txt"))).to end_with("\n\nLines: none were recorded\n")
+      described_class.save(path_to("p.txt"), made_profile, lines: true)
+      expect(File.read(path_to("p.txt"))).to end_with("\n\nLines: none were recorded\n")
     end
 
     it "makes no difference to the Hash, whose rows are about methods" do
@@ -183,7 +183,7 @@ RSpec.describe Rperf, vm: true do
       aggregate: [nil, 1],
       lines: [1, "yes"],
       capture: [:leaf, "tick", true, false],
-      output: ["", "/no/such/folder/p", "/", 5, "a\0b"]
+      output: ["", "/no/such/directory/p", "/", 5, "a\0b"]
     }.each do |name, values|
       values.each do |value|
         it "refuses #{name}: #{value.inspect}, naming the argument and the value" do
@@ -201,7 +201,7 @@ RSpec.describe Rperf, vm: true do
         expect { described_class.start(name => value) }
           .to raise_error(ArgumentError, /\A#{name}: must be .*not an object of /)
       end
-      expect { described_class.save(in_folder("p"), BasicObject.new) }.to raise_error(ArgumentError, /BasicObject/)
+      expect { described_class.save(path_to("p"), BasicObject.new) }.to raise_error(ArgumentError, /BasicObject/)
     end
 
     it "refuses unknown ones" do
@@ -209,7 +209,7 @@ RSpec.describe Rperf, vm: true do
     end
 
     it "takes the ends of the allowed range, a Pathname, and both kinds of timer" do
-      [{ frequency: 1 }, { frequency: 10_000 }, { output: Pathname(in_folder("p")) },
+      [{ frequency: 1 }, { frequency: 10_000 }, { output: Pathname(path_to("p")) },
        { signal: false }, { signal: nil }, { capture: :safepoint }, { capture: nil, signal: false },
        { capture: :safepoint, signal: false }].each do |arguments|
         expect(described_class.start(**arguments) { nil }).to be_a(Hash)
@@ -221,37 +221,37 @@ RSpec.describe Rperf, vm: true do
     let(:data) { described_class.start(mode: :wall) { sleep 0.03 } }
 
     it "goes by the extension or the format" do
-      described_class.save(in_folder("p.collapsed"), data)
-      expect(File.read(in_folder("p.collapsed"))).to match(/\A.+;.+ \d+\n/)
-      described_class.save(Pathname(in_folder("p.dat")), data, format: :text)
-      expect(File.read(in_folder("p.dat"))).to start_with("Total: ")
+      described_class.save(path_to("p.collapsed"), data)
+      expect(File.read(path_to("p.collapsed"))).to match(/\A.+;.+ \d+\n/)
+      described_class.save(Pathname(path_to("p.dat")), data, format: :text)
+      expect(File.read(path_to("p.dat"))).to start_with("Total: ")
     end
 
     it "writes a pprof file that reads back as the same profile" do
-      described_class.save(in_folder("p.pb.gz"), data)
-      read = read_profile(in_folder("p.pb.gz"))
+      described_class.save(path_to("p.pb.gz"), data)
+      read = read_profile(path_to("p.pb.gz"))
       expect(read.slice(:mode, :frequency, :duration_ns)).to eq(data.slice(:mode, :frequency, :duration_ns))
       expect(read[:samples]).to match_array(data[:samples])
     end
 
     it "writes what a changed Hash says" do
       blocked = data[:samples].select { |frames, _| frames.first.last == "[GVL blocked]" }
-      described_class.save(in_folder("p.pb.gz"), data.merge(samples: blocked))
-      expect(read_profile(in_folder("p.pb.gz"))[:samples]).to match_array(blocked)
+      described_class.save(path_to("p.pb.gz"), data.merge(samples: blocked))
+      expect(read_profile(path_to("p.pb.gz"))[:samples]).to match_array(blocked)
       data[:aggregated_samples] = []
-      described_class.save(in_folder("p.collapsed"), data)
-      expect(File.read(in_folder("p.collapsed"))).to be_empty
+      described_class.save(path_to("p.collapsed"), data)
+      expect(File.read(path_to("p.collapsed"))).to be_empty
     end
 
     it "takes a Hash that never was a profile" do
-      described_class.save(in_folder("p.collapsed"), made_profile)
-      lines = File.readlines(in_folder("p.collapsed"), chomp: true)
+      described_class.save(path_to("p.collapsed"), made_profile)
+      lines = File.readlines(path_to("p.collapsed"), chomp: true)
       expect(lines).to contain_exactly("<main>;Object#work 10000000", "<main>;[GVL blocked] 20000000")
     end
 
     it "takes a Hash that was marshalled" do
-      described_class.save(in_folder("p.txt"), Marshal.load(Marshal.dump(data)))
-      expect(File.read(in_folder("p.txt"))).to include("[GVL blocked]")
+      described_class.save(path_to("p.txt"), Marshal.load(Marshal.dump(data)))
+      expect(File.read(path_to("p.txt"))).to include("[GVL blocked]")
     end
 
     it "names what is wrong with a Hash" do
@@ -263,17 +263,17 @@ RSpec.describe Rperf, vm: true do
         { samples: [[frames, 1, 1, 7]] } => /label set/, { label_sets: [1] } => /label_sets/,
         { samples: [[[["a.rb", 5]], 1]] } => /Strings/
       }.each do |change, message|
-        expect { described_class.save(in_folder("p"), made_profile.merge(change)) }
+        expect { described_class.save(path_to("p"), made_profile.merge(change)) }
           .to raise_error(ArgumentError, message)
       end
-      expect { described_class.save(in_folder("p"), nil) }.to raise_error(ArgumentError, /data: .*not nil/)
-      expect(File).not_to exist(in_folder("p"))
+      expect { described_class.save(path_to("p"), nil) }.to raise_error(ArgumentError, /data: .*not nil/)
+      expect(File).not_to exist(path_to("p"))
     end
 
     it "raises Errno for a file that can't be written, ArgumentError for options that aren't any" do
       expect { described_class.save("/no/such/p", made_profile) }.to raise_error(Errno::ENOENT, %r{/no/such/p})
       { format: :svg, lines: nil }.each do |name, value|
-        expect { described_class.save(in_folder("p"), made_profile, name => value) }
+        expect { described_class.save(path_to("p"), made_profile, name => value) }
           .to raise_error(ArgumentError, /\A#{name}: must be /)
       end
     end
@@ -283,19 +283,19 @@ RSpec.describe Rperf, vm: true do
       File.chmod(0o640, path)
       described_class.save(path, made_profile)
       expect(File.stat(path).mode & 0o777).to eq(0o640)
-      expect(Dir.children(folder)).to eq(["p.txt"])
+      expect(Dir.children(directory)).to eq(["p.txt"])
     end
   end
 
   describe "an output that is an open descriptor" do
     it "is written to where it stands" do
-      File.open(in_folder("log"), "w") do |log|
+      File.open(path_to("log"), "w") do |log|
         log.syswrite("before ")
         described_class.start(output: "/dev/fd/#{log.fileno}", format: :text) { nil }
         described_class.save("/dev/fd/#{log.fileno}", made_profile, format: :collapsed)
         log.syswrite("after")
       end
-      expect(File.read(in_folder("log"))).to match(/\Abefore Total: .*^<main>;Object#work \d+$.*after\z/m)
+      expect(File.read(path_to("log"))).to match(/\Abefore Total: .*^<main>;Object#work \d+$.*after\z/m)
     end
 
     it "must be open for writing" do
@@ -362,8 +362,8 @@ RSpec.describe Rperf, vm: true do
       File.rename("daemon.new", "daemon")
     RUBY
     run(ruby, "-I#{Commands::ROOT}/lib", "-rrperf", "-e", program)
-    wait_until("word from the daemon") { File.exist?(in_folder("daemon")) }
-    expect(File.read(in_folder("daemon"))).to eq("[true, true]")
+    wait_until("word from the daemon") { File.exist?(path_to("daemon")) }
+    expect(File.read(path_to("daemon"))).to eq("[true, true]")
   end
 
   # Ruby 4.0 no longer allows it.

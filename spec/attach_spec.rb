@@ -19,13 +19,13 @@ RSpec.describe "rperf attach", vm: true do
 
   def methods_of(profile) = profile.top(value: "wall", sort: :total).map { |row| row[:name] }
 
-  def profile_in(name = "x.pb.gz") = Rperf.load(in_folder(name))
+  def profile_in(name = "x.pb.gz") = Rperf.load(path_to(name))
 
   # Runs it in the background; the block is called when it has written `line` to stderr. The status is returned.
   def attach_until(line, *arguments)
-    err = in_folder("err")
+    err = path_to("err")
     command = rperf_command("attach", *arguments.map(&:to_s))
-    pid = Process.spawn(clean_environment, *command, chdir: folder, err:)
+    pid = Process.spawn(clean_environment, *command, chdir: directory, err:)
     wait_until(line) { File.read(err).include?(line) }
     yield
     Process.wait2(pid).last
@@ -74,19 +74,19 @@ RSpec.describe "rperf attach", vm: true do
       expect(attach(program.pid, "-d", "0.3").stderr).to include("wrote rperf.data")
       expect(attach(program.pid, "-d", "0.3", "-p", "-m", "cpu").stdout).to match(/\ATotal: .*\(cpu\)$/)
       attach(program.pid, "-d", "0.3", "-o", "x.txt", "-f", "100")
-      expect(File.read(in_folder("x.txt"))).to include("Object#work")
+      expect(File.read(path_to("x.txt"))).to include("Object#work")
     end
   end
 
   it "ends early by Ctrl-C, and keeps the profile" do
     working do |program|
       command = rperf_command("attach", program.pid.to_s, "-d", "600", "-o", "x.pb.gz")
-      pid = Process.spawn(clean_environment, *command, chdir: folder, err: in_folder("err"))
+      pid = Process.spawn(clean_environment, *command, chdir: directory, err: path_to("err"))
       wait_until("session") { ask(program.lines.first).last["live"] }
       sleep 0.5
       Process.kill(:INT, pid)
       expect(Process.wait2(pid).last.exitstatus).to eq(0)
-      expect(File.read(in_folder("err"))).to start_with("rperf: wrote x.pb.gz")
+      expect(File.read(path_to("err"))).to start_with("rperf: wrote x.pb.gz")
       expect(seconds(profile_in)).to be_between(0.3, 60)
     end
   end
@@ -95,7 +95,7 @@ RSpec.describe "rperf attach", vm: true do
     working do |program|
       threads = -> { ask(program.lines.first, "/v1/stacks").last["threads"].size }
       3.times do
-        pid = Process.spawn(clean_environment, *rperf_command("attach", program.pid.to_s), chdir: folder)
+        pid = Process.spawn(clean_environment, *rperf_command("attach", program.pid.to_s), chdir: directory)
         wait_until("session") { ask(program.lines.first).last["live"] }
         Process.kill(:KILL, pid)
         Process.wait(pid)
@@ -125,8 +125,8 @@ RSpec.describe "rperf attach", vm: true do
           sleep 0.3
           write_file("go", "")
         end
-        wait_until("session's end") { File.size?(in_folder("seen")) }
-        expect(File.read(in_folder("seen"))).to eq("[false, nil, nil, true, :cpu, 99]")
+        wait_until("session's end") { File.size?(path_to("seen")) }
+        expect(File.read(path_to("seen"))).to eq("[false, nil, nil, true, :cpu, 99]")
         reason = "the program has begun a session of its own"
         expect(outcome.stderr).to match(/\Arperf: #{program.pid}: #{reason} after [\d.]+ s; the profile is of the /)
         expect(outcome.status.exitstatus).to eq(0)
@@ -185,29 +185,29 @@ RSpec.describe "rperf attach", vm: true do
       working(code) do |program|
         outcome = attach_during(program, "-d", 2, "-o", "x.pb.gz") { write_file("go", "") }
         expect(outcome.stderr).to start_with("rperf: wrote x.pb.gz")
-        lines = -> { File.readlines(in_folder(".listening1"), chomp: true) }
+        lines = -> { File.readlines(path_to(".listening1"), chomp: true) }
         wait_until("line of the child") { lines.call.size > 1 }
         expect(lines.call.last).to eq("child [1, false, true, Rperf::Profile]")
       end
     end
 
     it "runs no Ruby code, and some later" do
-      File.mkfifo(in_folder("go"))
+      File.mkfifo(path_to("go"))
       code = "Thread.new { File.read('go'); loop { work } }\nsleep"
       listening("#{methods_to_find}puts Rperf.listen\n#{code}") do |program|
         line = "#{program.pid} runs no Ruby code just now: all its threads wait, or one keeps the GVL in native code; "
-        status = attach_until(line, program.pid, "-d", 1, "-o", "x.pb.gz") { File.write(in_folder("go"), "") }
+        status = attach_until(line, program.pid, "-d", 1, "-o", "x.pb.gz") { File.write(path_to("go"), "") }
         expect(status.exitstatus).to eq(0)
         expect(methods_of(profile_in)).to include("Object#work")
       end
     end
 
     it "is being profiled already, and runs no Ruby code" do
-      File.mkfifo(in_folder("go"))
+      File.mkfifo(path_to("go"))
       code = "Thread.new { File.read('go'); loop { work } }\nsleep"
       listening("#{methods_to_find}Rperf.start(mode: :wall)\nputs Rperf.listen\n#{code}") do |program|
         line = "#{program.pid} doesn't answer: no Ruby code runs just now, or a thread keeps the GVL in native code"
-        status = attach_until(line, program.pid, "-d", "0.2", "-o", "x.pb.gz") { File.write(in_folder("go"), "") }
+        status = attach_until(line, program.pid, "-d", "0.2", "-o", "x.pb.gz") { File.write(path_to("go"), "") }
         expect(status.exitstatus).to eq(0)
       end
     end

@@ -40,8 +40,8 @@ RSpec.describe "A program that is attached to", vm: true, if: File.directory?("/
   end
 
   def told(name)
-    wait_until(name) { File.exist?(in_folder(name)) && File.read(in_folder(name)).end_with?("\n") }
-    File.read(in_folder(name)).chomp
+    wait_until(name) { File.exist?(path_to(name)) && File.read(path_to(name)).end_with?("\n") }
+    File.read(path_to(name)).chomp
   end
 
   it "becomes another program, whose port knows of no session" do

@@ -71,7 +71,7 @@ RSpec.describe "A program to which clients are attached", vm: true do
 
   # What clients do until the program is ready.
   def come_and_go(path)
-    until File.exist?(in_folder("results"))
+    until File.exist?(path_to("results"))
       ask(path, "/v1/stacks")
       %w[/v1/delta?wait_ms=9 /v1/profile?seconds=9].each do |request|
         UNIXSocket.open(path) { |port| port.write("GET #{request} HTTP/1.1\r\n\r\n") && port.wait_readable(0.03) }
@@ -98,7 +98,7 @@ RSpec.describe "A program to which clients are attached", vm: true do
         with_session(path) do |port|
           write_file("go", "")
           2.times.map { Thread.new { come_and_go(path) } }.each(&:join)
-          results = JSON.parse(File.read(in_folder("results")))
+          results = JSON.parse(File.read(path_to("results")))
           expected = { "raised" => 100, "timed_out" => 40, "every_ms" => 44_850, "killed" => 0, "forked" => [true],
                        "joined" => true, "in_ractors" => [150_000] * 2 }
           expect(results).to eq(expected.slice(*results.keys))

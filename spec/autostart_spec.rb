@@ -7,13 +7,13 @@ RSpec.describe "profiling started by RPERF_ENABLED" do
 
   it "writes rperf.data in silence" do
     expect(profiled({}).stderr).to be_empty
-    expect(read_profile(in_folder("rperf.data"))).to include(mode: :cpu)
+    expect(read_profile(path_to("rperf.data"))).to include(mode: :cpu)
   end
 
   it "goes by the variables" do
     variables = { "RPERF_MODE" => "wall", "RPERF_FREQUENCY" => "50", "RPERF_SIGNAL" => "false" }
     profiled({ "RPERF_OUTPUT" => "p.pb.gz", **variables })
-    expect(read_profile(in_folder("p.pb.gz"))).to include(mode: :wall, frequency: 50)
+    expect(read_profile(path_to("p.pb.gz"))).to include(mode: :wall, frequency: 50)
     page = profiled({ "RPERF_STAT" => "1", "RPERF_STAT_COMMAND" => "mine" }).stderr
     expect(page).to include("stats for 'mine'", "GVL blocked")
   end
@@ -31,7 +31,7 @@ RSpec.describe "profiling started by RPERF_ENABLED" do
 
   it "writes the format that RPERF_FORMAT says" do
     profiled({ "RPERF_FORMAT" => "collapsed", "RPERF_MODE" => "wall", "RPERF_OUTPUT" => "p.txt" })
-    expect(File.readlines(in_folder("p.txt"))).to include(/\A[^;]+;.*Kernel#sleep.* \d+\n\z/)
+    expect(File.readlines(path_to("p.txt"))).to include(/\A[^;]+;.*Kernel#sleep.* \d+\n\z/)
   end
 
   it "keeps samples one by one with RPERF_AGGREGATE=0, and with RPERF_AGGREGATE=1 doesn't", vm: true do
@@ -40,7 +40,7 @@ RSpec.describe "profiling started by RPERF_ENABLED" do
       profiled({ "RPERF_AGGREGATE" => aggregate, "RPERF_MODE" => "wall", "RPERF_OUTPUT" => "p.pb.gz" }, program).stdout
     end
     expect(messages).to match([/aggregate: false/, ""])
-    expect(weight_of(read_profile(in_folder("p.pb.gz")), "sleep")).to be > 150_000_000
+    expect(weight_of(read_profile(path_to("p.pb.gz")), "sleep")).to be > 150_000_000
   end
 
   it "uses the signal that RPERF_SIGNAL says", if: Gem::Platform.local.os == "linux" do
@@ -72,7 +72,7 @@ RSpec.describe "profiling started by RPERF_ENABLED" do
     program = "def work = (i = 0; i += 1 while i < 2_000_000)\nwork"
     reports = { "1" => "p1.txt", "0" => "p0.txt", "" => "p.txt" }.map do |value, output|
       profiled({ "RPERF_LINES" => value, "RPERF_OUTPUT" => output }, program)
-      File.read(in_folder(output))
+      File.read(path_to(output))
     end
     expect(reports).to match([/^Lines:\n.* -e:1 \(Object#work\)$/m, /\A((?!Lines:).)*\z/m, /\A((?!Lines:).)*\z/m])
   end
@@ -108,22 +108,22 @@ RSpec.describe "profiling started by RPERF_ENABLED" do
     end
   end
 
-  describe "in a folder that was deleted" do
-    def in_deleted_folder(env)
-      Dir.mkdir(in_folder("gone"))
+  describe "in a directory that was deleted" do
+    def in_deleted_directory(env)
+      Dir.mkdir(path_to("gone"))
       command = "cd gone && rmdir ../gone && exec '#{ruby}' -I'#{Commands::ROOT}/lib' -rrperf -e 'puts 1; exit 3'"
       run("/bin/sh", "-c", command, env: { "RPERF_ENABLED" => "1" }.merge(env))
     end
 
     it "works with an output elsewhere, and for the page" do
-      outcome = in_deleted_folder({ "RPERF_OUTPUT" => in_folder("p.pb.gz") })
+      outcome = in_deleted_directory({ "RPERF_OUTPUT" => path_to("p.pb.gz") })
       expect([outcome.stdout, outcome.stderr, outcome.status.exitstatus]).to eq(["1\n", "", 3])
-      expect(read_profile(in_folder("p.pb.gz"))).to include(mode: :cpu)
-      expect(in_deleted_folder({ "RPERF_STAT" => "1" }).stderr).to include("CPU execution")
+      expect(read_profile(path_to("p.pb.gz"))).to include(mode: :cpu)
+      expect(in_deleted_directory({ "RPERF_STAT" => "1" }).stderr).to include("CPU execution")
     end
 
     it "lets the program run where the output would be there, and says so" do
-      outcome = in_deleted_folder({})
+      outcome = in_deleted_directory({})
       expect([outcome.stdout, outcome.status.exitstatus]).to eq(["1\n", 3])
       expect(outcome.stderr)
         .to match(/\Arperf: RPERF_OUTPUT must be an absolute path, .*; running without profiling\n\z/)
@@ -132,9 +132,9 @@ RSpec.describe "profiling started by RPERF_ENABLED" do
 
   describe "without the extension" do
     def profiled_without_extension(*arguments)
-      FileUtils.cp_r(%w[lib exe].map { |name| File.join(Commands::ROOT, name) }, folder)
-      FileUtils.rm(Dir[in_folder("lib/rperf/rperf.*")])
-      run(ruby, "-I#{in_folder("lib")}", "-rrperf", *arguments, env: { "RPERF_ENABLED" => "1" })
+      FileUtils.cp_r(%w[lib exe].map { |name| File.join(Commands::ROOT, name) }, directory)
+      FileUtils.rm(Dir[path_to("lib/rperf/rperf.*")])
+      run(ruby, "-I#{path_to("lib")}", "-rrperf", *arguments, env: { "RPERF_ENABLED" => "1" })
     end
 
     it "lets the program run" do
@@ -199,7 +199,7 @@ RSpec.describe "profiling started by RPERF_ENABLED" do
     end
 
     it "ends an rperf command in one line" do
-      outcome = profiled_without_extension(in_folder("exe/rperf"), "record", ruby, "-e", "1")
+      outcome = profiled_without_extension(path_to("exe/rperf"), "record", ruby, "-e", "1")
       expect([outcome.status.exitstatus, outcome.stdout]).to eq([1, ""])
       expect(outcome.stderr.lines).to match([/without profiling$/, /\Arperf: its extension can't be loaded/])
     end
@@ -214,7 +214,7 @@ RSpec.describe "profiling started by RPERF_ENABLED" do
       run(ruby, path, env:)
     end
 
-    def weight(method) = weight_of(read_profile(in_folder("p.pb.gz")), method)
+    def weight(method) = weight_of(read_profile(path_to("p.pb.gz")), method)
 
     it "profiles the program, which sees no variables" do
       expect(with_rubyopt("work(1); print ENV.keys.grep(/RPERF/)").stdout).to eq("[]")
@@ -258,15 +258,15 @@ RSpec.describe "profiling started by RPERF_ENABLED" do
       outcome = with_rubyopt(<<~RUBY)
         def after = 20.times { work(1) }
         Process.daemon
-        File.write(#{in_folder("pid").inspect}, $$)
+        File.write(#{path_to("pid").inspect}, $$)
         after
-        at_exit { File.write(#{in_folder("ended").inspect}, ENV.keys.grep(/RPERF/).size) }
+        at_exit { File.write(#{path_to("ended").inspect}, ENV.keys.grep(/RPERF/).size) }
       RUBY
       expect([outcome.status.exitstatus, outcome.stderr]).to eq([0, ""])
-      wait_until("end of the daemon") { File.size?(in_folder("ended")) }
-      present = -> { [threads_of(File.read(in_folder("pid"))), Dir.children(folder)].inspect }
+      wait_until("end of the daemon") { File.size?(path_to("ended")) }
+      present = -> { [threads_of(File.read(path_to("pid"))), Dir.children(directory)].inspect }
       wait_until("the daemon's profile", detail: present) { weight("Object#after").positive? }
-      expect(File.read(in_folder("ended"))).to eq("0")
+      expect(File.read(path_to("ended"))).to eq("0")
     end
 
     it "goes on in a daemon, and in the children that it forks" do
@@ -274,11 +274,11 @@ RSpec.describe "profiling started by RPERF_ENABLED" do
         def after = 20.times { work(1) }
         Process.daemon(true, true)
         Process.wait(fork { after })
-        at_exit { File.write(#{in_folder("ended").inspect}, "yes") }
+        at_exit { File.write(#{path_to("ended").inspect}, "yes") }
       RUBY
-      wait_until("end of the daemon") { File.size?(in_folder("ended")) }
+      wait_until("end of the daemon") { File.size?(path_to("ended")) }
       wait_until("the daemon's profile") { weight("Object#after").positive? }
-      wait_until("the end of its session") { session_folders.empty? }
+      wait_until("the end of its session") { session_directories.empty? }
       expect([outcome.status.exitstatus, outcome.stderr]).to eq([0, ""])
     end
   end
@@ -289,13 +289,13 @@ RSpec.describe "profiling started by RPERF_ENABLED" do
     outcome = run(ruby, "-I#{Commands::ROOT}/lib", "-rrperf", "#{Commands::ROOT}/exe/rperf",
                   "record", "--no-inherit", ruby, "-e", program, env:)
     expect([outcome.stdout, outcome.status.termsig]).to eq(["{}\n", Signal.list["KILL"]])
-    expect(session_folders).to be_empty
-    expect(File).not_to exist(in_folder("outer.pb.gz"))
+    expect(session_directories).to be_empty
+    expect(File).not_to exist(path_to("outer.pb.gz"))
   end
 
   it "tells a program that wants its own session, and keeps the outer one" do
     program = "begin; Rperf.start; rescue Rperf::Error => e; puts e.message; end; p Rperf.stop"
     expect(profiled({}, program).stdout).to match(/already being profiled by RPERF_ENABLED=1\nnil\n\z/)
-    expect(read_profile(in_folder("rperf.data"))).to include(mode: :cpu)
+    expect(read_profile(path_to("rperf.data"))).to include(mode: :cpu)
   end
 end

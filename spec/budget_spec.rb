@@ -52,7 +52,7 @@ RSpec.describe "The budget of samples", vm: true, alone: true do
     outcome = rperf("record", "-m", "wall", "-v", "-o", "p.pb.gz", ruby, "-e", program)
     said = /^\[rperf\] longest intervals: [\d.]+ ms between ticks, ([\d.]+) ms of a thread's time blocked or waiting$/
     expect(outcome.stderr).to match(said)
-    file = Zlib.gunzip(File.binread(in_folder("p.pb.gz")))
+    file = Zlib.gunzip(File.binread(path_to("p.pb.gz")))
     longest = outcome.stderr[said, 1]
     expect(file).to include("taken as seldom as every #{longest} ms of a thread's time, as there were many")
   end

@@ -46,8 +46,8 @@ RSpec.describe "Counts of calls" do
       expect(diff("-n", "1", "a.data", "b.data").stdout).to match(/^\(\d more; -n shows more\)$/)
     end
 
-    it "knows methods in another folder by their names" do
-      Dir.mkdir(in_folder("moved"))
+    it "knows methods in another directory by their names" do
+      Dir.mkdir(path_to("moved"))
       write_file("moved/app.rb", program.call(110))
       rperf("trace", "--calls", "count", "-o", "moved.data", ruby, "moved/app.rb")
       outcome = diff("a.data", "moved.data")
@@ -147,12 +147,12 @@ RSpec.describe "Counts of calls" do
   end
 
   describe "rperf report --counts" do
-    def row(name, ns, path = in_folder("app.rb"))
-      [[[path, name], [in_folder("app.rb"), "<main>"]], ns, 1, 0, 1, ns]
+    def row(name, ns, path = path_to("app.rb"))
+      [[[path, name], [path_to("app.rb"), "<main>"]], ns, 1, 0, 1, ns]
     end
 
     def sampled(rows)
-      Rperf.save(in_folder("s.data"), { mode: :wall, frequency: 1000, duration_ns: 10**9, samples: rows })
+      Rperf.save(path_to("s.data"), { mode: :wall, frequency: 1000, duration_ns: 10**9, samples: rows })
     end
 
     before { trace("calls.data", program.call(100)) }

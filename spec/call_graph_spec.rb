@@ -9,13 +9,13 @@ RSpec.describe "call graphs" do
   sort = ["<C method>", "Array#sort"]
   small = ["/app/order.rb", "Order#small"]
 
-  graphviz = ENV.fetch("PATH").split(":").any? { |folder| File.executable?(File.join(folder, "dot")) }
+  graphviz = ENV.fetch("PATH").split(":").any? { |directory| File.executable?(File.join(directory, "dot")) }
   without_graphviz = "no Graphviz: not tested what it makes of call graphs" unless graphviz
 
   # Writes a profile of wall time in which these stacks, deepest frame first, have so many samples of a millisecond.
   def save(name, stacks)
     rows = stacks.map { |frames, count, thread = 1| [frames, count * 1_000_000, thread, 0, count, count * 500_000] }
-    Rperf.save(in_folder(name), { mode: :wall, frequency: 1000, duration_ns: 10**9, samples: rows })
+    Rperf.save(path_to(name), { mode: :wall, frequency: 1000, duration_ns: 10**9, samples: rows })
     name
   end
 
@@ -46,14 +46,14 @@ RSpec.describe "call graphs" do
     end
   end
 
-  # The command with only these folders to find programs in.
+  # The command with only these directories to find programs in.
   def with_path(path, *) = run(*rperf_command("report", "--svg", *), env: { "PATH" => path })
 
   # A program of this name that is this script of the shell.
   def add_program(name, script)
-    FileUtils.mkdir_p(in_folder("bin"))
+    FileUtils.mkdir_p(path_to("bin"))
     write_file("bin/#{name}", "#!/bin/sh\n#{script}\n").tap { |path| File.chmod(0o755, path) }
-    in_folder("bin")
+    path_to("bin")
   end
 
   describe "rperf report --dot" do
@@ -77,10 +77,10 @@ RSpec.describe "call graphs" do
         outcome = rperf("report", *arguments)
         expect([outcome.status.exitstatus, outcome.stdout]).to eq([0, ""])
         expect(outcome.stderr).to match(/\Arperf: wrote #{arguments.last} \(\d+ KB\)\n\z/)
-        expect(File.read(in_folder(arguments.last))).to eq(dot)
+        expect(File.read(path_to(arguments.last))).to eq(dot)
       end
       rperf("record", "--format", "dot", "-o", "e", ruby, "-e", "1")
-      expect(recorded = File.read(in_folder("e"))).to start_with("digraph rperf {\n")
+      expect(recorded = File.read(path_to("e"))).to start_with("digraph rperf {\n")
       accepted(recorded) if graphviz
     end
 
@@ -111,7 +111,7 @@ RSpec.describe "call graphs" do
       graph = dot("odd.pb.gz")
       expect(graph.bytesize).to be < 30_000
       rperf("report", "--svg", "odd.pb.gz")
-      svg = File.read(in_folder("rperf.svg"))
+      svg = File.read(path_to("rperf.svg"))
       expect(svg).to include("&lt;b&gt;c&lt;/b&gt;")
       expect(svg).not_to include("<b>")
     end
@@ -121,11 +121,11 @@ RSpec.describe "call graphs" do
     it "draws a picture that loads nothing", skip: without_graphviz do
       outcome = rperf("report", "--svg")
       expect(outcome.stderr).to match(/\Arperf: wrote .*rperf\.svg \(\d+ KB\)\n\z/)
-      svg = File.read(in_folder("rperf.svg"))
+      svg = File.read(path_to("rperf.svg"))
       expect(svg).to include("Order#total", "total 500.0 ms (50.0%)").and(end_with("</svg>\n"))
       expect(svg.gsub(/ xmlns(:xlink)?="[^"]*"/, "")).not_to match(/http|href|DOCTYPE|<script|<image/)
       rperf("report", "-o", "same.svg")
-      expect(File.read(in_folder("same.svg"))).to eq(svg)
+      expect(File.read(path_to("same.svg"))).to eq(svg)
       expect(rperf("report", "--svg", "-o", "/dev/stdout").stdout).to eq(svg)
     end
 
@@ -135,9 +135,9 @@ RSpec.describe "call graphs" do
       expect([outcome.status.exitstatus, outcome.stdout]).to eq([1, ""])
       expect(outcome.stderr)
         .to match(/\Arperf: Graphviz is needed .*apt-get install graphviz.* Wrote .*kept\.svg\.dot instead\n\z/)
-      expect(File.read(in_folder("kept.svg.dot"))).to eq(dot)
-      expect(File.read(in_folder("kept.dot"))).to eq("kept")
-      expect(File.exist?(in_folder("kept.svg"))).to be(false)
+      expect(File.read(path_to("kept.svg.dot"))).to eq(dot)
+      expect(File.read(path_to("kept.dot"))).to eq("kept")
+      expect(File.exist?(path_to("kept.svg"))).to be(false)
       outcome = with_path("/nonexistent", "-o", "/dev/stdout")
       expect([outcome.stdout, outcome.stderr.lines.size]).to eq(["", 1])
     end
@@ -155,11 +155,11 @@ RSpec.describe "call graphs" do
     it "ends Graphviz with itself" do
       path = add_program("dot", "echo $$ > dot.pid.new; mv dot.pid.new dot.pid; exec sleep 100")
       rperf = Process.spawn({ "PATH" => "#{path}:#{ENV.fetch("PATH")}" }, *rperf_command("report", "--svg"),
-                            chdir: folder, err: File::NULL)
-      wait_until("picture in the making") { File.exist?(in_folder("dot.pid")) }
+                            chdir: directory, err: File::NULL)
+      wait_until("picture in the making") { File.exist?(path_to("dot.pid")) }
       Process.kill(:TERM, rperf)
       expect(Process.wait2(rperf).last.termsig).to eq(Signal.list["TERM"])
-      expect { Process.kill(0, File.read(in_folder("dot.pid")).to_i) }.to raise_error(Errno::ESRCH)
+      expect { Process.kill(0, File.read(path_to("dot.pid")).to_i) }.to raise_error(Errno::ESRCH)
     end
   end
 

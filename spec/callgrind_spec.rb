@@ -34,13 +34,13 @@ RSpec.describe "callgrind files" do
   # The same without paths.
   def calls_in(path)
     calls_by_place(path).each_with_object(Hash.new(0)) do |(place, number), calls|
-      calls[place.delete_prefix("#{in_folder("tarai.rb")}:").sub(%r{\A(?:<[^>]+>|/[^:]*|-e|\?{3}):}, "")] += number
+      calls[place.delete_prefix("#{path_to("tarai.rb")}:").sub(%r{\A(?:<[^>]+>|/[^:]*|-e|\?{3}):}, "")] += number
     end
   end
 
   # The same as callgrind_annotate has it.
   def annotated_calls(path)
-    # Names of files in the current folder lose it in some places, but not in others.
+    # Names of files in the current directory lose it in some places, but not in others.
     outcome = run("env", "-C", "/", "callgrind_annotate", "--threshold=100", "--auto=no", "--tree=calling", path)
     expect([outcome.status.exitstatus, outcome.stderr]).to eq([0, ""])
     calls = outcome.stdout.force_encoding("UTF-8").scan(/> +(.+) \(([\d,]+)x\) \[/)
@@ -57,7 +57,7 @@ RSpec.describe "callgrind files" do
   it "have the calls of a trace, exact, in recursion too" do
     outcome = write_tarai("-o", "tarai.callgrind")
     expect(outcome.stderr).to match(/\Arperf: wrote tarai.callgrind \([\d,]+ calls/)
-    path = in_folder("tarai.callgrind")
+    path = path_to("tarai.callgrind")
     expect(File.read(path)).to start_with("# callgrind format\nversion: 1\n")
     expect(calls_in(path)).to include(
       "Object#tarai" => 12_605 + 3, "Object#each_of" => 1, "block in Object#each_of" => 3, "block in <main>" => 13
@@ -67,9 +67,9 @@ RSpec.describe "callgrind files" do
 
   it "are read by callgrind_annotate, which has the same calls", skip: without_annotate do
     write_tarai("--calls", "all", "-o", "callgrind.out.1")
-    path = in_folder("callgrind.out.1")
+    path = path_to("callgrind.out.1")
     own = calls_by_place(path)
-    program = in_folder("tarai.rb")
+    program = path_to("tarai.rb")
     expect(own).to include("#{program}:Object#tarai" => 12_608, "<C method>:Integer#<=" => 12_608)
     expect(annotated_calls(path)).to eq(own)
   end
@@ -78,13 +78,13 @@ RSpec.describe "callgrind files" do
     write_tarai
     rperf("report", "--format", "callgrind", "-o", "converted")
     rperf("report", "-o", "by.callgrind")
-    expect(File.read(in_folder("converted"))).to eq(File.read(in_folder("by.callgrind")))
-    profile = Rperf.load(in_folder("rperf.data"))
-    profile.save(in_folder("saved.callgrind"))
-    expect(File.read(in_folder("saved.callgrind"))).to eq(File.read(in_folder("converted")))
-    events = File.read(in_folder("converted"))[/^events: (.*)/, 1].split
+    expect(File.read(path_to("converted"))).to eq(File.read(path_to("by.callgrind")))
+    profile = Rperf.load(path_to("rperf.data"))
+    profile.save(path_to("saved.callgrind"))
+    expect(File.read(path_to("saved.callgrind"))).to eq(File.read(path_to("converted")))
+    events = File.read(path_to("converted"))[/^events: (.*)/, 1].split
     expect(events.first(3)).to eq(%w[wall calls overhead])
-    summary = File.read(in_folder("converted"))[/^summary: (.*)/, 1].split.map(&:to_i)
+    summary = File.read(path_to("converted"))[/^summary: (.*)/, 1].split.map(&:to_i)
     totals = events.map { |name| profile.totals(value: name)[:total] }
     expect(summary).to eq(totals)
   end
@@ -92,10 +92,10 @@ RSpec.describe "callgrind files" do
   it "have samples for calls where calls were not counted", skip: without_annotate do
     rows = [[[["/app/a.rb", "Object#work"], ["/app/a.rb", "<main>"]], 9_000_000, 1, 0, 9, 0],
             [[["/app/a.rb", "<main>"]], 1_000_000, 1, 0, 1, 0]]
-    Rperf.save(in_folder("s.data"), { mode: :wall, frequency: 1000, duration_ns: 10**9, samples: rows })
+    Rperf.save(path_to("s.data"), { mode: :wall, frequency: 1000, duration_ns: 10**9, samples: rows })
     rperf("report", "s.data", "-o", "s.callgrind")
-    text = File.read(in_folder("s.callgrind"))
+    text = File.read(path_to("s.callgrind"))
     expect(text).to include("desc: Calls: not counted: their numbers are samples")
-    expect(annotated_calls(in_folder("s.callgrind"))).to include("/app/a.rb:Object#work" => 9, "/app/a.rb:<main>" => 10)
+    expect(annotated_calls(path_to("s.callgrind"))).to include("/app/a.rb:Object#work" => 9, "/app/a.rb:<main>" => 10)
   end
 end

@@ -303,7 +303,7 @@ RSpec.describe "the capture of stacks", vm: true, alone: true, if: RUBY_PLATFORM
 
   it "is told in the profile", alone: false do
     { tick: "capture: tick", safepoint: "capture: safepoint (" }.each do |capture, expected|
-      path = in_folder("#{capture}.pb.gz")
+      path = path_to("#{capture}.pb.gz")
       Rperf.start(output: path, capture:) { spin(0.01) }
       expect(Zlib.gunzip(File.binread(path))).to include(expected.b)
     end

@@ -11,7 +11,7 @@ RSpec.describe "the children of a profiled program", vm: true do
     rperf("record", "-m", "wall", "-o", "p.pb.gz", *options, ruby, path, env:, **, &)
   end
 
-  def merged = read_profile(in_folder("p.pb.gz"))
+  def merged = read_profile(path_to("p.pb.gz"))
 
   # %pid => methods and blocks of its samples, of a profile with several processes.
   def frames_by_pid(data = merged)
@@ -66,7 +66,7 @@ RSpec.describe "the children of a profiled program", vm: true do
       pids.each { |pid| Process.wait(pid) }
     RUBY
     expect(merged[:label_sets].filter_map { |set| set[:"%pid"] }).to match_array(pids)
-    expect(process_names).to contain_exactly(in_folder("program.rb"), "worker 0", "worker 1")
+    expect(process_names).to contain_exactly(path_to("program.rb"), "worker 0", "worker 1")
   end
 
   it "are not labelled if there are none" do
@@ -83,7 +83,7 @@ RSpec.describe "the children of a profiled program", vm: true do
   it "are all there if there are 200 short ones" do
     outcome = record("200.times.each_slice(5) { |some| some.map { fork { 1 } }.each { |pid| Process.wait(pid) } }")
     expect(outcome.messages).to contain_exactly(/samples of 201 processes/)
-    expect(session_folders).to be_empty
+    expect(session_directories).to be_empty
   end
 
   it "begin with the labels of the fiber that forks them, and go back to none" do
@@ -165,8 +165,8 @@ RSpec.describe "the children of a profiled program", vm: true do
 
   it "run without a profile if they are of another Ruby" do
     program = <<~'RUBY'
-      folder = ENV["RPERF_SESSION"]
-      settings = File.join(folder, "settings")
+      directory = ENV["RPERF_SESSION"]
+      settings = File.join(directory, "settings")
       File.write(settings, File.read(settings).sub(/ABI=[^ ]+/, "ABI=9.9.0"))
       2.times { system(RUBY, "-e", "puts 'ran'") }
     RUBY
@@ -186,7 +186,7 @@ RSpec.describe "the children of a profiled program", vm: true do
       expect(outcome.messages).to contain_exactly(
         /wrote p\.pb\.gz \([\d,]+ samples, /, "rperf: 2 processes still ran; their samples are not in the profile\n"
       )
-      expect(session_folders).to be_empty
+      expect(session_directories).to be_empty
     end
 
     it "since they are killed are counted" do
@@ -198,9 +198,9 @@ RSpec.describe "the children of a profiled program", vm: true do
     it "since they can't write say so" do
       messages = record(<<~'RUBY').messages
         Process.wait(fork do
-          folder = ENV["RPERF_SESSION"]
-          begun = File.read(File.join(folder, "status"))[/^started #{$$} \d+ (\d+)/, 1]
-          Dir.mkdir(File.join(folder, "#{$$}-#{begun}.pb.gz"))
+          directory = ENV["RPERF_SESSION"]
+          begun = File.read(File.join(directory, "status"))[/^started #{$$} \d+ (\d+)/, 1]
+          Dir.mkdir(File.join(directory, "#{$$}-#{begun}.pb.gz"))
         end)
       RUBY
       expect(messages).to contain_exactly(/wrote/, /the profile of process \d+ is lost: can't write to .* \(Is a dir/)
@@ -244,7 +244,7 @@ RSpec.describe "the children of a profiled program", vm: true do
     expect([outcome.status.exitstatus, outcome.stdout]).to eq([0, "{3 => #{children}}\ntrue\nnone left\n"])
     processes = (children + 1).to_s.sub(/(?<=\A\d)(?=\d{3}\z)/, ",")
     expect(outcome.messages).to contain_exactly(/samples of #{processes} processes/)
-    expect(session_folders).to be_empty
+    expect(session_directories).to be_empty
   end
 
   it "end as usual if the command is killed" do
@@ -257,18 +257,18 @@ RSpec.describe "the children of a profiled program", vm: true do
       File.write("end", $?.exitstatus)
     RUBY
     reader, writer = IO.pipe
-    out, err = %w[out err].map { |name| in_folder(name) }
+    out, err = %w[out err].map { |name| path_to(name) }
     command = rperf_command("record", "-o", "p.pb.gz", ruby, path)
-    pid = Process.spawn(clean_environment, *command, chdir: folder, in: reader, out:, err:)
+    pid = Process.spawn(clean_environment, *command, chdir: directory, in: reader, out:, err:)
     wait_until("output") { File.size?(out) }
     Process.kill(:KILL, pid)
     Process.wait(pid)
     writer.close
-    wait_until("end of the program") { File.exist?(in_folder("end")) && !File.empty?(in_folder("end")) }
-    expect([File.read(in_folder("end")), File.read(err)]).to eq(["7", ""])
+    wait_until("end of the program") { File.exist?(path_to("end")) && !File.empty?(path_to("end")) }
+    expect([File.read(path_to("end")), File.read(err)]).to eq(["7", ""])
     # The next session removes its remains.
     rperf("record", ruby, "-e", "1")
-    expect(session_folders).to be_empty
+    expect(session_directories).to be_empty
   end
 
   describe "under rperf stat" do
@@ -305,7 +305,7 @@ RSpec.describe "the children of a profiled program", vm: true do
       RUBY
       expect([outcome.stdout, outcome.stderr]).to eq(["[]3false", ""])
       expect(frames_by_pid.values.count { |frames| frames.include?("Object#work") }).to eq(2)
-      expect(session_folders).to be_empty
+      expect(session_directories).to be_empty
     end
 
     it "are all profiled with inherit: true, and the environment is as it was afterwards" do
@@ -324,7 +324,7 @@ RSpec.describe "the children of a profiled program", vm: true do
     it "that still run at its end are counted" do
       outcome = run_script("Rperf.start(inherit: :fork) { @pid = fork { sleep } }; Process.kill(:KILL, @pid)")
       expect(outcome.stderr).to eq("rperf: 1 process still ran; its samples are not in the profile\n")
-      expect(session_folders).to be_empty
+      expect(session_directories).to be_empty
     end
 
     it "are in the file that was asked for, also if nobody stops it" do
@@ -339,13 +339,13 @@ RSpec.describe "the children of a profiled program", vm: true do
       expect([outcome.status.exitstatus, outcome.stderr]).to eq([3, ""])
       expect(frames_by_pid.values.count { |frames| frames.include?("Object#work") }).to eq(2)
       expect(frames_by_pid.size).to eq(3)
-      expect(session_folders).to be_empty
+      expect(session_directories).to be_empty
     end
 
-    it "leave no folder if it is never stopped" do
+    it "leave no directory if it is never stopped" do
       outcome = run_script("Rperf.start(inherit: true); Process.wait(fork { work(1) }); exit 3")
       expect([outcome.status.exitstatus, outcome.stderr]).to eq([3, ""])
-      expect(session_folders).to be_empty
+      expect(session_directories).to be_empty
     end
 
     it "can stop nothing" do
@@ -376,7 +376,7 @@ RSpec.describe "the children of a profiled program", vm: true do
       RUBY
       expect([outcome.stdout, outcome.stderr]).to eq(['["RPERF_SESSION"]["RPERF_SESSION"]4[]', ""])
       expect(frames_by_pid.values.count { |frames| frames.include?("Object#work") }).to eq(2)
-      expect(session_folders).to be_empty
+      expect(session_directories).to be_empty
     end
 
     it "are nothing to a program after exec" do
@@ -386,12 +386,12 @@ RSpec.describe "the children of a profiled program", vm: true do
         exec("/bin/sh", "-c", "echo \"$RPERF_SESSION:$RUBYOPT:$RUBYLIB\"")
       RUBY
       expect([outcome.stdout, outcome.stderr]).to eq(["::\n", ""])
-      # Its folder goes with the next session.
+      # Its directory goes with the next session.
       rperf("record", ruby, "-e", "1")
-      expect(session_folders).to be_empty
+      expect(session_directories).to be_empty
     end
 
-    it "are nothing to a daemon, which leaves no folder" do
+    it "are nothing to a daemon, which leaves no directory" do
       outcome = run_script(<<~RUBY)
         Rperf.start(inherit: true)
         Process.wait(fork { work(1) })
@@ -399,9 +399,9 @@ RSpec.describe "the children of a profiled program", vm: true do
         File.write("daemon", [Rperf.running?, ENV.keys.grep(/RPERF/), ENV["RUBYOPT"]].inspect)
         exit!
       RUBY
-      wait_until("the daemon's end") { File.size?(in_folder("daemon")) }
-      expect([outcome.stderr, File.read(in_folder("daemon"))]).to eq(["", "[false, [], nil]"])
-      expect(session_folders).to be_empty
+      wait_until("the daemon's end") { File.size?(path_to("daemon")) }
+      expect([outcome.stderr, File.read(path_to("daemon"))]).to eq(["", "[false, [], nil]"])
+      expect(session_directories).to be_empty
     end
 
     it "are merged with RPERF_INHERIT, too" do
@@ -414,7 +414,7 @@ RSpec.describe "the children of a profiled program", vm: true do
         merged[:label_sets].to_a.filter_map { |set| set[:"%pid"] }.size
       end
       expect(counts).to eq([0, 2, 3])
-      expect(session_folders).to be_empty
+      expect(session_directories).to be_empty
     end
 
     # With RPERF_INHERIT; how many processes there are in the profile.
@@ -441,7 +441,7 @@ RSpec.describe "the children of a profiled program", vm: true do
           end
         RUBY
         expect(processes_with_inherit(program, mode)).to eq(3)
-        expect(session_folders).to be_empty
+        expect(session_directories).to be_empty
       end
     end
   end

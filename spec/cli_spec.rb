@@ -118,7 +118,7 @@ RSpec.describe "the rperf command" do
         outcome = rperf("record", flag, "-v", ruby, "-e", "1")
         expect([outcome.status.exitstatus, outcome.stderr]).to match([2, /\Arperf: '#{name}\b.*' needs a value; /])
       end
-      expect(Dir.children(folder)).to match_array(%w[.stdout .stderr])
+      expect(Dir.children(directory)).to match_array(%w[.stdout .stderr])
     end
 
     it "refuses unknown options and a missing command" do
@@ -143,13 +143,13 @@ RSpec.describe "the rperf command" do
         expect([outcome.status.exitstatus, outcome.stderr]).to eq([1, line])
       end
       expect(rperf("stat", "sh", "-c", "exit 7").status.exitstatus).to eq(7)
-      expect(File).not_to exist(in_folder("rperf.data"))
+      expect(File).not_to exist(path_to("rperf.data"))
     end
 
     it "fails instead of succeeding if no profile is left of what ran" do
       outcome = rperf("record", "sh", "-c", "'#{ruby}' -e 'Process.kill(:KILL, $$); sleep'; exit 0")
       expect([outcome.status.exitstatus, outcome.stderr]).to match([1, /ended before its profile could be written\n\z/])
-      expect(File).not_to exist(in_folder("rperf.data"))
+      expect(File).not_to exist(path_to("rperf.data"))
     end
 
     it "fails if a profile can't be read, and keeps that" do
@@ -162,8 +162,8 @@ RSpec.describe "the rperf command" do
       expect(outcome.messages).to include(/the profile of process \d+ can't be merged \(not a pprof .*; it is in /)
       kept = outcome.stderr[%r{it is in (/\S.*)$}, 1]
       expect(File.read(kept)).to eq("no profile")
-      expect(kept).to start_with("#{temporary_folder}/rperf-")
-      expect(read_profile(in_folder("p.pb.gz"))).to include(mode: :cpu)
+      expect(kept).to start_with("#{temporary_directory}/rperf-")
+      expect(read_profile(path_to("p.pb.gz"))).to include(mode: :cpu)
     end
   end
 
@@ -173,13 +173,13 @@ RSpec.describe "the rperf command" do
       expect(outcome.status).to be_success
       expect(outcome.stdout).to eq("done\n")
       expect(outcome.stderr).to match(/\Arperf: wrote rperf\.data \([\d,]+ samples, [\d.]+ s\)\n\z/)
-      expect(read_profile(in_folder("rperf.data"))).to include(mode: :cpu, frequency: 1000)
+      expect(read_profile(path_to("rperf.data"))).to include(mode: :cpu, frequency: 1000)
     end
 
     it "takes mode, frequency, file and format" do
       options = ["-m", "wall", "-f", "100", "-o", "p.dat", "--format", "collapsed"]
       rperf("record", *options, ruby, "-e", "sleep 0.05")
-      expect(File.read(in_folder("p.dat"))).to match(/^<main>;Kernel#sleep;\[GVL blocked\] \d{8,9}$/)
+      expect(File.read(path_to("p.dat"))).to match(/^<main>;Kernel#sleep;\[GVL blocked\] \d{8,9}$/)
     end
 
     it "refuses the name of a file that a profile isn't, before the program runs" do
@@ -189,16 +189,16 @@ RSpec.describe "the rperf command" do
                        "'rperf report x.pb.gz -o x.html'\n"])
       expect(rperf("stat", "-o", "x.png", ruby, "-e", "puts 1").stderr)
         .to start_with("rperf: -o x.png: rperf writes no .png: ")
-      expect(Dir.children(folder).grep_v(/\A\./)).to be_empty
+      expect(Dir.children(directory).grep_v(/\A\./)).to be_empty
       rperf("record", "--format", "html", "-o", "x.html", ruby, "-e", "1")
-      expect(File.read(in_folder("x.html"))).to match(/\A<!doctype html/i)
+      expect(File.read(path_to("x.html"))).to match(/\A<!doctype html/i)
     end
 
     it "prints a text profile after the program's output with -p" do
       outcome = rperf("record", "-p", "-m", "wall", ruby, "-e", "puts 'mine'; sleep 0.05")
       expect(outcome.stdout).to match(/\Amine\nTotal: .*\[GVL blocked\]/m)
       expect(outcome.stderr).to be_empty
-      expect(Dir.children(folder).grep_v(/\A\./)).to be_empty
+      expect(Dir.children(directory).grep_v(/\A\./)).to be_empty
     end
 
     describe "about lines", vm: true do
@@ -213,13 +213,13 @@ RSpec.describe "the rperf command" do
       it "records the absolute paths of their files" do
         rperf("record", "--lines", ruby, "app.rb")
         table = rperf("report", "--text", "--lines", "--full-path").stdout[/^Lines:\n.*/m]
-        expect(table).to match(/  #{Regexp.escape(in_folder("app.rb"))}:3 \(Object#work\)$/)
+        expect(table).to match(/  #{Regexp.escape(path_to("app.rb"))}:3 \(Object#work\)$/)
       end
 
       it "has them in every pprof file, but not with --no-lines" do
         rperf("record", ruby, "app.rb")
         rperf("record", "-o", "none.pb.gz", "--lines", "--no-lines", ruby, "app.rb")
-        profiles = %w[rperf.data none.pb.gz].map { |file| Rperf.load(in_folder(file)) }
+        profiles = %w[rperf.data none.pb.gz].map { |file| Rperf.load(path_to(file)) }
         tables = profiles.map { |profile| text_report(profile, lines: true) }
         expect(tables).to match([/app\.rb:3 \(Object#work\)$/, /^Lines: none were recorded$/])
       end
@@ -258,14 +258,14 @@ RSpec.describe "the rperf command" do
 
     it "adds to what a redirected stdout, stderr or other descriptor leads to" do
       { "/dev/stdout" => 1, "/dev/stderr" => 2, "/dev/fd/3" => 3 }.each do |output, number|
-        File.open(in_folder("log"), "w") do |log|
+        File.open(path_to("log"), "w") do |log|
           log.syswrite("before\n")
           pid = spawn(*rperf_command("record", "-o", output, "--format", "text", ruby, "-e", "puts 'mine'"),
-                      { chdir: folder, 1 => File::NULL }.merge(number => log))
+                      { chdir: directory, 1 => File::NULL }.merge(number => log))
           Process.wait(pid)
           log.syswrite("after\n")
         end
-        expect(File.read(in_folder("log"))).to match(/\Abefore\n#{"mine\n" if number == 1}Total: .*after\n\z/m)
+        expect(File.read(path_to("log"))).to match(/\Abefore\n#{"mine\n" if number == 1}Total: .*after\n\z/m)
       end
     end
 
@@ -292,9 +292,9 @@ RSpec.describe "the rperf command" do
       expect(outcome.stderr.lines.first).to eq("#{["-o", "--", "a b"].inspect}\n")
     end
 
-    it "writes to the folder that it was started in, wherever the program goes" do
+    it "writes to the directory that it was started in, wherever the program goes" do
       rperf("record", "-o", "p.pb.gz", ruby, "-e", "Dir.chdir('/')")
-      expect(read_profile(in_folder("p.pb.gz"))).to include(mode: :cpu)
+      expect(read_profile(path_to("p.pb.gz"))).to include(mode: :cpu)
     end
 
     it "gives the program the environment that it would have with --no-inherit" do
@@ -315,21 +315,21 @@ RSpec.describe "the rperf command" do
       expect(alone.reject { |name, value| seen[name] == value }.keys).to contain_exactly("RUBYOPT", "RPERF_MODE")
     end
 
-    it "works from a folder with a blank in its path, and names one with a colon too" do
-      %w[lib exe].each { |part| FileUtils.cp_r(File.join(Commands::ROOT, part), folder) }
-      FileUtils.mkdir_p(in_folder("my gems"))
-      %w[lib exe].each { |part| FileUtils.mv(in_folder(part), in_folder("my gems/#{part}")) }
-      outcome = run(ruby, in_folder("my gems/exe/rperf"), "record", ruby, "-e", "1")
+    it "works from a directory with a blank in its path, and names one with a colon too" do
+      %w[lib exe].each { |part| FileUtils.cp_r(File.join(Commands::ROOT, part), directory) }
+      FileUtils.mkdir_p(path_to("my gems"))
+      %w[lib exe].each { |part| FileUtils.mv(path_to(part), path_to("my gems/#{part}")) }
+      outcome = run(ruby, path_to("my gems/exe/rperf"), "record", ruby, "-e", "1")
       expect(outcome.messages).to contain_exactly(/wrote rperf\.data/)
-      FileUtils.mv(in_folder("my gems"), in_folder("my: gems"))
-      outcome = run(ruby, in_folder("my: gems/exe/rperf"), "record", ruby, "-e", "1")
+      FileUtils.mv(path_to("my gems"), path_to("my: gems"))
+      outcome = run(ruby, path_to("my: gems/exe/rperf"), "record", ruby, "-e", "1")
       expect([outcome.status.exitstatus, outcome.stderr])
         .to match([1, /can't load from a directory with both a blank and a ':'/])
     end
 
     it "refuses alike in a program that starts a session of its own from there, and in one that starts with it" do
-      FileUtils.mkdir_p(in_folder("my: gems"))
-      FileUtils.cp_r(File.join(Commands::ROOT, "lib"), in_folder("my: gems"))
+      FileUtils.mkdir_p(path_to("my: gems"))
+      FileUtils.cp_r(File.join(Commands::ROOT, "lib"), path_to("my: gems"))
       write_file("app.rb", <<~'RUBY')
         require_relative "my: gems/lib/rperf"
         begin
@@ -340,7 +340,7 @@ RSpec.describe "the rperf command" do
         puts ENV.slice("RUBYOPT", "RUBYLIB", "RPERF_SESSION").inspect, Rperf.running?
         system(RbConfig.ruby, "-e", "puts 'child'")
       RUBY
-      line = "rperf is installed in #{in_folder("my: gems/lib")}, and Ruby can't load from a directory with both a " \
+      line = "rperf is installed in #{path_to("my: gems/lib")}, and Ruby can't load from a directory with both a " \
              "blank and a ':' in its path"
       outcome = run(ruby, "app.rb")
       expect([outcome.stdout, outcome.stderr]).to eq(["#{line}\n{}\nfalse\nchild\n", ""])
@@ -348,12 +348,12 @@ RSpec.describe "the rperf command" do
       outcome = run(ruby, "app.rb", env: { "RPERF_ENABLED" => "1", "RPERF_INHERIT" => "1" })
       expect([outcome.stdout, outcome.stderr, outcome.status.exitstatus])
         .to eq(["child\n", "rperf: #{line}; running without profiling\n", 3])
-      expect(session_folders).to be_empty
+      expect(session_directories).to be_empty
     end
 
     it "profiles forked children from there, which need not load it again", vm: true do
-      FileUtils.mkdir_p(in_folder("my: gems"))
-      FileUtils.cp_r(File.join(Commands::ROOT, "lib"), in_folder("my: gems"))
+      FileUtils.mkdir_p(path_to("my: gems"))
+      FileUtils.cp_r(File.join(Commands::ROOT, "lib"), path_to("my: gems"))
       write_file("app.rb", <<~'RUBY')
         require_relative "my: gems/lib/rperf"
         profile = Rperf.start(mode: :wall, inherit: :fork) { Process.wait(fork { sleep 0.02 }) }
@@ -371,17 +371,17 @@ RSpec.describe "the rperf command" do
       write_file("twice.sh", "'#{ruby}' -e 'def first = sleep(0.02); first'\n'#{ruby}' -e 1\n")
       outcome = rperf("record", "--no-inherit", "-m", "wall", "sh", "twice.sh")
       expect(outcome.messages).to contain_exactly(/wrote/, "rperf: one more Ruby ran; only the first was profiled\n")
-      expect(weight_of(read_profile(in_folder("rperf.data")), "first")).to be > 0
+      expect(weight_of(read_profile(path_to("rperf.data")), "first")).to be > 0
     end
 
     it "fails instead of succeeding if the file can't be written" do
-      Dir.mkdir(in_folder("gone"))
+      Dir.mkdir(path_to("gone"))
       outcome = rperf("record", "-o", "gone/p.pb.gz", ruby, "-e", "Dir.rmdir('gone')")
       expect([outcome.status.exitstatus, outcome.stderr]).to match([1, /can't write the profile to/])
     end
 
     it "says where the profile is if the file can't be written at the end" do
-      Dir.mkdir(in_folder("gone"))
+      Dir.mkdir(path_to("gone"))
       outcome = rperf("record", "-o", "gone/p.pb.gz", ruby, "-e", "Dir.rmdir('gone'); exit 4")
       expect([outcome.status.exitstatus, outcome.stderr.lines.size]).to eq([4, 1])
       saved = outcome.stderr[%r{it is in (/\S+)}, 1]
@@ -396,14 +396,14 @@ RSpec.describe "the rperf command" do
       outcome = rperf("exec", ruby, "-e", "sleep 0.05; print 'mine'")
       expect([outcome.status.exitstatus, outcome.stdout]).to eq([0, "mine"])
       expect(outcome.stderr).to include("Performance stats for", "GVL blocked", "Flat:", "Cumulative:")
-      expect(Dir.children(folder).grep_v(/\A\./)).to be_empty
+      expect(Dir.children(directory).grep_v(/\A\./)).to be_empty
     end
 
     it "takes mode, frequency, file and -v" do
       options = ["-m", "cpu", "-f", "50", "-o", "p.pb.gz", "-v", "--signal", "false", "--no-aggregate"]
       outcome = rperf("exec", *options, ruby, "-e", "i = 0; i += 1 while i < 3_000_000")
       expect(outcome.stderr).to match(/^\[rperf\] mode=cpu frequency=50Hz$.*^Flat:/m)
-      expect(read_profile(in_folder("p.pb.gz"))).to include(mode: :cpu, frequency: 50)
+      expect(read_profile(path_to("p.pb.gz"))).to include(mode: :cpu, frequency: 50)
     end
   end
 
@@ -415,7 +415,7 @@ RSpec.describe "the rperf command" do
       ["ms          user", "ms          sys", "ms          real", "CPU execution", "GVL blocked (I/O, sleep)",
        "GC time (", "allocated objects", "freed objects", "peak memory (maxrss)", "context switches (",
        "profiler overhead"].each { |row| expect(outcome.stderr).to include(row) }
-      expect(Dir.children(folder).grep_v(/\A\./)).to be_empty
+      expect(Dir.children(directory).grep_v(/\A\./)).to be_empty
     end
 
     it "accounts for the real time of a program with one thread", vm: true, alone: true do
@@ -442,7 +442,7 @@ RSpec.describe "the rperf command" do
     it "adds tables and a file when asked" do
       outcome = rperf("stat", "--report", "-o", "p.pb.gz", ruby, "-e", "sleep 0.02")
       expect(outcome.stderr).to include("Flat:", "Cumulative:")
-      expect(read_profile(in_folder("p.pb.gz"))).to include(mode: :wall)
+      expect(read_profile(path_to("p.pb.gz"))).to include(mode: :wall)
     end
 
     it "adds the hottest lines to the tables with --lines" do

@@ -116,7 +116,7 @@ RSpec.describe "compiled code", vm: true, alone: true, if: Compilers::FLAGS.key?
 
   # Percent of the method's time by line.
   def shares_of(method)
-    samples = Bench::Pprof.read(in_folder("lines.pb.gz")).samples
+    samples = Bench::Pprof.read(path_to("lines.pb.gz")).samples
     sums = samples.each_with_object(Hash.new(0)) do |sample, times|
       frame = sample.frames.first
       times[frame.line] += sample.values.fetch("cpu") if frame.function.end_with?(method)

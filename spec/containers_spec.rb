@@ -24,7 +24,7 @@ RSpec.describe "A program in a container", vm: true, if: RUBY_PLATFORM.include?(
   [[], ["--net"]].each do |network|
     it "is found, asked and profiled from outside#{", with a network of its own" if network.any?}" do
       code = "def work = loop { 100.times(&:to_s) }\nputs Rperf.listen\nwork"
-      inside = "mount -t tmpfs none #{temporary_folder.shellescape} && exec \"$@\""
+      inside = "mount -t tmpfs none #{temporary_directory.shellescape} && exec \"$@\""
       listening(code, before: ["unshare", *flags, *network, "sh", "-c", inside, "sh"]) do |program|
         expect(File.exist?(program.lines.first)).to be(false)
         pid = pid_of(program.pid)
@@ -32,7 +32,7 @@ RSpec.describe "A program in a container", vm: true, if: RUBY_PLATFORM.include?(
         answer = JSON.parse(rperf("stacks", "--json", pid.to_s).stdout)
         expect(answer.fetch("threads").first.fetch("frames").map { |frame| frame["name"] }).to include("Object#work")
         expect(rperf("attach", pid.to_s, "--duration", "0.3", "-o", "x.pb.gz").status.exitstatus).to eq(0)
-        expect(weight_of(read_profile(in_folder("x.pb.gz")), "Object#work")).to be > 0
+        expect(weight_of(read_profile(path_to("x.pb.gz")), "Object#work")).to be > 0
       end
     end
   end
@@ -46,15 +46,15 @@ RSpec.describe "A program in a container", vm: true, if: RUBY_PLATFORM.include?(
   end
 
   def seen(**whose)
-    outcome = run(*as(**whose), *rperf_command("ps", "--json"), env: { "TMPDIR" => folder })
-    JSON.parse(outcome.stdout).fetch("programs").count { |program| program["program"] == "app of #{folder}" }
+    outcome = run(*as(**whose), *rperf_command("ps", "--json"), env: { "TMPDIR" => directory })
+    JSON.parse(outcome.stdout).fetch("programs").count { |program| program["program"] == "app of #{directory}" }
   end
 
   it "is found by a side-car that shares its processes, user, group and rights, and by no other" do
-    FileUtils.chown(1000, 1000, [folder, temporary_folder])
-    inside = "mount -t tmpfs -o mode=1777 none #{temporary_folder.shellescape} && exec \"$@\""
+    FileUtils.chown(1000, 1000, [directory, temporary_directory])
+    inside = "mount -t tmpfs -o mode=1777 none #{temporary_directory.shellescape} && exec \"$@\""
     before = ["unshare", "--mount", "--propagation", "private", "sh", "-c", inside, "sh", *as]
-    listening("$0 = 'app of #{folder}'; puts Rperf.listen; loop { 1.to_s }", before:) do |program|
+    listening("$0 = 'app of #{directory}'; puts Rperf.listen; loop { 1.to_s }", before:) do |program|
       expect(seen).to eq(1)
       attach = rperf_command("attach", "--duration", "0.2", "-o", "x.pb.gz", program.pid.to_s)
       expect(run(*as, *attach).status.exitstatus).to eq(0)

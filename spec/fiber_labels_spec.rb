@@ -148,9 +148,9 @@ RSpec.describe "labels of fibers", vm: true do
       end
       print interrupts
     RUBY
-    outcome = run(ruby, "-I#{Commands::ROOT}/lib", in_folder("program.rb"), env: { "RUBY_THREAD_TIMESLICE" => "10" })
+    outcome = run(ruby, "-I#{Commands::ROOT}/lib", path_to("program.rb"), env: { "RUBY_THREAD_TIMESLICE" => "10" })
     expect([outcome.stdout, outcome.stderr]).to eq(["200", ""])
-    data = read_profile(in_folder("p.pb.gz"))
+    data = read_profile(path_to("p.pb.gz"))
     expect(labels_of(data, :other, "task0")).to eq([nil])
   end
 

@@ -15,8 +15,8 @@ RSpec.describe "a full call tree", vm: true do
   RUBY
 
   def record(seconds, *arguments)
-    rperf("record", "-f", "5000", "-o", in_folder("p.pb.gz"), *arguments, ruby, program, seconds.to_s)
-    read_profile(in_folder("p.pb.gz"))
+    rperf("record", "-f", "5000", "-o", path_to("p.pb.gz"), *arguments, ruby, program, seconds.to_s)
+    read_profile(path_to("p.pb.gz"))
   end
 
   # The names of each stack, innermost first, and its time.
@@ -51,9 +51,9 @@ RSpec.describe "a full call tree", vm: true do
     data = record(1.5, "--max-nodes", "10000")
     nodes = stacks(data).flat_map { |names,| (1..names.size).map { |depth| names.last(depth) } }.uniq.size
     expect(nodes).to be_between(3_000, 10_000)
-    text = rperf("report", "--text", in_folder("p.pb.gz")).stdout
+    text = rperf("report", "--text", path_to("p.pb.gz")).stdout
     expect(text).to match(/^Lost: .*\d stacks folded \([\d,.]+ ms\)/)
-    json = JSON.parse(rperf("report", "--format", "json", in_folder("p.pb.gz")).stdout)
+    json = JSON.parse(rperf("report", "--format", "json", path_to("p.pb.gz")).stdout)
     expect(json["losses"]["folded_ns"]).to eq(data[:folded_ns])
     expect(json["top"].first["name"]).to eq("Object#long")
   end

@@ -18,7 +18,7 @@ RSpec.describe "hostile files" do
   # Bytes that a process may have, code and Ruby's own memory included. Some are for what is never written to.
   address_space = 1400 << 20
 
-  def write_binary(name, content) = File.binwrite(in_folder(name), content)
+  def write_binary(name, content) = File.binwrite(path_to(name), content)
 
   # Runs rperf where there is no more memory to be had than this.
   define_method(:bounded) do |*arguments|
@@ -29,18 +29,18 @@ RSpec.describe "hostile files" do
   def expect_refusal(outcome, file, why)
     expect(outcome.stderr).to match(/\Arperf: #{file}: #{why}.*\n\z/)
     expect([outcome.stdout, outcome.status.exitstatus]).to eq(["", 2])
-    expect(File).not_to exist(in_folder("out"))
+    expect(File).not_to exist(path_to("out"))
   end
 
   before do
     frames = Array.new(40) { |number| ["/app/file_#{number}.rb", "Thing#work_#{number}"] }
     samples = Array.new(200) { |number| [frames.rotate(number).first((number % 40) + 1), 1_000_000 + number, 1] }
-    Rperf.save(in_folder("good.pb.gz"), { mode: :wall, frequency: 1000, duration_ns: 10**9, samples: })
+    Rperf.save(path_to("good.pb.gz"), { mode: :wall, frequency: 1000, duration_ns: 10**9, samples: })
   end
 
   commands.each do |name, arguments|
     it "are refused by rperf #{name} in one line" do
-      good = File.binread(in_folder("good.pb.gz"))
+      good = File.binread(path_to("good.pb.gz"))
       write_binary("cut", good[0...-20])
       expect_refusal(rperf(*arguments["cut"]), "cut", "the profile can't be read: ")
       flipped = good.dup

@@ -13,7 +13,7 @@ RSpec.describe "idle threads" do
     waiting = [["<GVL>", "[GVL blocked]"], ["<internal:thread_sync>", "Thread::Queue#pop"], ["app.rb", "block in work"]]
     profile = made_profile
     profile[:samples] << [waiting, 10_000_000, 2, 0]
-    Rperf.save(in_folder("rperf.data"), profile)
+    Rperf.save(path_to("rperf.data"), profile)
     hint = " but idle threads, which are hidden; --idle shows them"
     { "2" => hint, "3" => "" }.each do |name, told|
       expect(report("--thread", name).stderr).to eq("rperf: --thread matches nothing in the profile#{told}\n")
@@ -75,14 +75,14 @@ RSpec.describe "idle threads" do
       expect(json["total"]).to eq(json["left"])
       expect(rperf("report", "--format", "collapsed").stdout)
         .to match(/^block in Timeout\.create_timeout_thread;.*;\[GVL blocked\] \d{9,}$/)
-      profile = Rperf.load(in_folder("rperf.data"))
+      profile = Rperf.load(path_to("rperf.data"))
       expect(profile.totals[:idle]).to eq(json["idle"])
       without = profile.totals(idle: false)
       expect(without.values_at(:total, :idle)).to eq([json["total"] - json["idle"], json["idle"]])
       expect(profile.filter(idle: false).totals[:total]).to eq(without[:total])
       expect { profile.top(idle: 1) }.to raise_error(ArgumentError, "idle: must be true or false, not 1")
-      profile.save(in_folder("x.txt"))
-      expect(File.read(in_folder("x.txt"))).to match(/^Idle threads: /)
+      profile.save(path_to("x.txt"))
+      expect(File.read(path_to("x.txt"))).to match(/^Idle threads: /)
     end
 
     it "have a line in stat without a share, and are blocked with --idle" do
@@ -130,7 +130,7 @@ RSpec.describe "idle threads" do
     pop = ["<internal:thread_sync>", "Thread::Queue#pop"]
     frames = [["<GVL>", "[GVL blocked]"], pop, ["app.rb", "block in Pool#start"]]
     save = lambda do |rows|
-      Rperf.save(in_folder("rperf.data"), { mode: :wall, frequency: 1000, samples: rows })
+      Rperf.save(path_to("rperf.data"), { mode: :wall, frequency: 1000, samples: rows })
       report("-n", "0").stdout
     end
     expect(hidden(save[[[frames, 10_000_000, 2]]])).to be_nil
@@ -140,7 +140,7 @@ RSpec.describe "idle threads" do
   it "leave shares of the rest, and with --relative shares are of what the filters leave" do
     stack = ->(method) { [["a.rb", method], ["a.rb", "<main>"]] }
     rows = [[stack["A#a"], 30_000_000, 1], [stack["B#b"], 70_000_000, 1]]
-    Rperf.save(in_folder("rperf.data"), { mode: :wall, frequency: 1000, samples: rows })
+    Rperf.save(path_to("rperf.data"), { mode: :wall, frequency: 1000, samples: rows })
     expect(report("--focus", "A#").stdout).to match(/30.0 ms  30.0% .* A#a/)
     text = report("--focus", "A#", "--relative").stdout
     expect(text).to match(/30.0 ms  100.0% .* A#a/)

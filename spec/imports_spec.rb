@@ -86,7 +86,7 @@ RSpec.describe "the check of imports" do
       CIRCLE
     end
 
-    it "takes a folder and the file of its name for one part of the folder above" do
+    it "takes a directory and the file of its name for one part of the directory above" do
       crate("lib" => "mod timer;\nmod worker;\n", "timer" => "mod signal;\n",
             "timer/signal" => "use crate::worker::Worker;\n", "worker" => "use crate::timer::Kind;\n")
       expect(problems).to contain_exactly(a_string_starting_with("crates/one/src: circle timer -> worker -> timer"))

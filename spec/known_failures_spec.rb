@@ -23,9 +23,9 @@ RSpec.describe "the list of known failures" do
   it "allows nothing if it is empty, or missing" do
     expect(check([], passed)).to match([true, /nothing fails/])
     expect(check([], passed("B"), failed)).to match([false, %r{fails, and isn't known to: spec/a_spec\.rb: A works$}])
-    expect(KnownFailures.read(in_folder("missing.yml"))).to eq([])
+    expect(KnownFailures.read(path_to("missing.yml"))).to eq([])
     write_file("empty.yml", "# Nothing fails.\n")
-    expect(KnownFailures.read(in_folder("empty.yml"))).to eq([])
+    expect(KnownFailures.read(path_to("empty.yml"))).to eq([])
   end
 
   it "allows what is on it, and says why" do
@@ -52,7 +52,7 @@ RSpec.describe "the list of known failures" do
   end
 
   it "asks for each program of examples/, where these can run" do
-    FileUtils.mkdir_p(in_folder("examples"))
+    FileUtils.mkdir_p(path_to("examples"))
     write_file("examples/a.rb", "")
     expect(check([], passed)).to match([false, %r{didn't run: examples/a\.rb$}])
     expect(check([], passed, ["passed", "examples/a.rb", ""]).first).to be(true)

@@ -197,16 +197,16 @@ RSpec.describe "labels", vm: true do
       data = Rperf.stop
       expected = { latin: "café", wide: "wide é", bytes: "/café/\uFFFD", broken: "a\uFFFDb", unknown: "x", empty: "" }
       expect(data[:label_sets].last).to eq(expected)
-      Rperf.save(in_folder("p.pb.gz"), data)
-      expect(read_profile(in_folder("p.pb.gz"))[:label_sets]).to include(expected)
+      Rperf.save(path_to("p.pb.gz"), data)
+      expect(read_profile(path_to("p.pb.gz"))[:label_sets]).to include(expected)
     end
 
     it "are in pprof with all their values, whatever the keys" do
       Rperf.start(mode: :wall)
       Rperf.label(thread: "t", thread_seq: 9, "%GVL": "x", request: "r", "": "nameless") { spin_wall 0.02 }
       data = Rperf.stop
-      Rperf.save(in_folder("p.pb.gz"), data)
-      read = read_profile(in_folder("p.pb.gz"))
+      Rperf.save(path_to("p.pb.gz"), data)
+      read = read_profile(path_to("p.pb.gz"))
       expect(by_labels(read)).to eq(by_labels(data))
     end
 
@@ -316,12 +316,12 @@ RSpec.describe "labels", vm: true do
       count = refused.sum { |row| row[4] }
       # Some more can be at the very end of the block.
       expect(data[:unlabelled_samples]).to be_between(count, count + 10)
-      Rperf.save(in_folder("p.pb.gz"), data)
-      text = Zlib.gunzip(File.binread(in_folder("p.pb.gz")))
+      Rperf.save(path_to("p.pb.gz"), data)
+      text = Zlib.gunzip(File.binread(path_to("p.pb.gz")))
       refused = data[:unlabelled_samples].to_s.gsub(/(?<=\d)(?=(\d{3})+$)/, ",")
       expect(text).to match(/\b#{refused} samples? without their labels/n)
-      Rperf.save(in_folder("p.txt"), data)
-      expect(File.read(in_folder("p.txt"))).to include("samples without their labels")
+      Rperf.save(path_to("p.txt"), data)
+      expect(File.read(path_to("p.txt"))).to include("samples without their labels")
     end
   end
 

@@ -94,8 +94,8 @@ RSpec.describe "a profile whose Arrays are made later", vm: true do
         .to eq([*rows, [0] + rows, rows, 1, 5, false])
       expect([[samples].flatten(1), samples.map(&:first), samples.frozen?]).to eq([rows, [rows[0][0]], false])
       expect((samples in [[_, 5, *]])).to be(true)
-      Rperf.save(in_folder("p.collapsed"), copy)
-      expect(File.read(in_folder("p.collapsed"))).to eq("work 5\n")
+      Rperf.save(path_to("p.collapsed"), copy)
+      expect(File.read(path_to("p.collapsed"))).to eq("work 5\n")
     end
   end
 
@@ -114,8 +114,8 @@ RSpec.describe "a profile whose Arrays are made later", vm: true do
     frames = Array.new(60) { |depth| ["a.rb", "m#{depth}"] }
     large = { mode: :cpu, frequency: 100,
               samples: Array.new(20_000) { |n| [[["b.rb", "leaf#{n}"], *frames], 1, 1] } }
-    Rperf.save(in_folder("large.pb.gz"), large)
-    loaded = Rperf.load(in_folder("large.pb.gz"))
+    Rperf.save(path_to("large.pb.gz"), large)
+    loaded = Rperf.load(path_to("large.pb.gz"))
     turns = 0
     other = Thread.new { loop { (turns += 1) && Thread.pass } }
     Thread.pass until turns.positive?

@@ -2,7 +2,7 @@
 
 # Paths and values are bytes; in the C locale they aren't text.
 RSpec.describe "a path that isn't text in the locale's encoding" do
-  # A copy of what is installed, in such a folder.
+  # A copy of what is installed, in such a directory.
   def installed_in(outer)
     File.join(outer, "jürgen").tap do |place|
       Dir.mkdir(place)
@@ -25,7 +25,7 @@ RSpec.describe "a path that isn't text in the locale's encoding" do
   end
 
   {
-    "with a blank" => ->(example) { example.in_folder("") },
+    "with a blank" => ->(example) { example.path_to("") },
     "without a blank" => ->(_) { @bare = Dir.mktmpdir("rperf-spec") }
   }.each do |what, outer|
     it "may be rperf's own, #{what}" do
@@ -33,7 +33,7 @@ RSpec.describe "a path that isn't text in the locale's encoding" do
       outcome = in_c_locale(ruby, exe, "record", "-o", "größe.pb.gz", ruby, program, env: { "RUBYOPT" => "-W1" })
       expect([outcome.status.exitstatus, outcome.stdout]).to eq([0, "[true, true]\n"])
       expect(outcome.messages).to contain_exactly(/\Arperf: wrote .*samples of 2 processes/)
-      expect_work(in_folder("größe.pb.gz"))
+      expect_work(path_to("größe.pb.gz"))
     ensure
       FileUtils.rm_rf(@bare) if @bare
     end
@@ -49,18 +49,18 @@ RSpec.describe "a path that isn't text in the locale's encoding" do
     end
   end
 
-  it "may be in the variables, the program's own folder, or the output's" do
-    lib = File.join(installed_in(folder), "lib")
+  it "may be in the variables, the program's own directory, or the output's" do
+    lib = File.join(installed_in(directory), "lib")
     variables = { "RPERF_ENABLED" => "1", "RPERF_INHERIT" => "1", "RPERF_STAT" => "1", "RPERF_OUTPUT" => "größe.pb.gz" }
     outcome = in_c_locale("/bin/sh", "-c", "cd jürgen && exec '#{ruby}' -I'#{lib}' -rrperf '#{program}'",
                           env: { "RUBYOPT" => "-W1", **variables })
     expect([outcome.status.exitstatus, outcome.stdout]).to eq([0, "[true, true]\n"])
     expect(outcome.stderr).to include("stats for '#{program}'")
-    expect_work(in_folder("jürgen/größe.pb.gz"))
+    expect_work(path_to("jürgen/größe.pb.gz"))
   end
 
   it "is named where the profile can't be written" do
-    Dir.mkdir(in_folder("größe"))
+    Dir.mkdir(path_to("größe"))
     env = { "RPERF_ENABLED" => "1", "RPERF_OUTPUT" => "größe/p.pb.gz", "OUTPUT" => "größe/p.pb.gz" }
     outcome = in_c_locale(ruby, "-I#{Commands::ROOT}/lib", "-rrperf", "-e", "Dir.mkdir(ENV['OUTPUT'])", env:)
     expect(outcome.stderr).to match(%r{\Arperf: can't write the profile to .*größe/p\.pb\.gz \(.*\); it is in })

@@ -4,9 +4,9 @@
 RSpec.describe "the memory of a session", vm: true do
   def profile(name, program, *arguments)
     script = write_file(name, program)
-    outcome = run(ruby, "-I#{Commands::ROOT}/lib", script, in_folder("p.pb.gz"), *arguments)
+    outcome = run(ruby, "-I#{Commands::ROOT}/lib", script, path_to("p.pb.gz"), *arguments)
     expect(outcome.stderr).to eq("")
-    [outcome.stdout.split.map(&:to_i), read_profile(in_folder("p.pb.gz"))]
+    [outcome.stdout.split.map(&:to_i), read_profile(path_to("p.pb.gz"))]
   end
 
   it "lets go of methods that were defined anew, and keeps their time" do

@@ -5,7 +5,7 @@ require_relative "support/pprof_message"
 
 # What a profile says where rperf can't rely on what it knows of the VM's internals.
 RSpec.describe "Missing detail", vm: true do
-  def missing(name) = PprofMessage.read(in_folder(name)).comments.grep(/\Amissing: /)
+  def missing(name) = PprofMessage.read(path_to(name)).comments.grep(/\Amissing: /)
 
   work = <<~RUBY
     def work(seconds)
@@ -50,7 +50,7 @@ RSpec.describe "Missing detail", vm: true do
   # In a copy, in which the extension is built for a Ruby that doesn't exist. It takes minutes.
   describe "where the extension was built for another Ruby", if: Commands::LONG do
     def simulated(variables, program)
-      copy = in_folder("copy")
+      copy = path_to("copy")
       FileUtils.mkdir(copy)
       system("tar -C '#{Commands::ROOT}' --exclude=./.git --exclude=./target --exclude=./tmp --exclude=./pkg " \
              "--exclude=./viewer/node_modules --exclude=./lib/rperf/rperf.so -cf - . | tar -C '#{copy}' -xf -")
@@ -65,7 +65,7 @@ RSpec.describe "Missing detail", vm: true do
         outcome = run(File.join(copy, "bin/rperf"), *command, "-o", name, ruby, "app.rb", env:, limit: 900)
         expect(outcome.status).to be_success, outcome.stderr
         told = outcome.stderr.lines(chomp: true).grep(/\A\[rperf\] missing: /) { |line| line.delete_prefix("[rperf] ") }
-        [told, missing(name), PprofMessage.read(in_folder(name)).comments]
+        [told, missing(name), PprofMessage.read(path_to(name)).comments]
       end
     end
 

@@ -29,9 +29,9 @@ RSpec.describe "an old or other Ruby" do
   it "gets one line from rperf record" do
     shim = write_file("shim.rb", "Object.send(:remove_const, :RUBY_VERSION); RUBY_VERSION = '2.7.0'")
     write_file("old-ruby", "#!/bin/sh\nRUBYOPT=\"-W0 -r#{shim} $RUBYOPT\" exec '#{ruby}' \"$@\"\n")
-    File.chmod(0o755, in_folder("old-ruby"))
+    File.chmod(0o755, path_to("old-ruby"))
     FileUtils.mv(shim, target = "/tmp/rperf-shim-#{Process.pid}.rb")
-    write_file("old-ruby", File.read(in_folder("old-ruby")).gsub(shim, target))
+    write_file("old-ruby", File.read(path_to("old-ruby")).gsub(shim, target))
     outcome = rperf("record", "./old-ruby", "-e", "puts ENV['RUBYOPT'].include?('rperf '), 'ran'")
     expect(outcome.stdout).to end_with("ran\n")
     expect(outcome.messages).to contain_exactly(/Ruby 2\.7\.0 is too old/)

@@ -8,7 +8,7 @@ RSpec.describe "What rperf can't read" do
 
   before do
     work = ["/app/work.rb", "Work#run"]
-    Rperf.save(in_folder("rperf.data"), { mode: :wall, frequency: 1000, duration_ns: 10**9, samples: [[[work], 5, 1]] })
+    Rperf.save(path_to("rperf.data"), { mode: :wall, frequency: 1000, duration_ns: 10**9, samples: [[[work], 5, 1]] })
   end
 
   {
@@ -27,7 +27,7 @@ RSpec.describe "What rperf can't read" do
         expect([outcome.status.exitstatus, outcome.stdout, outcome.stderr])
           .to eq([2, "", "rperf: #{name}: not a pprof profile, but #{what}\n"])
       end
-      expect { Rperf.load(in_folder(name)) }.to raise_error(Rperf::Error, /not a pprof profile, but #{what}\z/)
+      expect { Rperf.load(path_to(name)) }.to raise_error(Rperf::Error, /not a pprof profile, but #{what}\z/)
     end
   end
 
@@ -40,7 +40,7 @@ RSpec.describe "What rperf can't read" do
       Zlib.gzip("main;work 1\n") => "not a pprof profile, but collapsed stacks; #{reads}"
     }.each do |content, line|
       path = content == "puts 1\n" ? "app.rb" : "app"
-      File.binwrite(in_folder(path), content)
+      File.binwrite(path_to(path), content)
       expect(rperf("report", path).stderr).to eq("rperf: #{path}: #{line}\n")
     end
   end
@@ -59,7 +59,7 @@ RSpec.describe "What rperf can't read" do
   end
 
   it "isn't stdin, which is called -" do
-    content = File.binread(in_folder("rperf.data"))
+    content = File.binread(path_to("rperf.data"))
     expect(rperf("report", "--top", "-", input: content).stdout).to match(/100.0% +Work#run/)
     expect(rperf("diff", "rperf.data", "-", input: content).stdout).to match(/^Target: .*\(-\)$.*^Nothing differs\.$/m)
     expect(rperf("report", "-", "-", input: content).stderr)

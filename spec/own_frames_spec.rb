@@ -38,7 +38,7 @@ RSpec.describe "rperf's own frames", vm: true do
 
   # The rows of --by gem, which it prints and which the Ruby API has.
   def gems(file)
-    found = Rperf.load(in_folder(file)).top(by: :gem, sort: :total).to_h { |row| [row[:name], row[:total]] }
+    found = Rperf.load(path_to(file)).top(by: :gem, sort: :total).to_h { |row| [row[:name], row[:total]] }
     page = rperf("report", "--top", "--idle", "--sort", "total", "--by", "gem", "-n", "0", file).stdout
     expect(page.lines(chomp: true).filter_map { |line| line[/.*%  (\S.*)/, 1] }).to match_array(found.keys)
     found
@@ -89,20 +89,20 @@ RSpec.describe "rperf's own frames", vm: true do
   end
 
   it "are rperf's where it is installed as a gem, or lies in the program" do
-    FileUtils.mkdir_p(in_folder("app"))
+    FileUtils.mkdir_p(path_to("app"))
     %w[gems/rperf-9.9.9 app/vendor/rperf].each do |directory|
-      copy = in_folder("#{directory}/lib")
+      copy = path_to("#{directory}/lib")
       FileUtils.mkdir_p(File.dirname(copy))
       FileUtils.cp_r(lib, copy)
       write_file("app/app.rb", rack_app)
-      run_with(copy, "app/app.rb", in_folder("x.pb.gz"))
+      run_with(copy, "app/app.rb", path_to("x.pb.gz"))
       expect(categories("x.pb.gz", /RackMiddleware#call/)).to eq(["rperf"])
       expect(gems("x.pb.gz").keys.grep(/rperf/)).to eq(["rperf"])
     end
   end
 
   it "aren't those of a program that is called rperf_shop" do
-    FileUtils.mkdir_p(in_folder("rperf_shop/lib/rperf_shop"))
+    FileUtils.mkdir_p(path_to("rperf_shop/lib/rperf_shop"))
     write_file("rperf_shop/lib/rperf_shop/cart.rb", "module RperfShop\n  #{work.sub("def ", "def self.")}end\n")
     write_file("rperf_shop/lib/rperf.rb", "require_relative 'rperf_shop/cart'\nRperfShop.spin(0.2)\n")
     rperf("record", "-m", "wall", "-o", "x.pb.gz", ruby, "rperf_shop/lib/rperf.rb")

@@ -32,16 +32,16 @@ RSpec.describe "Paths of methods" do
   define_method(:build) do |directory, version|
     gem = "vendor/bundle/ruby/3.4.0/gems/shade-#{version}/lib/shade.rb"
     { **files, gem => shade }.each do |name, text|
-      path = in_folder(File.join(directory, name))
+      path = path_to(File.join(directory, name))
       FileUtils.mkdir_p(File.dirname(path))
       File.write(path, text)
     end
-    in_folder(directory)
+    path_to(directory)
   end
 
   def record(directory, output, *command)
     in_directory = ["sh", "-c", 'cd "$1" && shift && exec "$@"', "sh", directory]
-    outcome = run(*in_directory, *rperf_command("record", "-o", in_folder(output)), *command)
+    outcome = run(*in_directory, *rperf_command("record", "-o", path_to(output)), *command)
     raise outcome.stderr unless outcome.status.success?
   end
 
@@ -58,7 +58,7 @@ RSpec.describe "Paths of methods" do
 
   # A program in lib/ that works until it is ended.
   def working(&)
-    FileUtils.mkdir_p(in_folder("lib"))
+    FileUtils.mkdir_p(path_to("lib"))
     path = write_file("lib/work.rb", "def work = loop { 100.times(&:to_s) }\n")
     listening("require '#{path}'\nRperf.start(mode: :wall)\nputs Rperf.listen\nwork") { |program| yield program, path }
   end
@@ -79,7 +79,7 @@ RSpec.describe "Paths of methods" do
         working do |program, path|
           expect(found(show(program))).to eq("lib/work.rb")
           expect(found(show(program, "--full-path"))).to eq(path)
-          expect(found(show(program, "--trim-path", in_folder("lib")))).to eq("work.rb")
+          expect(found(show(program, "--trim-path", path_to("lib")))).to eq("work.rb")
           answer = JSON.parse(show(program, "--json"))
           rows = command == "top" ? answer["methods"] : answer["threads"].flat_map { |it| it["frames"] }
           row = rows.find { |it| it["name"] == "Object#work" }
@@ -99,7 +99,7 @@ RSpec.describe "Paths of methods" do
     end
 
     it "mean the same, and methods of one name in two files stay apart" do
-      record_both { |name| [in_folder(name), "#{name}.pb.gz", ruby, "app.rb"] }
+      record_both { |name| [path_to(name), "#{name}.pb.gz", ruby, "app.rb"] }
       found = own(rows("build-101.pb.gz", "build-102.pb.gz"))
       expect(found.map { |row| row.values_at("name", "short_path", "matched") })
         .to include(%w[<main> app.rb path], %w[Object#work app.rb path],
@@ -112,7 +112,7 @@ RSpec.describe "Paths of methods" do
     end
 
     it "mean the same if the program is started from elsewhere" do
-      record_both { |name| [folder, "#{name}.pb.gz", ruby, "#{name}/app.rb"] }
+      record_both { |name| [directory, "#{name}.pb.gz", ruby, "#{name}/app.rb"] }
       found = own(rows("build-101.pb.gz", "build-102.pb.gz"))
       expect(found.map { |row| row.values_at("name", "short_path", "matched") })
         .to include(%w[<main> build-102/app.rb file], ["<top (required)>", "build-102/lib/orders/run.rb", "file"],
@@ -135,37 +135,37 @@ RSpec.describe "Paths of methods" do
     end
 
     it "are in the file as they are, and short where people read them" do
-      record(in_folder("build-101"), "r.pb.gz", ruby, "app.rb")
+      record(path_to("build-101"), "r.pb.gz", ruby, "app.rb")
       expect(names("r.pb.gz")).to include("<main> (app.rb)", "Shade.spin (shade-1.0.0/lib/shade.rb)",
                                           "Tempfile.create (<ruby>/tempfile.rb)")
       expect(names("--full-path", "r.pb.gz"))
-        .to include("<main> (#{in_folder("build-101/app.rb")})",
+        .to include("<main> (#{path_to("build-101/app.rb")})",
                     a_string_matching(%r{\AShade\.spin \(/.+/gems/shade-1\.0\.0/lib/shade\.rb\)\z}))
-      expect(names("--trim-path", "/nowhere:#{in_folder("build-101/lib")}", "r.pb.gz"))
+      expect(names("--trim-path", "/nowhere:#{path_to("build-101/lib")}", "r.pb.gz"))
         .to include("<top (required)> (stock/run.rb)", "<main> (app.rb)")
       by = ->(what) { names("--by", what, "r.pb.gz") }
       expect(by.call("file")).to include("lib/stock/run.rb", "shade-1.0.0/lib/shade.rb")
       expect(by.call("dir")).to include(".", "lib/stock", "shade-1.0.0/lib", "<ruby>")
-      expect(rperf("report", "--format", "callgrind", "r.pb.gz").stdout).to include(in_folder("build-101/app.rb"))
+      expect(rperf("report", "--format", "callgrind", "r.pb.gz").stdout).to include(path_to("build-101/app.rb"))
     end
 
     it "are found by filters and listings in both forms" do
-      record(in_folder("build-101"), "r.pb.gz", ruby, "app.rb")
-      [in_folder("build-101/lib/stock"), "^lib/stock"].each do |pattern|
+      record(path_to("build-101"), "r.pb.gz", ruby, "app.rb")
+      [path_to("build-101/lib/stock"), "^lib/stock"].each do |pattern|
         found = names("--focus", pattern, "r.pb.gz").grep(/\A<top/)
         expect(found).to eq(["<top (required)> (lib/stock/run.rb)"])
       end
-      [in_folder("build-101/lib/stock/run.rb"), "lib/stock/run.rb", "shade-1.0.0/lib/shade.rb"].each do |file|
+      [path_to("build-101/lib/stock/run.rb"), "lib/stock/run.rb", "shade-1.0.0/lib/shade.rb"].each do |file|
         expect(rperf("report", "--annotate", file, "r.pb.gz").stdout).to match(/ (?:work\(0\.1\)|nil while Process)/)
       end
     end
 
     it "are short in the API, beside those that were recorded" do
-      record(in_folder("build-101"), "r.pb.gz", ruby, "app.rb")
-      row = Rperf.load(in_folder("r.pb.gz")).top(sort: :total).find { |it| it[:name] == "<main>" }
-      expect(row).to include(path: in_folder("build-101/app.rb"), short_path: "app.rb")
-      by_file = Rperf.load(in_folder("r.pb.gz")).top(sort: :total, by: :file)
-      expect(by_file).to include(include(name: "lib/stock/run.rb", path: in_folder("build-101/lib/stock/run.rb")))
+      record(path_to("build-101"), "r.pb.gz", ruby, "app.rb")
+      row = Rperf.load(path_to("r.pb.gz")).top(sort: :total).find { |it| it[:name] == "<main>" }
+      expect(row).to include(path: path_to("build-101/app.rb"), short_path: "app.rb")
+      by_file = Rperf.load(path_to("r.pb.gz")).top(sort: :total, by: :file)
+      expect(by_file).to include(include(name: "lib/stock/run.rb", path: path_to("build-101/lib/stock/run.rb")))
     end
   end
 
@@ -176,7 +176,7 @@ RSpec.describe "Paths of methods" do
         frames = frames.reverse.map { |file, method| [file.start_with?("<") ? file : "#{root}/#{file}", method] }
         [frames, count * 1_000_000, 1, 0, count, count * 500_000]
       end
-      Rperf.save(in_folder(name), { mode: :wall, frequency: 1000, duration_ns: 10**9, samples: rows })
+      Rperf.save(path_to(name), { mode: :wall, frequency: 1000, duration_ns: 10**9, samples: rows })
       name
     end
 
@@ -232,7 +232,7 @@ RSpec.describe "Paths of methods" do
       target = runs("target", "/ci/build-102", lexer: "1.1.0", blend: 44_000)
       outcome = rperf("diff", "--html", "-o", "diff.html", "--base", *base, "--target", *target)
       expect(outcome.status).to be_success
-      page = File.read(in_folder("diff.html"))
+      page = File.read(path_to("diff.html"))
       data = page[%r{<script type="application/x-rperf" id="profile">(.*?)</script>}m, 1].unpack1("m")
       text = Zlib.gunzip(data)
       expect(text).to include("lexer-1.1.0/lib/lexer.rb", "/ci/build-102/app.rb")
@@ -249,7 +249,7 @@ RSpec.describe "Paths of methods" do
         expect(run(ruby, File.join(example, "build.rb"), name, version).status).to be_success
       end
       unless Commands::LONG
-        path = Dir[in_folder("build-103/vendor/bundle/ruby/*/gems/shade-1.2.0/lib/shade.rb")].fetch(0)
+        path = Dir[path_to("build-103/vendor/bundle/ruby/*/gems/shade-1.2.0/lib/shade.rb")].fetch(0)
         File.write(path, File.read(path).sub("STEPS = 21_600", "STEPS = 30_000"))
       end
       env = { "RPERF" => rperf_command.join(" "), "RUBY" => ruby, "RUNS" => Commands::LONG ? "20" : "6" }

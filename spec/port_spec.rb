@@ -29,13 +29,13 @@ RSpec.describe "The port of a program", vm: true do
 
   it "is opened once, and removed at the end, also if the program opens it again then" do
     code = <<~RUBY
-      at_exit { puts Dir[File.join(#{temporary_folder.dump}, "*", "*.sock")].size, Rperf.listen }
+      at_exit { puts Dir[File.join(#{temporary_directory.dump}, "*", "*.sock")].size, Rperf.listen }
       puts Rperf.listen, Rperf.listen, Dir[Rperf.listen]
     RUBY
     outcome = run(ruby, "-I#{Commands::ROOT}/lib", "-rrperf", "-e", code)
     first, *more, none, again = outcome.stdout.lines(chomp: true)
     expect([more, none, again]).to eq([[first, first], "0", first])
-    expect([outcome.stderr, sockets, session_folders]).to eq(["", [], []])
+    expect([outcome.stderr, sockets, session_directories]).to eq(["", [], []])
   end
 
   it "changes nothing that the program can see of itself" do
@@ -83,25 +83,25 @@ RSpec.describe "The port of a program", vm: true do
     end
 
     it "is opened when rperf is loaded" do
-      expect(lines("1", "puts Dir['#{temporary_folder}/rperf-*/*.sock'].size").stdout).to eq("1\n")
-      expect(lines("0", "puts Dir['#{temporary_folder}/rperf-*/*.sock'].size").stdout).to eq("0\n")
-      expect(lines("", "puts Dir['#{temporary_folder}/rperf-*/*.sock'].size").stdout).to eq("0\n")
+      expect(lines("1", "puts Dir['#{temporary_directory}/rperf-*/*.sock'].size").stdout).to eq("1\n")
+      expect(lines("0", "puts Dir['#{temporary_directory}/rperf-*/*.sock'].size").stdout).to eq("0\n")
+      expect(lines("", "puts Dir['#{temporary_directory}/rperf-*/*.sock'].size").stdout).to eq("0\n")
     end
 
-    it "is in the folder that is named" do
-      outcome = lines(folder, "puts Dir['*.sock'].size, Rperf.listen")
-      expect(outcome.stdout).to match(%r{\A1\n#{Regexp.escape(folder)}/\d+-\d+\.sock\n\z})
-      expect(Dir[in_folder("*.sock")]).to be_empty
+    it "is in the directory that is named" do
+      outcome = lines(directory, "puts Dir['*.sock'].size, Rperf.listen")
+      expect(outcome.stdout).to match(%r{\A1\n#{Regexp.escape(directory)}/\d+-\d+\.sock\n\z})
+      expect(Dir[path_to("*.sock")]).to be_empty
     end
 
     it "is left out with a line if it can't be opened, and the program runs" do
-      Dir.mkdir(in_folder("open"))
-      File.chmod(0o777, in_folder("open"))
-      { "yes" => "RPERF_LISTEN must be 1, 0, the absolute path of a folder or " \
+      Dir.mkdir(path_to("open"))
+      File.chmod(0o777, path_to("open"))
+      { "yes" => "RPERF_LISTEN must be 1, 0, the absolute path of a directory or " \
                  "tcp://127.0.0.1:PORT, not 'yes'",
-        "/no/such" => "no port: /no/such is no folder that exists",
-        in_folder("open") => "no port: others may change what is in #{in_folder("open")}; choose a folder of yours " \
-                             "that only you can write to" }.each do |value, message|
+        "/no/such" => "no port: /no/such is no directory that exists",
+        path_to("open") => "no port: others may change what is in #{path_to("open")}; choose a directory of yours " \
+                           "that only you can write to" }.each do |value, message|
         outcome = lines(value)
         expect(outcome.stdout).to eq("1\n")
         expect(outcome.stderr).to eq("rperf: #{message}; running without a port\n")
@@ -114,9 +114,10 @@ RSpec.describe "The port of a program", vm: true do
       "is a file" => ->(path) { File.write(path, "") },
       "is somebody else's" => ->(path) { Process.uid.zero? ? Dir.mkdir(path, 0o700) && File.chown(1, 1, path) : :skip }
     }.each do |what, make|
-      it "is left out with a line if the user's folder #{what}, and the program runs" do
-        skip "only root can give a folder away" if make[File.join(temporary_folder, "rperf-#{Process.uid}")] == :skip
-        outcome = lines("1", "puts 1, Dir['#{temporary_folder}/**/*.sock']")
+      it "is left out with a line if the user's directory #{what}, and the program runs" do
+        made = make[File.join(temporary_directory, "rperf-#{Process.uid}")]
+        skip "only root can give a directory away" if made == :skip
+        outcome = lines("1", "puts 1, Dir['#{temporary_directory}/**/*.sock']")
         expect(outcome.stdout).to eq("1\n")
         expect(outcome.stderr)
           .to match(/\Arperf: no port: \S+ must be a .* with mode 700; .*; running without a port\n\z/)
@@ -129,7 +130,7 @@ RSpec.describe "The port of a program", vm: true do
   end
 
   it "is opened for the Rubies of rperf record --listen" do
-    code = "Process.wait(fork { exec(#{ruby.dump}, '-e', 'puts Dir[%q(#{temporary_folder}/rperf-*/*.sock)].size') })"
+    code = "Process.wait(fork { exec(#{ruby.dump}, '-e', 'puts Dir[%q(#{temporary_directory}/rperf-*/*.sock)].size') })"
     outcome = rperf("record", "--listen", "-o", "p.pb.gz", ruby, "-e", code)
     expect([outcome.stdout, outcome.status.exitstatus]).to eq(["2\n", 0])
     expect(sockets).to be_empty
@@ -205,11 +206,11 @@ RSpec.describe "The port of a program", vm: true do
         wait_until("end of the forks", limit: 120) do
           expect(ask(path).first).to eq(200)
           asked += 1
-          File.read(in_folder(".listening1")).lines.size == 3
+          File.read(path_to(".listening1")).lines.size == 3
         end
         expect(asked).to be > 10
         # A client's own connection may be open just then.
-        _, descriptors, threads = File.read(in_folder(".listening1")).lines.map(&:to_i)
+        _, descriptors, threads = File.read(path_to(".listening1")).lines.map(&:to_i)
         expect([descriptors, threads]).to match([be_between(-2, 2), 1])
         listed
         expect(sockets).to eq([path])
@@ -219,8 +220,8 @@ RSpec.describe "The port of a program", vm: true do
     it "goes over to a daemon", if: Process.respond_to?(:daemon) do
       code = "Rperf.listen; Process.daemon(true, true); File.write('pid', Process.pid.to_s); sleep 60"
       run(ruby, "-I#{Commands::ROOT}/lib", "-rrperf", "-e", code)
-      wait_until("daemon") { File.size?(in_folder("pid")) && sockets.any? { |path| answers?(path) } }
-      pid = Integer(File.read(in_folder("pid")))
+      wait_until("daemon") { File.size?(path_to("pid")) && sockets.any? { |path| answers?(path) } }
+      pid = Integer(File.read(path_to("pid")))
       expect(sockets.map { |path| File.basename(path)[/\d+/].to_i }).to eq([pid])
     ensure
       Process.kill(:KILL, pid) if pid
@@ -270,8 +271,8 @@ RSpec.describe "The port of a program", vm: true do
     RUBY
     listening(code) do |program|
       expect { UNIXSocket.open(program.lines.first) }.to raise_error(SystemCallError)
-      wait_until("further lines") { File.read(in_folder(".listening1")).lines.size == 3 }
-      expect(File.read(in_folder(".listening1")).lines.drop(1)).to eq(["20\n", "#{"x" * 20}\n"])
+      wait_until("further lines") { File.read(path_to(".listening1")).lines.size == 3 }
+      expect(File.read(path_to(".listening1")).lines.drop(1)).to eq(["20\n", "#{"x" * 20}\n"])
     end
   end
 
@@ -281,8 +282,8 @@ RSpec.describe "The port of a program", vm: true do
     end
 
     it "can't be reached, and refuses who reaches it" do
-      File.chmod(0o755, File.dirname(folder), folder)
-      listening("puts Rperf.listen(directory: #{folder.dump}); sleep") do |program|
+      File.chmod(0o755, File.dirname(directory), directory)
+      listening("puts Rperf.listen(directory: #{directory.dump}); sleep") do |program|
         path = program.lines.first
         expect(as_nobody("UNIXSocket.open(#{path.dump})").stderr).to include("EACCES").or include("Permission denied")
         File.chmod(0o666, path)

@@ -20,7 +20,7 @@ RSpec.describe "The port of a program over TCP", if: RUBY_PLATFORM.include?("lin
 
   it "answers those who have the token, and no pages of web sites" do
     listening("puts [Rperf.listen('tcp://127.0.0.1:0'), Rperf.listen].join(\"\\n\"); loop { 1.0.to_s }") do |program|
-      url, socket = File.readlines(in_folder(".listening1"), chomp: true)
+      url, socket = File.readlines(path_to(".listening1"), chomp: true)
       expect([url, File.basename(socket)]).to match([%r{\Ahttp://127\.0\.0\.1:\d+\z}, /\A#{program.pid}-\d+\.sock\z/])
       token = told_token(socket)
       expect([token, File.stat(socket.sub(".sock", ".token")).mode & 0o777]).to match([/\A\h{32}\z/, 0o600])
@@ -41,15 +41,15 @@ RSpec.describe "The port of a program over TCP", if: RUBY_PLATFORM.include?("lin
       idle.each(&:close)
       fetch_by_go(url, token) unless Guide.without_go_pprof
     end
-    expect(Dir[File.join(temporary_folder, "rperf-*", "*.token")].size).to eq(1) # It was killed.
+    expect(Dir[File.join(temporary_directory, "rperf-*", "*.token")].size).to eq(1) # It was killed.
     rperf("ps")
-    expect(Dir[File.join(temporary_folder, "rperf-*", "*.token")]).to be_empty
+    expect(Dir[File.join(temporary_directory, "rperf-*", "*.token")]).to be_empty
   end
 
   # As Go's tool has the token.
   def fetch_by_go(url, token)
     source = "#{url.sub("//", "//rperf:#{token}@")}/debug/pprof/profile?seconds=1"
-    outcome = run("go", "tool", "pprof", "-top", "-nodecount=20", source, env: { "PPROF_TMPDIR" => folder })
+    outcome = run("go", "tool", "pprof", "-top", "-nodecount=20", source, env: { "PPROF_TMPDIR" => directory })
     expect([outcome.status.exitstatus, outcome.stdout]).to match([0, /Type: wall.*Float#to_s/m])
   end
 
@@ -70,7 +70,7 @@ RSpec.describe "The port of a program over TCP", if: RUBY_PLATFORM.include?("lin
       end
       rperf("ps")
     end
-    expect(Dir[File.join(temporary_folder, "rperf-*", "*")]).to be_empty
+    expect(Dir[File.join(temporary_directory, "rperf-*", "*")]).to be_empty
   end
 
   it "goes on at its number in a daemon", vm: true do
@@ -82,13 +82,13 @@ RSpec.describe "The port of a program over TCP", if: RUBY_PLATFORM.include?("lin
       sleep
     RUBY
     listening(code) do
-      wait_until("daemon") { File.exist?(in_folder("daemon")) && !File.empty?(in_folder("daemon")) }
+      wait_until("daemon") { File.exist?(path_to("daemon")) && !File.empty?(path_to("daemon")) }
       wait_until("port") { sockets.any? { |path| answers?(path) } }
       token = told_token(sockets.find { |path| answers?(path) })
       pid = JSON.parse(get("http://127.0.0.1:#{number}/v1/hello", bearer(token)).body)["pid"]
-      expect(pid).to eq(File.read(in_folder("daemon")).to_i)
+      expect(pid).to eq(File.read(path_to("daemon")).to_i)
     ensure
-      Process.kill(:KILL, File.read(in_folder("daemon")).to_i)
+      Process.kill(:KILL, File.read(path_to("daemon")).to_i)
     end
   end
 
@@ -105,7 +105,7 @@ RSpec.describe "The port of a program over TCP", if: RUBY_PLATFORM.include?("lin
   end
 
   it "is left out with one line where it can't be, and the program runs" do
-    { { "RPERF_LISTEN" => "tcp://0.0.0.0:1" } => "RPERF_LISTEN must be 1, 0, the absolute path of a folder or " \
+    { { "RPERF_LISTEN" => "tcp://0.0.0.0:1" } => "RPERF_LISTEN must be 1, 0, the absolute path of a directory or " \
                                                  "tcp://127.0.0.1:PORT, not 'tcp://0.0.0.0:1'",
       { "RPERF_LISTEN" => "tcp://127.0.0.1:0", "RPERF_LISTEN_TOKEN" => "short" } =>
         "no port: RPERF_LISTEN_TOKEN must have 16 to 256 letters, digits, '-', '_' or '.'" }.each do |env, line|

@@ -27,7 +27,7 @@ RSpec.describe Rperf::Profile do
 
   let(:stacks) { [[[sort, work, main], 400], [[work, work, main], 100], [[wait, main], 500]] }
   let(:profile) { made(stacks) }
-  let(:path) { in_folder("p.pb.gz").tap { |path| profile.save(path) } }
+  let(:path) { path_to("p.pb.gz").tap { |path| profile.save(path) } }
   let(:loaded) { Rperf.load(path) }
 
   describe "a profile that Rperf.stop returns", vm: true do
@@ -43,7 +43,7 @@ RSpec.describe Rperf::Profile do
       code = "->(n) { Array.new(n) { |i| i.to_s } }"
       block = RubyVM::InstructionSequence.compile(code, "evaluated.rb", "evaluated.rb", -5).eval
       profile = Rperf.start(frequency: 5000, measure: :alloc) { block.call(200_000) }
-      profile.save(in_folder("evaluated.pb.gz"))
+      profile.save(path_to("evaluated.pb.gz"))
       %w[cpu alloc_objects].each do |value|
         report = rperf("report", "--text", "--lines", "--value", value, "evaluated.pb.gz").stdout
         expect(report).to include("(evaluated.rb)").and include("(line not known)")
@@ -53,7 +53,7 @@ RSpec.describe Rperf::Profile do
 
     it "answers as its file does" do
       profile = Rperf.start(mode: :wall) { [spin(0.03), sleep(0.03)] }
-      profile.save(path = in_folder("p.pb.gz"))
+      profile.save(path = path_to("p.pb.gz"))
       loaded = Rperf.load(path)
       expect(loaded).to eq(profile.merge(loaded.slice(:unique_frames, :unique_stacks, :samples, :aggregated_samples)))
       expect(loaded[:samples]).to match_array(profile[:samples])
@@ -139,8 +139,8 @@ RSpec.describe Rperf::Profile do
 
     it "gives a profile that every format takes" do
       left = loaded.filter(ignore: "sort", value: :cpu)
-      left.save(in_folder("left.pb.gz"))
-      expect(Rperf.load(in_folder("left.pb.gz")).top).to eq(left.top)
+      left.save(path_to("left.pb.gz"))
+      expect(Rperf.load(path_to("left.pb.gz")).top).to eq(left.top)
       expect(left).to include(mode: :cpu, frequency: 1000)
       expect(left[:samples].sum { |row| row[1] }).to eq(left.totals[:total])
     end
@@ -150,15 +150,15 @@ RSpec.describe Rperf::Profile do
     it "writes what rperf report makes of the file, in each format" do
       { "p.txt" => "text", "p.collapsed" => "collapsed", "p.md" => "markdown",
         "p.json" => "json" }.each do |name, format|
-        loaded.save(in_folder(name))
-        expect(File.binread(in_folder(name))).to eq(rperf("report", "--format", format, path).stdout)
-        loaded.save(Pathname(in_folder("other")), format: format.to_sym)
-        expect(File.binread(in_folder("other"))).to eq(File.binread(in_folder(name)))
+        loaded.save(path_to(name))
+        expect(File.binread(path_to(name))).to eq(rperf("report", "--format", format, path).stdout)
+        loaded.save(Pathname(path_to("other")), format: format.to_sym)
+        expect(File.binread(path_to("other"))).to eq(File.binread(path_to(name)))
       end
-      loaded.save(in_folder("p.html"))
-      expect(File.read(in_folder("p.html"))).to start_with("<!DOCTYPE html>").or start_with("<!doctype html>")
-      loaded.save(in_folder("again"))
-      expect(Rperf.load(in_folder("again"))).to eq(loaded)
+      loaded.save(path_to("p.html"))
+      expect(File.read(path_to("p.html"))).to start_with("<!DOCTYPE html>").or start_with("<!doctype html>")
+      loaded.save(path_to("again"))
+      expect(Rperf.load(path_to("again"))).to eq(loaded)
     end
 
     it "writes paths in the form that it is asked for" do
@@ -166,8 +166,8 @@ RSpec.describe Rperf::Profile do
                 { trim_path: ["/nowhere", Pathname("/")] } => "app/work.rb" }
       forms.each do |options, shown|
         [-> { profile.save(_1, **options) }, -> { Rperf.save(_1, profile, **options) }].each do |save|
-          save.call(in_folder("p.txt"))
-          expect(File.read(in_folder("p.txt"))).to match(/Work#run \(#{Regexp.escape(shown)}\)$/)
+          save.call(path_to("p.txt"))
+          expect(File.read(path_to("p.txt"))).to match(/Work#run \(#{Regexp.escape(shown)}\)$/)
         end
       end
       expect { profile.save("p.txt", full_path: 1) }.to raise_error(ArgumentError, /\Afull_path: must be true or false/)
@@ -199,7 +199,7 @@ RSpec.describe Rperf::Profile do
     end
 
     it "refuses what is no format" do
-      expect { loaded.save(in_folder("p"), format: :svg) }.to raise_error(ArgumentError, /\Aformat: must be .*:html/)
+      expect { loaded.save(path_to("p"), format: :svg) }.to raise_error(ArgumentError, /\Aformat: must be .*:html/)
     end
   end
 
@@ -221,17 +221,17 @@ RSpec.describe Rperf::Profile do
 
     it "refuses what can't be read in one line, as an Rperf::Error" do
       whole = File.binread(path)
-      Dir.mkdir(in_folder("folder"))
-      File.mkfifo(in_folder("pipe"))
+      Dir.mkdir(path_to("directory"))
+      File.mkfifo(path_to("pipe"))
       {
         "none.pb.gz" => /\Acan't read .*none\.pb\.gz: there is no such file\z/,
-        "folder" => /\Acan't read .*folder: it is a directory\z/,
+        "directory" => /\Acan't read .*directory: it is a directory\z/,
         "pipe" => /\Acan't read .*pipe: it is no regular file\z/,
         write_file("nonsense", "nonsense") => /nonsense: not a pprof profile, but text; rperf reads pprof files/,
         write_file("empty", "") => /empty: the file is empty; /,
         write_file("half", whole[0, whole.size / 2]) => /half: the profile can't be read: /
       }.each do |file, message|
-        expect { Rperf.load(in_folder(File.basename(file))) }.to raise_error(Rperf::Error, message) do |error|
+        expect { Rperf.load(path_to(File.basename(file))) }.to raise_error(Rperf::Error, message) do |error|
           expect(error.message).not_to include("\n")
         end
       end
@@ -261,7 +261,7 @@ RSpec.describe Rperf::Profile do
       expect(sum.totals).to include(total: 4 * loaded.totals[:total], samples: 4000)
       expect(sum[:detected_thread_count]).to eq(4 * profile[:detected_thread_count].to_i)
       rperf("report", path, path, "-o", "both.pb.gz")
-      expect(Rperf.merge(path, path).top).to eq(Rperf.load(in_folder("both.pb.gz")).top)
+      expect(Rperf.merge(path, path).top).to eq(Rperf.load(path_to("both.pb.gz")).top)
       expect(Rperf.merge(profile).callers(/./)).to eq(loaded.callers(/./))
     end
 
@@ -275,7 +275,7 @@ RSpec.describe Rperf::Profile do
     it "refuses what can't be added" do
       heap = write_file("heap", PprofFile.go_heap.bytes)
       expect { Rperf.merge(path, heap) }.to raise_error(Rperf::Error, /\Aprofile 2: profiles of different values can't/)
-      expect { Rperf.merge(path, in_folder("none")) }.to raise_error(Rperf::Error, /there is no such file\z/)
+      expect { Rperf.merge(path, path_to("none")) }.to raise_error(Rperf::Error, /there is no such file\z/)
       expect { Rperf.merge }.to raise_error(ArgumentError, "profiles: there must be one at least")
       expect { Rperf.merge([path]) }.to raise_error(ArgumentError, /\Aprofiles: must be a path/)
     end
@@ -283,7 +283,7 @@ RSpec.describe Rperf::Profile do
 
   describe "#diff and Rperf.diff" do
     let(:slow) { made([[[sort, work, main], 800], [[work, work, main], 100], [[wait, main], 500]]) }
-    let(:slow_path) { in_folder("slow.pb.gz").tap { |path| slow.save(path) } }
+    let(:slow_path) { path_to("slow.pb.gz").tap { |path| slow.save(path) } }
 
     def differences(*)
       JSON.parse(rperf("diff", "--format", "json", *).stdout, symbolize_names: true)

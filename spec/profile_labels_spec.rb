@@ -12,17 +12,17 @@ RSpec.describe "Labels for all samples", vm: true do
 
   it "are given to the command, and hold in all processes" do
     rperf("record", "--labels", "release=1.2,host=web\\,1", ruby, "-e", children)
-    profile = read_profile(in_folder("rperf.data"))
+    profile = read_profile(path_to("rperf.data"))
     expect(values(profile, "%pid").size).to eq(3)
     expect([values(profile, "release"), values(profile, "host")]).to eq([["1.2"], ["web,1"]])
-    expect(rperf("report", "--by", "label:release", in_folder("rperf.data")).stdout).to include("1.2")
+    expect(rperf("report", "--by", "label:release", path_to("rperf.data")).stdout).to include("1.2")
   end
 
   it "are given by a variable, and hold in all processes" do
     env = { "RPERF_ENABLED" => "1", "RPERF_INHERIT" => "1", "RPERF_LABELS" => "release=1.2", "RPERF_OUTPUT" => "p" }
     outcome = run(ruby, "-I#{Commands::ROOT}/lib", "-rrperf", "-e", children, env:)
     expect(outcome.stderr).to eq("")
-    profile = read_profile(in_folder("p"))
+    profile = read_profile(path_to("p"))
     expect([values(profile, "%pid").size, values(profile, "release")]).to eq([3, ["1.2"]])
   end
 

@@ -14,7 +14,7 @@ RSpec.describe "the end of a profiled program", vm: true do
   end
 
   def expect_profile
-    expect(weight_of(read_profile(in_folder("p.pb.gz")), "Object#work")).to be > 0
+    expect(weight_of(read_profile(path_to("p.pb.gz")), "Object#work")).to be > 0
   end
 
   {
@@ -75,7 +75,7 @@ RSpec.describe "the end of a profiled program", vm: true do
     command = rperf_command("record", "-o", "p.pb.gz", ruby, path).map { |word| "'#{word}'" }.join(" ")
     script = write_file("job.sh", "set -m\n#{command}\necho \"stopped: $?\"\nfg >/dev/null\necho \"ended: $?\"\n")
     said = +""
-    PTY.spawn(clean_environment, "/bin/sh", script, chdir: folder) do |output, input, pid|
+    PTY.spawn(clean_environment, "/bin/sh", script, chdir: directory) do |output, input, pid|
       hear = lambda do |text|
         wait_until(text) do
           said << output.readpartial(1000) if output.wait_readable(0)
@@ -97,7 +97,7 @@ RSpec.describe "the end of a profiled program", vm: true do
     outcome = record("Process.kill(:KILL, $$); sleep")
     expect(outcome.status.termsig).to eq(Signal.list["KILL"])
     expect(outcome.stderr).to match(/\Arperf: '.*' was ended by SIGKILL before its profile could be written\n\z/)
-    expect(File).not_to exist(in_folder("p.pb.gz"))
+    expect(File).not_to exist(path_to("p.pb.gz"))
   end
 
   ["exec('sh', '-c', 'echo $0 $1; exit 5', 'new', 'x')", "Process.exec({ 'A' => '1' }, 'echo new x; exit 5')",
@@ -132,7 +132,7 @@ RSpec.describe "the end of a profiled program", vm: true do
     path = write_file("program.rb", program)
     # As a script does it: its shell has what runs in the background ignore INT and QUIT.
     command = "'#{ruby}' '#{Commands::ROOT}/exe/rperf' record '#{ruby}' '#{path}' & echo $! >pid; wait $!"
-    outcome = run("/bin/sh", "-c", command) { Process.kill(:INT, File.read(in_folder("pid")).to_i) }
+    outcome = run("/bin/sh", "-c", command) { Process.kill(:INT, File.read(path_to("pid")).to_i) }
     expect([outcome.status.exitstatus, outcome.stdout]).to eq([6, "IGNORE\ngot\n"])
     expect(outcome.stderr).to match(/\Arperf: wrote rperf\.data/)
   end
@@ -149,7 +149,7 @@ RSpec.describe "the end of a profiled program", vm: true do
     RUBY
     expect(outcome.status.exitstatus).to eq(2)
     expect(outcome.messages.join).not_to include("another program")
-    expect(weight_of(read_profile(in_folder("p.pb.gz")), "after")).to be > 0
+    expect(weight_of(read_profile(path_to("p.pb.gz")), "after")).to be > 0
   end
 
   it "isn't that of a forked child, which says nothing" do
@@ -195,7 +195,7 @@ RSpec.describe "the end of a profiled program", vm: true do
       after
     RUBY
     expect(outcome.stdout).to eq("Errno::EAGAIN\ndaemon\ndaemon-failed\n")
-    expect(weight_of(read_profile(in_folder("p.pb.gz")), "after")).to be > 0
+    expect(weight_of(read_profile(path_to("p.pb.gz")), "after")).to be > 0
   end
 
   ["exit", "exit!"].each do |call|
@@ -225,7 +225,7 @@ RSpec.describe "the end of a profiled program", vm: true do
 
   it "doesn't wait for the rest of a program that it didn't start" do
     outcome = run(ruby, "-I#{Commands::ROOT}/lib", "-rrperf", "-e", "exit 3")
-    expect([outcome.status.exitstatus, outcome.stderr, Dir.children(folder).grep(/rperf/)]).to eq([3, "", []])
+    expect([outcome.status.exitstatus, outcome.stderr, Dir.children(directory).grep(/rperf/)]).to eq([3, "", []])
   end
 
   describe "with a session of its own" do

@@ -29,12 +29,12 @@ RSpec.describe "rperf ps", vm: true do
   end
 
   it "finds programs wherever their ports are", if: File.exist?("/proc/net/unix") do
-    listening("puts Rperf.listen(directory: #{folder.dump}); sleep") do |program|
+    listening("puts Rperf.listen(directory: #{directory.dump}); sleep") do |program|
       expect(listed.fetch(program.pid)["socket"]).to eq(program.lines.first)
     end
-    Dir.mkdir(in_folder("other"))
-    listening("puts Rperf.listen; sleep", env: { "TMPDIR" => in_folder("other") }) do |program|
-      expect(program.lines.first).to start_with(in_folder("other"))
+    Dir.mkdir(path_to("other"))
+    listening("puts Rperf.listen; sleep", env: { "TMPDIR" => path_to("other") }) do |program|
+      expect(program.lines.first).to start_with(path_to("other"))
       expect(listed).to include(program.pid)
     end
   end
@@ -59,7 +59,7 @@ RSpec.describe "rperf ps", vm: true do
   end
 
   it "lists no server that only pretends, and waits for none" do
-    users = File.join(temporary_folder, "rperf-#{Process.euid}")
+    users = File.join(temporary_directory, "rperf-#{Process.euid}")
     Dir.mkdir(users, 0o700)
     UNIXServer.open(File.join(users, "#{Process.ppid}-1.sock")) do
       UNIXServer.open(File.join(users, "#{Process.pid}-1.sock")) do

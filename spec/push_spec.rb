@@ -45,7 +45,7 @@ RSpec.describe "rperf push", if: RUBY_PLATFORM.include?("linux") do
     [pairs, PprofMessage.new(Zlib.gunzip(sample[1].first)), sample[2].first]
   end
 
-  def name = File.basename(File.dirname(folder))
+  def name = File.basename(File.dirname(directory))
   def app(more) = "$0 = 'app of #{name}'; puts Rperf.listen; #{more}"
 
   it "ends after -n profiles, also if the server takes none" do
@@ -145,21 +145,21 @@ RSpec.describe "rperf push", if: RUBY_PLATFORM.include?("linux") do
     receiver([503], [200]) do |url|
       arguments = "to: #{"#{url.sub("//", "//u:p@")}/".dump}, every: 1, service: 'shop', labels: { zone: 'b' }, " \
                   "headers: { 'X-Scope-OrgID' => 'team' }, frequency: 200"
-      listening(pushing(arguments), err: in_folder("err")) do
+      listening(pushing(arguments), err: path_to("err")) do
         sent = []
         wait_until("profiles of both, and the first one again") do
           sent << requests.pop(timeout: 30)
           bodies = sent.map { |request| request[2] }
           bodies.uniq.size < bodies.size && bodies.map { |body| labelled?(body) }.uniq.size == 2
         end
-        wait_until("second line") { File.read(in_folder("err")).lines.size > 1 }
+        wait_until("second line") { File.read(path_to("err")).lines.size > 1 }
         expect(sent).to all(match(["POST /push.v1.PusherService/Push HTTP/1.1", include("x-scope-orgid" => "team"),
                                    String, Float]))
         found = sent.map { |request| decoded(request[2]) }
         expect(found.map(&:first)).to all(include("service_name" => "shop", "zone" => "b"))
         expect(found.map { |part| part[1].duration_nanos }).to all(be_between(9e8, 1e10))
       end
-      expect(File.read(in_folder("err")).lines)
+      expect(File.read(path_to("err")).lines)
         .to match([/\Arperf: #{url}: it takes no profile: HTTP 503 said\n/, /: it takes profiles again\n/])
     end
   end
@@ -241,11 +241,11 @@ RSpec.describe "rperf push", if: RUBY_PLATFORM.include?("linux") do
 
       closed = receiver(200) { |url| url }
       pid = Process.spawn(*rperf_command("push", "--to", closed, "--every", "600", "--match", name),
-                          err: in_folder("err"))
+                          err: path_to("err"))
       wait_until("session") { ask(sockets.first).last["live"] }
       Process.kill(:TERM, pid)
       expect(Process.wait2(pid).last.exitstatus).to eq(1)
-      said = File.read(in_folder("err"))
+      said = File.read(path_to("err"))
       expect(said).to match(/: it takes no profile: .*ECONNREFUSED.*\nrperf: 0 profiles sent, 1 lost\n\z/)
       wait_until("end of the session") { !ask(sockets.first).last["live"] }
     end

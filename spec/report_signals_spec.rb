@@ -11,18 +11,19 @@ RSpec.describe "report and diff, interrupted" do
   # Deep enough for a page longer than a terminal of three rows.
   before do
     rows = Array.new(9) { |i| [[["/app/a.rb", "A#m#{i}"], main], 1_000_000, 1, 0, 1, 0] }
-    Rperf.save(in_folder("rperf.data"), { mode: :wall, frequency: 1000, duration_ns: 10**9, samples: rows })
+    Rperf.save(path_to("rperf.data"), { mode: :wall, frequency: 1000, duration_ns: 10**9, samples: rows })
   end
 
   # Starts the command on a file that is never whole, and sends it a signal in the middle; its outcome.
   def interrupted(*arguments, signal)
-    File.mkfifo(in_folder("slow"))
+    File.mkfifo(path_to("slow"))
     reader, writer = IO.pipe
-    pid = Process.spawn(clean_environment, *rperf_command(*arguments, "slow"), chdir: folder, out: writer, err: writer)
+    command = rperf_command(*arguments, "slow")
+    pid = Process.spawn(clean_environment, *command, chdir: directory, out: writer, err: writer)
     writer.close
     # Opens when the command has it open; it waits for more of the file then.
-    File.open(in_folder("slow"), "wb") do |file|
-      file.write(File.binread(in_folder("rperf.data"), 20))
+    File.open(path_to("slow"), "wb") do |file|
+      file.write(File.binread(path_to("rperf.data"), 20))
       file.flush
       Process.kill(signal, pid)
       status = Timeout.timeout(10) { Process.wait2(pid).last }
@@ -39,7 +40,7 @@ RSpec.describe "report and diff, interrupted" do
   it "ends likewise by TERM, and not at all where a signal is ignored" do
     expect(interrupted("report", :TERM)).to eq([Signal.list["TERM"], ""])
     command = Shellwords.join(rperf_command("report", "--top", "late"))
-    File.mkfifo(in_folder("late"))
+    File.mkfifo(path_to("late"))
     outcome = run("sh", "-c", "trap '' INT; #{command} & (sleep 0.3; kill -INT $!; cat rperf.data > late); wait $!")
     expect([outcome.status.exitstatus, outcome.stderr]).to eq([0, ""])
     expect(outcome.stdout).to include("A#m1")
@@ -50,7 +51,7 @@ RSpec.describe "report and diff, interrupted" do
     # and the status.
     def on_terminal(pager)
       env = clean_environment.merge("TERM" => "xterm", "NO_COLOR" => "1", "PAGER" => pager)
-      PTY.spawn(env, *rperf_command("report", "--top"), chdir: folder) do |screen, keys, pid|
+      PTY.spawn(env, *rperf_command("report", "--top"), chdir: directory) do |screen, keys, pid|
         keys.winsize = [3, 80]
         shown = +""
         read = lambda do |until_shown|

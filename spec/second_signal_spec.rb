@@ -8,7 +8,7 @@ RSpec.describe "the end of a profiled program", vm: true do
   end
 
   def expect_profile
-    expect(weight_of(read_profile(in_folder("p.pb.gz")), "Object#work")).to be > 0
+    expect(weight_of(read_profile(path_to("p.pb.gz")), "Object#work")).to be > 0
   end
 
   describe "by a second signal, while the profile is on its way" do
@@ -50,7 +50,7 @@ RSpec.describe "the end of a profiled program", vm: true do
 
     it "and a third, and so on, is by them" do
       outcome = record("puts $$; $stdout.flush; sleep") do
-        pid = Integer(File.read(in_folder(".stdout")))
+        pid = Integer(File.read(path_to(".stdout")))
         # One of a flood of them could come as the at_exit block begins, and end it.
         5.times do
           Process.kill(:INT, pid)
@@ -102,7 +102,7 @@ RSpec.describe "the end of a profiled program", vm: true do
           Process.kill(:TERM, $$)
         end
       RUBY
-      Dir.mkdir(in_folder("out"))
+      Dir.mkdir(path_to("out"))
       env = { "RPERF_ENABLED" => "1", "RPERF_OUTPUT" => "out/p.pb.gz" }
       outcome = run(ruby, "-I#{Commands::ROOT}/lib", "-rrperf", program, env:)
       expect(outcome.status.exitstatus).to eq(12)

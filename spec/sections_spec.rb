@@ -324,9 +324,9 @@ RSpec.describe "a deferred session", vm: true do
     RUBY
     seconds = Commands::LONG ? 20 : 1.5
     %i[wall cpu].each do |mode|
-      outcome = run(ruby, "-W0", "-I#{Commands::ROOT}/lib", script, mode.to_s, seconds.to_s, in_folder("p.pb.gz"))
+      outcome = run(ruby, "-W0", "-I#{Commands::ROOT}/lib", script, mode.to_s, seconds.to_s, path_to("p.pb.gz"))
       expect([outcome.stdout, outcome.stderr, outcome.status.exitstatus]).to eq(["{}true", "", 0])
-      read_profile(in_folder("p.pb.gz"))
+      read_profile(path_to("p.pb.gz"))
     end
   end
 end

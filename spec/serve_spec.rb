@@ -10,7 +10,8 @@ RSpec.describe "rperf serve", if: RUBY_PLATFORM.include?("linux") do
   # Starts it, yields its first line, and ends it by a signal; its status and the other lines.
   def serving(*arguments, env: {}, signal: :TERM)
     reader, writer = IO.pipe
-    pid = Process.spawn(clean_environment.merge(env), *rperf_command("serve", *arguments), chdir: folder, err: writer)
+    command = rperf_command("serve", *arguments)
+    pid = Process.spawn(clean_environment.merge(env), *command, chdir: directory, err: writer)
     writer.close
     yield reader.gets
     Process.kill(signal, pid)
@@ -21,7 +22,7 @@ RSpec.describe "rperf serve", if: RUBY_PLATFORM.include?("linux") do
   end
 
   # Programs that no other one on this machine is called like; each is told to run on in a loop.
-  def name = File.basename(File.dirname(folder))
+  def name = File.basename(File.dirname(directory))
   def busy(more = "") = "$0 = 'app of #{name}'; #{more}; puts Rperf.listen; loop { 1.0.to_s }"
 
   def get(url, token, path, headers = {})
@@ -81,7 +82,7 @@ RSpec.describe "rperf serve", if: RUBY_PLATFORM.include?("linux") do
   end
 
   it "needs no token at a socket, and waits for no program" do
-    socket = in_folder("serve.sock")
+    socket = path_to("serve.sock")
     listening("$0 = 'app of #{name}'; puts Rperf.listen; Signal.trap(:TERM) {}; sleep") do |program|
       outcome = serving("--http", socket, "--match", name, signal: :INT) do |line|
         expect(line).to eq("rperf: serving profiles at the socket #{socket}, below /debug/pprof/\n")
@@ -111,7 +112,7 @@ RSpec.describe "rperf serve", if: RUBY_PLATFORM.include?("linux") do
     expect(Process.clock_gettime(Process::CLOCK_MONOTONIC) - began).to be < 1.5
     expect(outcome).to eq([0, ""])
     idle.each(&:close)
-    tokens = -> { Dir[File.join(temporary_folder, "rperf-*", "*.token")].size }
+    tokens = -> { Dir[File.join(temporary_directory, "rperf-*", "*.token")].size }
     serving("--http", "127.0.0.1:0", signal: :KILL) { expect(tokens.call).to eq(1) }
     expect { rperf("ps") }.to change(&tokens).from(1).to(0)
   end

@@ -84,14 +84,14 @@ RSpec.describe "The settings" do
       outcomes = [run(ruby, "-I#{Commands::ROOT}/lib", "-rrperf", "-e", program), profiled("no/../c.txt"),
                   profiled("d.txt/")]
       expect(outcomes.map(&:stderr)).to eq(["", "", ""])
-      expect(Dir.glob("*", base: folder)).to match_array(%w[a.txt b.txt c.txt d.txt])
+      expect(Dir.glob("*", base: directory)).to match_array(%w[a.txt b.txt c.txt d.txt])
     end
 
     it "have no descriptor that is Ruby's own" do
       program = "(3..9).each { |it| Rperf.start(output: \"/dev/fd/\#{it}\") { 1 } rescue puts $!.message }"
       messages = run(ruby, "-I#{Commands::ROOT}/lib", "-rrperf", "-e", program).stdout.lines(chomp: true)
       expect(messages).to eq((3..9).map { |it| "output: must be open for writing, not \"/dev/fd/#{it}\"" })
-      File.symlink("/dev/fd/3", in_folder("link"))
+      File.symlink("/dev/fd/3", path_to("link"))
       ["/dev/fd/3", "/dev/fd/4", "link"].each do |path|
         expect(profiled(path).stderr)
           .to eq("rperf: RPERF_OUTPUT must be open for writing, not '#{path}'; running without profiling\n")

@@ -9,20 +9,20 @@ RSpec.describe "the set-up of a checkout" do
   build = "install_system_packages() { exit 7; }\nis_debian() { :; }\ncheck_rust() { :; }\n"
 
   before do
-    FileUtils.mkdir_p(in_folder("project/bin/support"))
-    FileUtils.cp(Dir["#{support}/*.sh"], in_folder("project/bin/support"))
-    FileUtils.mkdir_p([in_folder("project/tmp"), in_folder("home")])
+    FileUtils.mkdir_p(path_to("project/bin/support"))
+    FileUtils.cp(Dir["#{support}/*.sh"], path_to("project/bin/support"))
+    FileUtils.mkdir_p([path_to("project/tmp"), path_to("home")])
   end
 
   # Runs the lines where the set-up has been loaded, as bin/rperf loads it. No Ruby is in PATH.
   def set_up(lines, env = {})
-    head = "set -euo pipefail\nROOT=#{in_folder("project").shellescape}\n. \"$ROOT/bin/support/setup.sh\"\n"
-    clean = { "PATH" => "/usr/bin:/bin", "HOME" => in_folder("home"), "XDG_CACHE_HOME" => nil }
+    head = "set -euo pipefail\nROOT=#{path_to("project").shellescape}\n. \"$ROOT/bin/support/setup.sh\"\n"
+    clean = { "PATH" => "/usr/bin:/bin", "HOME" => path_to("home"), "XDG_CACHE_HOME" => nil }
     run("bash", "-c", head + lines, env: clean.merge(env))
   end
 
   it "has its cache in the user's directory, also where HOME is unset or empty" do
-    expect(set_up('echo "$CACHE"').stdout).to eq("#{in_folder("home")}/.cache/rperf\n")
+    expect(set_up('echo "$CACHE"').stdout).to eq("#{path_to("home")}/.cache/rperf\n")
     own = File.join(Etc.getpwuid.dir, ".cache/rperf")
     [nil, ""].each { |home| expect(set_up('echo "$CACHE"', "HOME" => home).stdout).to eq("#{own}\n") }
   end
@@ -30,8 +30,8 @@ RSpec.describe "the set-up of a checkout" do
   it "finds the Ruby of the last set-up where HOME is another one, and builds none" do
     first = set_up("setup ruby; echo \"$RUBY\"", "RPERF_RUBY" => ruby)
     expect([first.stdout, first.stderr]).to eq(["#{ruby}\n", ""])
-    FileUtils.mkdir_p(in_folder("other"))
-    second = set_up("#{build}setup ruby; echo \"$RUBY\"; ruby_candidates | tail -n 1", "HOME" => in_folder("other"))
+    FileUtils.mkdir_p(path_to("other"))
+    second = set_up("#{build}setup ruby; echo \"$RUBY\"; ruby_candidates | tail -n 1", "HOME" => path_to("other"))
     expect([second.stderr, second.stdout.lines(chomp: true).last]).to eq(["", ruby])
   end
 
@@ -40,7 +40,7 @@ RSpec.describe "the set-up of a checkout" do
     expect(outcome.status.exitstatus).to eq(1)
     expect(outcome.stdout).to be_empty
     expect(outcome.stderr.lines).to match(
-      [/no Ruby >= 3.4 found, neither in PATH nor .* nor in #{Regexp.escape(in_folder("home"))}/,
+      [/no Ruby >= 3.4 found, neither in PATH nor .* nor in #{Regexp.escape(path_to("home"))}/,
        /once; this takes 5 to 10 minutes \(log: .*; RPERF_RUBY=.* chooses another\)/]
     )
   end

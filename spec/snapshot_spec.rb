@@ -39,8 +39,8 @@ RSpec.describe "Rperf.snapshot", vm: true do
     expect(first[:duration_ns]).to be > 45_000_000
     expect(second[:duration_ns]).to be > first[:duration_ns] + 45_000_000
     expect(second[:start_time_ns]).to eq(first[:start_time_ns])
-    Rperf.save(in_folder("snap.pb.gz"), first)
-    expect(read_profile(in_folder("snap.pb.gz"))[:samples]).to match_array(first[:samples])
+    Rperf.save(path_to("snap.pb.gz"), first)
+    expect(read_profile(path_to("snap.pb.gz"))[:samples]).to match_array(first[:samples])
   end
 
   it "is nil when profiling is off" do
@@ -226,6 +226,6 @@ RSpec.describe "Rperf.snapshot", vm: true do
     RUBY
     outcome = rperf("record", "-m", "wall", ruby, "-I#{Commands::ROOT}/lib", script)
     expect(outcome.stdout).to eq("false\nrperf record profiles this program as a whole: clear: can't be true")
-    expect(total(read_profile(in_folder("rperf.data")))).to be > 50_000_000
+    expect(total(read_profile(path_to("rperf.data")))).to be > 50_000_000
   end
 end

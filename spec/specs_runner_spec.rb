@@ -7,9 +7,9 @@ RSpec.describe "the run of all specs" do
   head = "RSpec.configure { |c| c.define_derived_metadata { |it| it[:vm] = false unless it.key?(:vm) } }\n"
 
   before do
-    FileUtils.mkdir_p([in_folder("bin/support"), in_folder("spec"), in_folder("tmp")])
+    FileUtils.mkdir_p([path_to("bin/support"), path_to("spec"), path_to("tmp")])
     scripts = %w[specs specs.rb].map { |name| File.join(Commands::ROOT, "bin/support", name) }
-    FileUtils.cp_r(scripts, in_folder("bin/support"))
+    FileUtils.cp_r(scripts, path_to("bin/support"))
   end
 
   # A file of specs with these examples.
@@ -25,7 +25,7 @@ RSpec.describe "the run of all specs" do
   # Its outcome, and the lines of the results without times.
   def run_specs(*arguments, workers: 2, env: {}, &)
     outcome = run(ruby, "bin/support/specs.rb", *arguments, env: { "RPERF_TEST_WORKERS" => workers.to_s, **env }, &)
-    path = in_folder("tmp/results.tsv")
+    path = path_to("tmp/results.tsv")
     [outcome, File.exist?(path) ? File.readlines(path).map { |line| line.split("\t").first(3) } : nil]
   end
 
@@ -41,7 +41,7 @@ RSpec.describe "the run of all specs" do
       ["passed", "spec/one_spec.rb", "one waits"], ["passed", "spec/two_spec.rb", "two comes"],
       ["passed", "spec/two_spec.rb", "two is slow"]
     )
-    expect(File.readlines(in_folder("order"), chomp: true).last).to eq("alone")
+    expect(File.readlines(path_to("order"), chomp: true).last).to eq("alone")
     lines = outcome.stdout.lines(chomp: true)
     expect(lines).to include(%r{\Aspec/one_spec\.rb: 1 examples, 0 failures \(\d+\.\d s\)\z},
                              /\Aalone: 1 examples, 0 failures/, "3 examples, 0 failures")
@@ -104,9 +104,9 @@ RSpec.describe "the run of all specs" do
     write_times(a: 1, b: 1, c: 20)
     outcome, results = run_specs
     expect([outcome.status.exitstatus, outcome.stderr, results.size]).to eq([0, "", 3])
-    expect(File.readlines(in_folder("pids")).tally.values).to contain_exactly(1, 2)
+    expect(File.readlines(path_to("pids")).tally.values).to contain_exactly(1, 2)
     expect(outcome.stdout).to match(%r{^spec/[ab]_spec\.rb and 1 more: 2 examples, 0 failures})
-    expect(JSON.parse(File.read(in_folder("tmp/spec-times.json"))).values).to all(be_between(0.01, 19))
+    expect(JSON.parse(File.read(path_to("tmp/spec-times.json"))).values).to all(be_between(0.01, 19))
   end
 
   it "ends a process that takes too long, with all that it has started" do
@@ -117,7 +117,7 @@ RSpec.describe "the run of all specs" do
     expect([outcome.status.exitstatus, outcome.stderr]).to eq([1, ""])
     expect(results).to include(["passed", "spec/good_spec.rb", "good works"],
                                ["failed", "spec/hangs_spec.rb", %r{\ARSpec was ended after 4 s: spec/hangs}])
-    expect_end_of(File.read(in_folder("child")).to_i)
+    expect_end_of(File.read(path_to("child")).to_i)
   end
 
   def expect_end_of(pid)
@@ -134,24 +134,24 @@ RSpec.describe "the run of all specs" do
       write_spec("slow", "it('waits') { File.write('pid', $$); sleep 2 }\nit('comes later') { sleep }")
       write_times(slow: 20, quick: 30)
       outcome, results = run_specs(workers: 1) do |pid|
-        wait_until("the slow one") { File.exist?(in_folder("pid")) && !File.empty?(in_folder("pid")) }
+        wait_until("the slow one") { File.exist?(path_to("pid")) && !File.empty?(path_to("pid")) }
         Process.kill(signal, pid)
       end
       expect([outcome.status.termsig, results]).to eq([Signal.list[signal], nil])
       expect(outcome.stderr).to eq("interrupted by SIG#{signal}: the specs that run are ended\n")
       expect(outcome.stdout.lines.size).to eq(1)
-      expect_end_of(File.read(in_folder("pid")).to_i)
+      expect_end_of(File.read(path_to("pid")).to_i)
     end
   end
 
   it "waits for another run of the same checkout, and says so" do
     write_spec("good", "it('works') {}")
-    File.open(in_folder("tmp/specs.lock"), File::RDWR | File::CREAT) do |lock|
+    File.open(path_to("tmp/specs.lock"), File::RDWR | File::CREAT) do |lock|
       lock.flock(File::LOCK_EX)
       free = Thread.new do
-        wait_until("line") { File.exist?(in_folder(".stderr")) && File.read(in_folder(".stderr")).include?("waiting") }
+        wait_until("line") { File.exist?(path_to(".stderr")) && File.read(path_to(".stderr")).include?("waiting") }
         sleep 0.5
-        expect(File).not_to exist(in_folder("tmp/specs"))
+        expect(File).not_to exist(path_to("tmp/specs"))
         lock.flock(File::LOCK_UN)
       end
       outcome, results = run_specs
@@ -178,7 +178,7 @@ RSpec.describe "the run of all specs" do
     expect(results.map(&:last)).to eq(["two c", "one a"])
     expect(outcome.stdout).to start_with("spec/two_spec.rb: ")
     run_specs(workers: 1)
-    expect(JSON.parse(File.read(in_folder("tmp/spec-times.json"))).keys).to include("spec/other_spec.rb")
+    expect(JSON.parse(File.read(path_to("tmp/spec-times.json"))).keys).to include("spec/other_spec.rb")
   end
 
   it "refuses numbers that are none" do

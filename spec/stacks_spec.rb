@@ -57,8 +57,8 @@ RSpec.describe "rperf stacks", vm: true do
 
     # Has the program go on to what waits for the file.
     def has_done(name)
-      FileUtils.touch(in_folder(name))
-      wait_until(name) { File.exist?(in_folder("#{name}.done")) }
+      FileUtils.touch(path_to(name))
+      wait_until(name) { File.exist?(path_to("#{name}.done")) }
     end
 
     it "shows those that are in no thread's stack, bounds them, and says where Ruby lists none" do
@@ -118,7 +118,7 @@ RSpec.describe "rperf stacks", vm: true do
         answer, counts = fibers_of(program)
         expect([answer["note"], counts]).to eq([nil, {}])
         expect(answer["left_out"]).to be >= 10_050
-        expect(File).not_to exist(in_folder("ran"))
+        expect(File).not_to exist(path_to("ran"))
         has_done("ractor")
         # Where each Ractor has its own objects, Ruby goes on to list the main one's.
         lists_own = Gem::Version.new(RUBY_VERSION) >= Gem::Version.new("4.1")
@@ -144,7 +144,7 @@ RSpec.describe "rperf stacks", vm: true do
         run(ruby, "-I#{Commands::ROOT}/lib", "own.rb").stdout
       end
       # Paths are what they are in threads' stacks.
-      path = File.realpath(in_folder("own.rb"))
+      path = File.realpath(path_to("own.rb"))
       expect(taken).to match(
         [/\A" 0 .*suspended.* #{Regexp.escape(path)}"/, /\A"No fibers are shown: methods of the program .* 0 \[\] "/]
       )
@@ -261,7 +261,7 @@ RSpec.describe "rperf stacks", vm: true do
             Thread.new { loop { sleep 0.05; File.write('threads', Thread.list.size) } }"
     working(code) do |program|
       10.times { expect(stacks_of(program).first["threads"].size).to eq(5) }
-      wait_until("end of the helper") { File.exist?(in_folder("threads")) && File.read(in_folder("threads")) == "5" }
+      wait_until("end of the helper") { File.exist?(path_to("threads")) && File.read(path_to("threads")) == "5" }
     end
   end
 
@@ -302,11 +302,11 @@ RSpec.describe "rperf stacks", vm: true do
     RUBY
     listening(code) do |program|
       asked = 0
-      until File.exist?(in_folder("results"))
+      until File.exist?(path_to("results"))
         expect(ask(path_of(program), "/v1/stacks").last["source"]).to eq("vm")
         asked += 1
       end
-      results = Marshal.load(File.binread(in_folder("results"))) # rubocop:disable Security/MarshalLoad -- a spec's own
+      results = Marshal.load(File.binread(path_to("results"))) # rubocop:disable Security/MarshalLoad -- a spec's own
       early = results.select { |_, _, seconds| seconds < 0.85 }
       expect(early).to be_empty
       values = results.to_h { |name, value, _| [name, value] }
@@ -335,8 +335,8 @@ RSpec.describe "rperf stacks", vm: true do
       File.write("count", count.to_s)
     RUBY
     working("#{code}\nloop { sleep 0.01 }") do |program|
-      ask(path_of(program), "/v1/stacks") until File.exist?(in_folder("count")) && !File.empty?(in_folder("count"))
-      expect(File.read(in_folder("count"))).to eq("200")
+      ask(path_of(program), "/v1/stacks") until File.exist?(path_to("count")) && !File.empty?(path_to("count"))
+      expect(File.read(path_to("count"))).to eq("200")
     end
   end
 
@@ -347,8 +347,8 @@ RSpec.describe "rperf stacks", vm: true do
       File.write("ends", ends.uniq.inspect)
     RUBY
     working(code) do |program|
-      ask(path_of(program), "/v1/stacks") until File.exist?(in_folder("ends")) && !File.empty?(in_folder("ends"))
-      expect(File.read(in_folder("ends"))).to eq("[true]")
+      ask(path_of(program), "/v1/stacks") until File.exist?(path_to("ends")) && !File.empty?(path_to("ends"))
+      expect(File.read(path_to("ends"))).to eq("[true]")
     end
   end
 
@@ -382,7 +382,7 @@ RSpec.describe "rperf stacks", vm: true do
       RUBY
       working(code) do |program|
         wait_until("the exception") { stacks_of(program).first["note"]&.end_with?("took the stacks: Boom") }
-        expect(File).not_to exist(in_folder("ran"))
+        expect(File).not_to exist(path_to("ran"))
       end
     end
 

@@ -33,10 +33,10 @@ RSpec.describe "rperf about a program that", vm: true do
   # Starts the commands at once; `yields` when all of them watch. Returns what each says until that matches what is
   # expected of it, and ends them.
   def said_by(commands, program, expected)
-    files = commands.to_h { |name, _| [name, in_folder("said-#{name}")] }
+    files = commands.to_h { |name, _| [name, path_to("said-#{name}")] }
     pids = commands.map do |name, options|
       command = rperf_command(name, *options, program.pid.to_s)
-      Process.spawn(clean_environment, *command, chdir: folder, out: in_folder("out-#{name}"), err: files[name])
+      Process.spawn(clean_environment, *command, chdir: directory, out: path_to("out-#{name}"), err: files[name])
     end
     yield if block_given?
     files.each { |name, file| expect_line(name, file, expected.fetch(name)) }
@@ -57,7 +57,7 @@ RSpec.describe "rperf about a program that", vm: true do
   def watched(program)
     soon("clients") { ask(program.lines.first).last["clients"] > 3 }
     soon("session") { ask(program.lines.first).last["session"] }
-    soon("table") { File.size?(in_folder("out-top")) }
+    soon("table") { File.size?(path_to("out-top")) }
   end
 
   it "hangs in a C call with the GVL" do

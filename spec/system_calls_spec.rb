@@ -86,7 +86,7 @@ RSpec.describe "the system calls of a profiled program", vm: true do
     # How long a wait of 0.5 s for a lock takes, in seconds. Work without a wait succeeds.
     def wait_for_lock(flags, options)
       program = File.join(__dir__, "system_calls", "sqlite_program.rb")
-      command = [ruby, *flags, "-W0", "-I#{Commands::ROOT}/lib", program, in_folder("database"), "500"]
+      command = [ruby, *flags, "-W0", "-I#{Commands::ROOT}/lib", program, path_to("database"), "500"]
       outcome = run(*command, *(options && JSON.generate(options)))
       expect([outcome.status, outcome.stderr]).to match([be_success, ""])
       result, elapsed, others = JSON.parse(outcome.stdout)

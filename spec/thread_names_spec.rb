@@ -184,14 +184,14 @@ RSpec.describe "names of threads" do
       chosen = [%w[--thread worker], %w[--thread main], %w[--tagfocus thread=pool]].map { |options| report(*options) }
       found = chosen.map { |rows| rows.scan(/Object#(?:mine|others)/).uniq }
       expect(found).to eq([["Object#others"], ["Object#mine"], ["Object#others"]])
-      labels = PprofMessage.read(in_folder("rperf.data")).labels
+      labels = PprofMessage.read(path_to("rperf.data")).labels
       expect(labels.filter_map { |set| set["thread"] }.uniq).to contain_exactly("main", "pool", "worker-0", "worker-1")
-      merged = Rperf.merge(in_folder("rperf.data"), in_folder("rperf.data"))
+      merged = Rperf.merge(path_to("rperf.data"), path_to("rperf.data"))
       expect(merged[:thread_names].values.tally).to include("main" => 2, "pool" => 4)
-      changed = Rperf.load(in_folder("rperf.data"))
+      changed = Rperf.load(path_to("rperf.data"))
       changed[:note] = 1
       expect(changed.top(by: :thread).map { |row| row[:name] }).to include(/: main\z/, /: pool\z/)
-      expect { Rperf.save(in_folder("x"), changed.merge(thread_names: { 1 => 2 })) }
+      expect { Rperf.save(path_to("x"), changed.merge(thread_names: { 1 => 2 })) }
         .to raise_error(ArgumentError, /thread_names/)
     end
   end

@@ -26,7 +26,7 @@ RSpec.describe "A time line", vm: true do
 
   # The slices of a file: a name, the name of their track, begin and end in ms.
   def slices(name = "app.spans.json")
-    events = JSON.parse(File.read(in_folder(name)), symbolize_names: true).fetch(:traceEvents)
+    events = JSON.parse(File.read(path_to(name)), symbolize_names: true).fetch(:traceEvents)
     names, calls = events.partition { |event| event[:ph] == "M" }
     tracks = names.select { |event| event[:name] == "thread_name" }
     tracks = tracks.to_h { |event| [event.values_at(:pid, :tid), event.dig(:args, :name)] }
@@ -104,7 +104,7 @@ RSpec.describe "A time line", vm: true do
     trace(program, "--spans", "5ms", "-o", "with.data")
     trace(program, "-o", "without.data")
     counts = %w[with.data without.data].map do |name|
-      rows = Rperf.load(in_folder(name)).top(value: "calls")
+      rows = Rperf.load(path_to(name)).top(value: "calls")
       rows.to_h { |row| [row[:name], row[:self]] }.select { |method, _| method.start_with?("Object#") }
     end
     expect(counts.first).to eq(counts.last)
@@ -122,7 +122,7 @@ RSpec.describe "A time line", vm: true do
     %w[report --format spans] => "the profile has no time line: 'rperf trace --spans 1ms' keeps one"
   }.each do |arguments, message|
     it "refuses #{arguments.join(" ")} in one line" do
-      Rperf.save(in_folder("rperf.data"), { mode: :wall, frequency: 1000, duration_ns: 1, samples: [] })
+      Rperf.save(path_to("rperf.data"), { mode: :wall, frequency: 1000, duration_ns: 1, samples: [] })
       outcome = rperf(*arguments)
       expect([outcome.status.exitstatus, outcome.stdout, outcome.stderr]).to eq([2, "", "rperf: #{message}\n"])
     end

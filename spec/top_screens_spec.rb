@@ -37,7 +37,7 @@ RSpec.describe "rperf top on a terminal" do
       terminal = TopTerminal.new(keys, file, +"", nil)
       before = terminal.settings
       env = clean_environment.merge({ "TERM" => "xterm", "LANG" => "C.UTF-8", "LC_ALL" => nil, "NO_COLOR" => nil }, env)
-      terminal.pid = Process.spawn(env, *rperf_command("top", *arguments.map(&:to_s)), chdir: folder, pgroup: true,
+      terminal.pid = Process.spawn(env, *rperf_command("top", *arguments.map(&:to_s)), chdir: directory, pgroup: true,
                                                                                        in: file, out: file, err: file)
       reader = read(terminal)
       yield terminal
@@ -111,7 +111,7 @@ RSpec.describe "rperf top on a terminal" do
           wait_for(terminal, text)
         end
         terminal.type("pwx.pb.gz\r")
-        wait_until("file") { File.exist?(in_folder("x.pb.gz")) }
+        wait_until("file") { File.exist?(path_to("x.pb.gz")) }
         terminal.file.winsize = [12, 60]
         Process.kill(:WINCH, terminal.pid)
         wait_for(terminal, /m mark p stop …/)
@@ -120,7 +120,7 @@ RSpec.describe "rperf top on a terminal" do
       end
       expect(status.exitstatus).to eq(0)
       expect(output).to be_left
-      names = Rperf.load(in_folder("x.pb.gz")).top(sort: :total).map { |row| row[:name] }
+      names = Rperf.load(path_to("x.pb.gz")).top(sort: :total).map { |row| row[:name] }
       expect(names & %w[Object#work Integer#times Integer#to_s]).not_to be_empty
       wait_until("end of the session") { ask(program.lines.first).last["session"].nil? }
     end
@@ -156,7 +156,7 @@ RSpec.describe "rperf top on a terminal" do
 
   it "shows saved profiles" do
     rows = [[[["app.rb", "Object#work"], ["app.rb", "<main>"]], 500_000_000, 1, 0, 500, 400_000_000]]
-    Rperf.save(in_folder("x.pb.gz"), { mode: :wall, frequency: 1000, duration_ns: 10**9, samples: rows })
+    Rperf.save(path_to("x.pb.gz"), { mode: :wall, frequency: 1000, duration_ns: 10**9, samples: rows })
     output = nil
     status = screens("x.pb.gz") do |terminal|
       output = terminal.output
@@ -192,7 +192,7 @@ RSpec.describe "rperf top on a terminal" do
     write_file("app.rb", "File.write('pid', $$)\ndef work = 100.times { |i| i.to_s }\nwork until File.exist?('go')\n")
     status = screens("--interval", "0.1", "sh", "-c", "'#{ruby}' app.rb; exit 7") do |terminal|
       wait_for(terminal, /Object#work/)
-      processes = [terminal.pid, File.read(in_folder("pid")).to_i]
+      processes = [terminal.pid, File.read(path_to("pid")).to_i]
       stopped = -> { processes.map { |pid| `ps -o stat= -p #{pid}`.start_with?("T") } }
       # The key, and somebody elsewhere.
       [-> { terminal.type("\x1a") }, -> { Process.kill(:TSTP, terminal.pid) }].each do |stop|

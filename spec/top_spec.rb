@@ -16,18 +16,18 @@ RSpec.describe "rperf top" do
 
   def methods_of(interval) = interval["methods"].to_h { |method| [method["name"], method] }
 
-  def seen = File.exist?(in_folder("seen")) ? File.read(in_folder("seen")) : ""
+  def seen = File.exist?(path_to("seen")) ? File.read(path_to("seen")) : ""
 
   # Follows the program while the block does something to it, until the command ends. The block may
   # end it: it has the command's process.
   def followed(program, *options)
     pid = Process.spawn(clean_environment, *rperf_command("top", "--json", *options, program.pid.to_s),
-                        out: in_folder("seen"), err: in_folder("said"), pgroup: true)
+                        out: path_to("seen"), err: path_to("said"), pgroup: true)
     wait_until("table") { seen.include?("\n") }
     yield pid
     status = nil
     wait_until("end of rperf top") { (_, status = Process.wait2(pid, Process::WNOHANG)) && status }
-    [seen.lines.map { |line| JSON.parse(line) }, File.read(in_folder("said")), status.exitstatus || status.termsig]
+    [seen.lines.map { |line| JSON.parse(line) }, File.read(path_to("said")), status.exitstatus || status.termsig]
   end
 
   it "shows where the time of each interval goes", vm: true, alone: true do
@@ -117,13 +117,13 @@ RSpec.describe "rperf top" do
       _, said, status = followed(program, "--interval", "0.1") do |command|
         sleep 0.5
         Process.kill(:USR1, program.pid)
-        wait_until("message") { File.read(in_folder("said")).end_with?("\n") }
+        wait_until("message") { File.read(path_to("said")).end_with?("\n") }
         Process.kill(:INT, command)
       end
       expect(said).to eq("rperf: #{program.pid}: the program's session has ended; profiling it (wall, 1000 Hz)\n")
       expect(status).to eq(Signal.list["INT"])
-      wait_until("sums") { File.size?(in_folder("sums")) }
-      time, duration = File.read(in_folder("sums")).split.map(&:to_f)
+      wait_until("sums") { File.size?(path_to("sums")) }
+      time, duration = File.read(path_to("sums")).split.map(&:to_f)
       expect(time / duration).to be_between(0.98, 1.02)
     end
   end
@@ -151,7 +151,7 @@ RSpec.describe "rperf top" do
       intervals, said, = followed(program, "--interval", "0.3") do |command|
         signalled = now
         Process.kill(:USR1, program.pid)
-        wait_until("message") { File.read(in_folder("said")).end_with?("\n") }
+        wait_until("message") { File.read(path_to("said")).end_with?("\n") }
         before = seen.lines.size
         wait_until("table") { seen.lines.size > before + 1 && seen.end_with?("\n") }
         Process.kill(:INT, command)
@@ -173,13 +173,13 @@ RSpec.describe "rperf top" do
   it "waits for a program in which nothing runs" do
     code = "$queue = Queue.new; Thread.new { sleep }; trap(:USR1) { $queue << 1 }; Rperf.start(mode: :wall)"
     listening("#{work}\n#{code}\nputs Rperf.listen\n$queue.pop\nwork") do |program|
-      said = in_folder("said")
-      pid = Process.spawn(clean_environment, *rperf_command("top", "--once", program.pid.to_s), out: in_folder("seen"),
+      said = path_to("said")
+      pid = Process.spawn(clean_environment, *rperf_command("top", "--once", program.pid.to_s), out: path_to("seen"),
                                                                                                 err: said)
       wait_until("message") { File.exist?(said) && File.read(said).include?("runs no Ruby code just now") }
       Process.kill(:USR1, program.pid)
       Process.wait(pid)
-      expect(File.read(in_folder("seen"))).to include("Object#work")
+      expect(File.read(path_to("seen"))).to include("Object#work")
     end
   end
 
@@ -207,8 +207,8 @@ RSpec.describe "rperf top" do
     profiled(code) do |program|
       intervals = json(top(program, "--json", "-n", "20", "--interval", "0.1"))
       expect(intervals.size).to eq(20)
-      wait_until("ends") { File.exist?(in_folder("ends")) && !File.empty?(in_folder("ends")) }
-      expect(File.read(in_folder("ends"))).to eq("[true]")
+      wait_until("ends") { File.exist?(path_to("ends")) && !File.empty?(path_to("ends")) }
+      expect(File.read(path_to("ends"))).to eq("[true]")
     end
   end
 
@@ -238,12 +238,12 @@ RSpec.describe "rperf top" do
     # Runs it, with a block that ends the program once there is a table; how it has ended, and what was said.
     def running(*command)
       words = rperf_command("top", "--json", "-n", "1", "--interval", "0.3", *command)
-      pid = Process.spawn(clean_environment, *words, chdir: folder, out: in_folder("seen"), err: in_folder("said"))
+      pid = Process.spawn(clean_environment, *words, chdir: directory, out: path_to("seen"), err: path_to("said"))
       wait_until("table") { seen.end_with?("\n") }
       yield pid
       status = Process.wait2(pid).last
       expect(methods_of(JSON.parse(seen))).to include("Object#work")
-      said = File.readlines(in_folder("said"))
+      said = File.readlines(path_to("said"))
       # At load it may take long to begin.
       [status, said.grep_v(/runs no Ruby code just now/).join]
     end
@@ -263,11 +263,11 @@ RSpec.describe "rperf top" do
     it "says so if the program ends before the first table" do
       write_file("app.rb", "sleep 0.05 until File.exist?('go')\nexit 5\n")
       words = rperf_command("top", "--once", "--interval", "600", ruby, "app.rb")
-      pid = Process.spawn(clean_environment, *words, chdir: folder, err: in_folder("said"))
+      pid = Process.spawn(clean_environment, *words, chdir: directory, err: path_to("said"))
       wait_until("session") { listed.values.any? { |program| program["live"] } }
       write_file("go", "")
       expect(Process.wait2(pid).last.exitstatus).to eq(5)
-      expect(File.read(in_folder("said"))).to match(/\Arperf: the program ended before the first table: .*\n\z/)
+      expect(File.read(path_to("said"))).to match(/\Arperf: the program ended before the first table: .*\n\z/)
     end
 
     it "says if there is nothing to be seen" do
@@ -282,9 +282,9 @@ RSpec.describe "rperf top" do
       write_file("x.rb", "")
       expect(rperf("top", "x.rb").stderr).to end_with("x.rb (did you mean 'ruby x.rb'?)\n")
       write_file("x.data", "")
-      File.chmod(0o755, in_folder("x.data"))
+      File.chmod(0o755, path_to("x.data"))
       expect(rperf("top", "x.data").stderr).to end_with("isn't taken for a profile: chmod -x it)\n")
-      File.chmod(0o644, in_folder("x.data"))
+      File.chmod(0o644, path_to("x.data"))
       expect(rperf("top", "x.data", "--once").stderr).to include("saved profiles are shown on a terminal only")
     end
   end
@@ -330,9 +330,9 @@ RSpec.describe "rperf top" do
       cluster do |program|
         name, *workers = program.lines.drop(1)
         wait_until("workers") { rperf("ps", "--match", name).stdout.scan(name).size == 2 }
-        said = in_folder("said")
+        said = path_to("said")
         pid = Process.spawn(clean_environment, *rperf_command("top", "--interval", "0.3", "--match", name),
-                            out: in_folder("seen"), err: said, pgroup: true)
+                            out: path_to("seen"), err: said, pgroup: true)
         both = %r{\A2 programs\n  (\d+) #{name} .*GVL busy.*\n  (\d+) .*\n\n +self/s.*\n(.*\n)* .*Object#work}
         wait_until("table") { seen.match?(both) }
         Process.kill(:KILL, workers.first.to_i)
@@ -357,7 +357,7 @@ RSpec.describe "rperf top" do
         expect(json(outcome).map { |it| it["pid"].to_s }.uniq).to match_array(workers)
         outcome = rperf("attach", "--match", name, "--duration", "1", "-o", "x.pb.gz")
         expect([outcome.status.exitstatus, outcome.messages.size]).to eq([0, 1])
-        rows = Rperf.load(in_folder("x.pb.gz")).top(by: "label:%pid")
+        rows = Rperf.load(path_to("x.pb.gz")).top(by: "label:%pid")
         expect(rows.map { |row| row[:name] }).to match_array(workers)
       end
     end

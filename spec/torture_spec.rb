@@ -34,7 +34,7 @@ RSpec.describe "a program that does everything at once", vm: true, alone: true d
   end
 
   def expect_sound_profile(session, said, mode)
-    data = read_profile(in_folder("#{session}.pb.gz"))
+    data = read_profile(path_to("#{session}.pb.gz"))
     expect(data).to include(mode:, frequency: 10_000, duration_ns: said[:duration])
     expect(weight_of(data, "Work.redefine")).to be > 0
     expect(data[:samples].size).to be > 50

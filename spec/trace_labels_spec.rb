@@ -195,7 +195,7 @@ RSpec.describe "Labels in traces", vm: true do
       end
     RUBY
     rperf("trace", "-o", "f.pb.gz", ruby, lib, "fork.rb")
-    profile = Rperf.load(in_folder("f.pb.gz"))
+    profile = Rperf.load(path_to("f.pb.gz"))
     calls = %w[a b].map do |page|
       profile.top(value: "calls", tagfocus: "page=#{page}").find { |row| row[:name] == "Object#leaf" }[:self]
     end

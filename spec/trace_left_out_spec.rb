@@ -80,10 +80,10 @@ RSpec.describe "What a trace leaves out", vm: true do
     write_file("app.rb", "def leaf = 1\ndef twice = 2.times { leaf }\ntwice\nexit\n")
     outcome = rperf("trace", "--exclude", "Object#leaf", "--exclude-common", "--depth", "9", ruby, "app.rb")
     expect(outcome.stderr).to match(/\Arperf: wrote rperf.data \([1-9] calls?, .*\n\z/)
-    names = Rperf.load(in_folder("rperf.data")).top(value: "wall", sort: :total).map { |row| row[:name] }
+    names = Rperf.load(path_to("rperf.data")).top(value: "wall", sort: :total).map { |row| row[:name] }
     expect(names).to include("Object#twice", "[rperf]")
     expect(names.grep(/\ARperf|leaf|times|require/)).to eq([])
-    gems = Rperf.load(in_folder("rperf.data")).top(value: "wall", by: :gem, sort: :total).map { |row| row[:name] }
+    gems = Rperf.load(path_to("rperf.data")).top(value: "wall", by: :gem, sort: :total).map { |row| row[:name] }
     expect(gems.grep(/rperf/)).to eq(["rperf"])
     expect(rperf("report", "--top").stdout).to match(/^Traced: left out: Object#leaf$/)
       .and match(/^Traced: left out: --exclude-common$/)
@@ -92,7 +92,7 @@ RSpec.describe "What a trace leaves out", vm: true do
   it "is what rperf calls of the core itself, and nothing that the program calls" do
     write_file("app.rb", "def twice = [1, 2].each { |it| it.to_s }\ntwice\n")
     expect(rperf("trace", "--calls", "all", ruby, "app.rb").status).to be_success
-    rows = Rperf.load(in_folder("rperf.data")).top(value: "calls").select { |row| row[:self].positive? }
+    rows = Rperf.load(path_to("rperf.data")).top(value: "calls").select { |row| row[:self].positive? }
     expect(rows.map { |row| row[:name] }).to match_array(%w[Object#twice Array#each Integer#to_s Module#method_added])
   end
 

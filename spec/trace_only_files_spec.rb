@@ -33,7 +33,7 @@ RSpec.describe "Tracing of the methods of chosen files", vm: true do
             "Order::Deep.below" => 3, "Order#<=>" => 3, "Object#at_top" => 3, "Order#outer" => 2, "Order#late" => 2 }
 
   before do
-    ["app/models", "lib"].each { |it| FileUtils.mkdir_p(File.join(folder, it)) }
+    ["app/models", "lib"].each { |it| FileUtils.mkdir_p(File.join(directory, it)) }
     write_file("app/models/order.rb", order)
     write_file("lib/other.rb", "class Other; def other = Order.find(1).total(0); end")
   end

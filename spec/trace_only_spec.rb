@@ -240,7 +240,7 @@ RSpec.describe "Tracing of chosen methods", vm: true do
       outcome = rperf("trace", "--only", "Object#top", "--only", "Deep::Part#run,Object#helper", "-o", "t.pb.gz", ruby,
                       "script.rb")
       expect(outcome.stderr).to match(/\Arperf: wrote t.pb.gz \(11 calls, [\d.]+ s\)\n\z/)
-      rows = Rperf.load(in_folder("t.pb.gz")).top(value: "calls").to_h { |row| [row[:name], row[:self]] }
+      rows = Rperf.load(path_to("t.pb.gz")).top(value: "calls").to_h { |row| [row[:name], row[:self]] }
       expect(rows).to eq("Object#top" => 7, "Deep::Part#run" => 2, "Object#helper" => 2)
     end
 
@@ -356,7 +356,7 @@ RSpec.describe "Tracing of chosen methods", vm: true do
       RUBY
       expect(rperf("record", "--only", "Work#step", "-o", "both.pb.gz", ruby, "both.rb").stderr)
         .to start_with("rperf: wrote both.pb.gz")
-      profile = Rperf.load(in_folder("both.pb.gz"))
+      profile = Rperf.load(path_to("both.pb.gz"))
       row = ->(value) { profile.top(value:).find { |it| it[:name] == "Work#step" } }
       expect([row["calls"][:self], profile[:mode]]).to eq([300, :cpu])
       expect(row["cpu"][:self]).to be > 0
@@ -399,7 +399,7 @@ RSpec.describe "Tracing of chosen methods", vm: true do
       Process.wait(fork { exit!(0) })
     RUBY
     rperf("trace", "--only", "Work#step", "-o", "c.pb.gz", ruby, "children.rb")
-    rows = Rperf.load(in_folder("c.pb.gz")).top(value: "calls")
+    rows = Rperf.load(path_to("c.pb.gz")).top(value: "calls")
     expect(rows.to_h { |row| [row[:name], row[:self]] }).to eq("Work#step" => 6)
   end
 

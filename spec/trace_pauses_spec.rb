@@ -208,7 +208,7 @@ RSpec.describe "Pauses", vm: true do
         print hooks
       RUBY
       expect(run(ruby, lib, "rack.rb").stdout).to eq("[false, true]")
-      rows = Rperf.load(in_folder("d.pb.gz")).top(value: "calls", by: "label:endpoint", focus: "Object#leaf")
+      rows = Rperf.load(path_to("d.pb.gz")).top(value: "calls", by: "label:endpoint", focus: "Object#leaf")
       expect(rows.map { |row| row.values_at(:name, :self) }).to eq([["GET /users/:id", 3]])
       expect(told("puts Rperf.start(mode: :trace, defer: true) { leaf }.top(value: 'calls').to_json")).to eq([])
     end

@@ -19,7 +19,7 @@ RSpec.describe "Tracing", vm: true do
       write_file("tarai.rb", "#{tarai}tarai(8, 4, 0)")
       outcome = rperf("trace", ruby, "tarai.rb")
       expect(outcome.stderr).to match(/\Arperf: wrote rperf.data \(12,605 calls, [\d.]+ s\)\n\z/)
-      expect(calls_in(in_folder("rperf.data"), "Object#tarai")).to eq(12_605)
+      expect(calls_in(path_to("rperf.data"), "Object#tarai")).to eq(12_605)
       top = rperf("report", "--top").stdout
       expect(top).to match(/^Type: wall, /).and match(/^Traced: calls ruby, clock (?:TSC|monotonic)$/)
       expect(top).to match(/^Traced: process \d+: 12,605 calls, \d+ calls of blocks$/)
@@ -30,7 +30,7 @@ RSpec.describe "Tracing", vm: true do
     it "counts operators at level all, and counts alone at level count" do
       write_file("tarai.rb", "#{tarai}tarai(8, 4, 0)")
       rperf("trace", "--calls", "all", "-o", "all.pb.gz", ruby, "tarai.rb")
-      expect(calls_in(in_folder("all.pb.gz"), "Integer#<=")).to eq(12_605)
+      expect(calls_in(path_to("all.pb.gz"), "Integer#<=")).to eq(12_605)
       text = rperf("trace", "-p", "--calls", "count", ruby, "tarai.rb").stdout
       expect(text).to match(/\ATotal: 12,605 \(calls\)\nTraced: calls count, clock none\nTraced: .*: 12,605 calls, /)
       expect(text).to match(/^ +12,605 100\.0%  Object#tarai/)
@@ -64,7 +64,7 @@ RSpec.describe "Tracing", vm: true do
       expect(outcome.stderr).to match(/calls of 3 processes/)
       numbers = rperf("report", "--top", "c.pb.gz").stdout.scan(/^Traced: process (\d+): [\d,]+ calls, /)
       expect(numbers.uniq.size).to eq(3)
-      rows = Rperf.load(in_folder("c.pb.gz")).top(value: "calls").select { |row| row[:name] == "Object#leaf" }
+      rows = Rperf.load(path_to("c.pb.gz")).top(value: "calls").select { |row| row[:name] == "Object#leaf" }
       expect(rows.sum { |row| row[:self] }).to eq(6)
     end
 
@@ -88,7 +88,7 @@ RSpec.describe "Tracing", vm: true do
     it "traces the whole program" do
       env = { "RPERF_ENABLED" => "1", "RPERF_MODE" => "trace", "RPERF_CALLS" => "count", "RPERF_OUTPUT" => "v.pb.gz" }
       run(ruby, "-I#{File.join(Commands::ROOT, "lib")}", "-rrperf", "-e", "def leaf = 1; 7.times { leaf }", env:)
-      expect(calls_in(in_folder("v.pb.gz"), "Object#leaf")).to eq(7)
+      expect(calls_in(path_to("v.pb.gz"), "Object#leaf")).to eq(7)
     end
   end
 
@@ -353,7 +353,7 @@ RSpec.describe "Tracing", vm: true do
         print profile.top(value: "calls").find { |row| row[:name] == "Object#leaf" }[:self]
       RUBY
       expect(outcome.stdout).to eq("1")
-      expect(File.read(in_folder("r.txt"))).to include("Traced: other Ractors than the main one were not traced\n")
+      expect(File.read(path_to("r.txt"))).to include("Traced: other Ractors than the main one were not traced\n")
     end
   end
 

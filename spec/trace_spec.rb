@@ -72,8 +72,8 @@ RSpec.describe "A trace", vm: true do
 
   def self.counts_for(level, setup, pieces)
     before(:all) do
-      Dir.mktmpdir("rperf trace") do |folder|
-        @folder = @temporary_folder = folder
+      Dir.mktmpdir("rperf trace") do |directory|
+        @directory = @temporary_directory = directory
         @counted = trace_pieces(setup, pieces, calls: level)
       end
     end

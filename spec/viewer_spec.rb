@@ -13,7 +13,7 @@ RSpec.describe "the web viewer" do
 
   def save(name, stacks)
     rows = stacks.map { |frames, count| [frames, count * 1_000_000, 1, 0, count, count * 500_000] }
-    Rperf.save(in_folder(name), { mode: :wall, frequency: 1000, duration_ns: 10**9, samples: rows })
+    Rperf.save(path_to(name), { mode: :wall, frequency: 1000, duration_ns: 10**9, samples: rows })
   end
 
   before do
@@ -41,7 +41,7 @@ RSpec.describe "the web viewer" do
     outcome = rperf("report", "--html")
     expect([outcome.status.exitstatus, outcome.stdout]).to eq([0, ""])
     expect(outcome.stderr).to match(/\Arperf: wrote rperf\.html \(\d+ KB\)\n\z/)
-    page = File.read(in_folder("rperf.html"))
+    page = File.read(path_to("rperf.html"))
     expect(page).not_to include("@RPERF_DATA@", hostile[1])
     expect(page.scan(/(?:src|href)="(?!data:)[^"]*"/)).to be_empty
     header, body = data_of(page)
@@ -54,7 +54,7 @@ RSpec.describe "the web viewer" do
     source = write_file("work.rb", "def work = 1\n")
     save("sourced.pb.gz", [[[[source, "Object#work"], main], 10]])
     rperf("report", "--html", "--source", "-o", "page.html", "--focus", "work", "rperf.data", "sourced.pb.gz")
-    header, body = data_of(File.read(in_folder("page.html")))
+    header, body = data_of(File.read(path_to("page.html")))
     expect(header[:profiles][0][:title]).to eq("rperf.data + sourced.pb.gz")
     expect(body).to include("Object#work", "def work = 1\n")
     node = header[:columns].find { |column| column[:name] == "profiles/0/node" }
@@ -64,7 +64,7 @@ RSpec.describe "the web viewer" do
   it "compares two profiles" do
     outcome = rperf("diff", "rperf.data", "other.pb.gz", "--html", "-o", "diff.html", "--normalize", "total")
     expect(outcome.status.exitstatus).to eq(0)
-    header, = data_of(File.read(in_folder("diff.html")))
+    header, = data_of(File.read(path_to("diff.html")))
     expect(header[:profiles].map { |profile| profile[:title] }).to eq(["rperf.data", "other.pb.gz"])
     expect(header[:diff]).to match(base: 0, target: 1, scale: be_within(1e-9).of(1.5), normalised: "total", by: "self",
                                    changes: have_attributes(size: 3))
@@ -76,7 +76,7 @@ RSpec.describe "the web viewer" do
     def serve(*arguments, signal: :INT, env: {})
       reader, writer = IO.pipe
       pid = Process.spawn({ "BROWSER" => nil, "SSH_TTY" => nil, "SSH_CONNECTION" => nil, **env },
-                          *rperf_command(*arguments), chdir: folder, out: File::NULL, err: writer)
+                          *rperf_command(*arguments), chdir: directory, out: File::NULL, err: writer)
       writer.close
       yield URI(reader.gets[%r{http://127\.0\.0\.1:\d+/\h{32}/}]), reader
       Process.kill(signal, pid)
@@ -124,8 +124,8 @@ RSpec.describe "the web viewer" do
           id = JSON.parse(taken.body)["id"]
           expect([taken.code, list.call["snapshots"].last["id"].to_i]).to match(["201", be >= id.to_i])
           expect(Net::HTTP.post(URI.join(address, "snapshots"), "").code).to eq("403")
-          File.binwrite(in_folder("x.pb.gz"), get.call("snapshots/#{id}.pb.gz").body)
-          expect(Rperf.load(in_folder("x.pb.gz")).top(sort: :total).map { |row| row[:name] }).to include("Object#work")
+          File.binwrite(path_to("x.pb.gz"), get.call("snapshots/#{id}.pb.gz").body)
+          expect(Rperf.load(path_to("x.pb.gz")).top(sort: :total).map { |row| row[:name] }).to include("Object#work")
           ["snapshots/#{id}.rpv", "diff/#{first["id"]}/#{id}.rpv"].zip([1, 2]).each do |place, count|
             expect(header_of(get.call(place).body)[:profiles].size).to eq(count)
           end
@@ -162,9 +162,9 @@ RSpec.describe "the web viewer" do
       opener = write_file("browser", "#!/bin/sh\nprintf %s \"$1\" > opened.part && mv opened.part opened\n")
       File.chmod(0o755, opener)
       serve("report", "--web", env: { "BROWSER" => opener }) do |address|
-        wait_until("the browser") { File.exist?(in_folder("opened")) }
+        wait_until("the browser") { File.exist?(path_to("opened")) }
         # It leads to the page once: others can see it in the browser's command line.
-        opened = URI(File.read(in_folder("opened")))
+        opened = URI(File.read(path_to("opened")))
         expect([opened.port, opened.path == address.path]).to eq([address.port, false])
         if Process.uid.zero?
           code = "Process::Sys.setuid(65534); p Net::HTTP.get_response(URI(#{opened.to_s.dump})).code"
@@ -189,7 +189,7 @@ RSpec.describe "the web viewer" do
     %w[report --top --no-browser] => "--no-browser goes with --web",
     %w[report --tree --source] => "--source goes with --html or --web",
     %w[diff --text rperf.data other.pb.gz -o x.html] => "-o goes with --html or --format",
-    %w[report --html -o no/such/folder.html] => "-o must be in a directory that exists, not 'no/such/folder.html'"
+    %w[report --html -o no/such/directory.html] => "-o must be in a directory that exists, not 'no/such/directory.html'"
   }.each do |arguments, message|
     it "refuses #{arguments.join(" ")}" do
       outcome = rperf(*arguments)

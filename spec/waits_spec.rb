@@ -94,11 +94,11 @@ RSpec.describe "waits that follow each other", vm: true do
                          .each do |name, flags|
     it "each have the time that they took: #{name}" do
       script = write_file("waits.rb", program)
-      outcome = run(ruby, *flags, "-I#{Commands::ROOT}/lib", script, in_folder("p.pb.gz"))
+      outcome = run(ruby, *flags, "-I#{Commands::ROOT}/lib", script, path_to("p.pb.gz"))
       expect([outcome.status, outcome.stderr]).to match([be_success, ""])
       known, told = JSON.parse(outcome.stdout)
       told.transform_keys! { |stack| JSON.parse(stack) }
-      measured = blocked(in_folder("p.pb.gz"), script)
+      measured = blocked(path_to("p.pb.gz"), script)
       expect(told.size).to be >= 19
       near = told.transform_values { |ns| be_within(0.4 * ns).of(ns) }
       expect(measured.select { |lines, ns| told.key?(lines) || ns > 2_000_000 }).to match(near)

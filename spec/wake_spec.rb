@@ -109,7 +109,7 @@ RSpec.describe "A program that waits", vm: true, if: Gem::Platform.local.os == "
 
   # What the port says until the wait is over.
   def answers_of(wait, answers = [])
-    path, result = %w[path result].map { |kind| in_folder("#{wait}.#{kind}") }
+    path, result = %w[path result].map { |kind| path_to("#{wait}.#{kind}") }
     wait_until("port") { File.exist?(path) }
     client = attached(File.read(path)) if wait.end_with?("_attached")
     answers << ask(File.read(path), "/v1/stacks").last until File.exist?(result)
@@ -127,8 +127,8 @@ RSpec.describe "A program that waits", vm: true, if: Gem::Platform.local.os == "
 
   # It has waited for as long as without clients, and to the same end.
   def expect_wait(name, answers)
-    wait_until("end of #{name}") { File.size?(in_folder("#{name}.result")) }
-    is_same_value, seconds, are_same_signals = JSON.parse(File.read(in_folder("#{name}.result")))
+    wait_until("end of #{name}") { File.size?(path_to("#{name}.result")) }
+    is_same_value, seconds, are_same_signals = JSON.parse(File.read(path_to("#{name}.result")))
     # It may have had to wait for a CPU on a busy machine.
     expect([name, is_same_value, seconds]).to match([name, true, be_between(1.98, 15)])
     # A session that has begun before handles its own signals, and has a helper that needs no waking.
@@ -198,10 +198,10 @@ RSpec.describe "A program that waits", vm: true, if: Gem::Platform.local.os == "
     RUBY
     listening(code) do |program|
       wait_until_woken(program.lines.first)
-      File.write(in_folder("fifo"), "")
-      wait_until("traps") { File.exist?(in_folder("all")) }
+      File.write(path_to("fifo"), "")
+      wait_until("traps") { File.exist?(path_to("all")) }
       expect(ask(program.lines.first, "/v1/stacks").last).to include("source" => "system", "woken" => false)
-      expect(File.exist?(in_folder("trapped"))).to be(false)
+      expect(File.exist?(path_to("trapped"))).to be(false)
     end
   end
 
@@ -213,8 +213,8 @@ RSpec.describe "A program that waits", vm: true, if: Gem::Platform.local.os == "
       idle.call
     RUBY
     listening(code, env: { "RPERF_LISTEN" => "1", "RPERF_LISTEN_HELPER" => "1" }) do |program|
-      wait_until("child") { File.exist?(in_folder("child")) && !File.empty?(in_folder("child")) }
-      [program.lines.first, File.read(in_folder("child"))].each do |path|
+      wait_until("child") { File.exist?(path_to("child")) && !File.empty?(path_to("child")) }
+      [program.lines.first, File.read(path_to("child"))].each do |path|
         answers = Array.new(20) { ask(path, "/v1/stacks").last }
         expect(answers.map { |answer| answer.values_at("source", "woken") }.uniq).to eq([["vm", false]])
         expect(answers.map { |answer| answer["threads"].size }.uniq).to eq([2])

@@ -113,8 +113,8 @@ module Accuracy
 
     # @return [Hash{String => Integer}] nanoseconds by line
     def by_line(profile, type)
-      samples = Dir.mktmpdir do |folder|
-        path = File.join(folder, "profile.pb.gz")
+      samples = Dir.mktmpdir do |directory|
+        path = File.join(directory, "profile.pb.gz")
         Rperf.save(path, profile)
         Bench::Pprof.read(path).samples
       end

@@ -95,9 +95,9 @@ module Commands
   # Runs by turns: one while the program has a port, and one while it has none.
   def with_port_and_without(workload, scale, pairs)
     20.times { run(workload, scale) }
-    runs = Dir.mktmpdir do |folder|
+    runs = Dir.mktmpdir do |directory|
       Bench::Interleave.call([true, false], runs: Integer(pairs)) do |has_port|
-        PORT.begin(folder) if has_port
+        PORT.begin(directory) if has_port
         run(workload, scale)[:cpu_ns]
       ensure
         PORT.close if has_port

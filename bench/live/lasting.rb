@@ -54,8 +54,8 @@ module Live
 
     # Each thread's wall time against that of the profile.
     def sums
-      Dir.mktmpdir("rperf-bench") do |folder|
-        path = File.join(folder, "p.pb.gz")
+      Dir.mktmpdir("rperf-bench") do |directory|
+        path = File.join(directory, "p.pb.gz")
         Program.open({ busy: 2, blocked: "5:10" }) do |program|
           arguments = ["attach", program.pid.to_s, "--duration", (@options[:seconds] * 2).to_s, "-o", path]
           system(RbConfig.ruby, "-I", Bench::Child::LIBRARY, COMMAND, *arguments, err: File::NULL, exception: true)

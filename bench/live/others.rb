@@ -28,7 +28,7 @@ module Live
     def self.there?(command)
       return true if command.first == RPERF.first
 
-      ENV.fetch("PATH", "").split(":").any? { |folder| File.executable?(File.join(folder, command.first)) }
+      ENV.fetch("PATH", "").split(":").any? { |directory| File.executable?(File.join(directory, command.first)) }
     end
 
     def initialize(options)
@@ -96,8 +96,8 @@ module Live
     def profiled(program, command, seconds)
       return [program.command("turns", seconds)[:turns], 0] unless command
 
-      Dir.mktmpdir("rperf-bench") do |folder|
-        words = command.call(program.pid.to_s, (seconds * 2).ceil.to_s, File.join(folder, "p.pb.gz"))
+      Dir.mktmpdir("rperf-bench") do |directory|
+        words = command.call(program.pid.to_s, (seconds * 2).ceil.to_s, File.join(directory, "p.pb.gz"))
         pid = Process.spawn(*words, out: File::NULL, err: File::NULL)
         sleep seconds / 2
         before = Bench::ProcStatus.cpu_ns(pid)

@@ -18,9 +18,9 @@ module Live
     # @param env [Hash{String => String}] its variables
     # @param how [Hash] as Bench::Child.command takes it: engine:, real_time:
     def self.open(setup = {}, listens: true, env: {}, **how)
-      Dir.mktmpdir("rperf-bench") do |folder|
+      Dir.mktmpdir("rperf-bench") do |directory|
         words = setup.map { |name, value| "#{name}=#{value}" }
-        env = env.merge("RPERF_LISTEN" => folder) if listens
+        env = env.merge("RPERF_LISTEN" => directory) if listens
         IO.popen([env, *Bench::Child.command(CHILD, *words, **how)], "r+") do |pipe|
           yield new(pipe)
         ensure

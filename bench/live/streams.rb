@@ -63,11 +63,11 @@ module Live
     def rack
       return [] if Site.missing
 
-      Dir.mktmpdir("rperf-bench") do |folder|
-        Site.open(env: { "RPERF_LISTEN" => folder }) do |site|
+      Dir.mktmpdir("rperf-bench") do |directory|
+        Site.open(env: { "RPERF_LISTEN" => directory }) do |site|
           site.command("start", "rperf wall", 1000)
           site.load("#{@options[:seconds]}s")
-          _, sizes = Port.watching(Dir[File.join(folder, "*.sock")].fetch(0), HERTZ) do
+          _, sizes = Port.watching(Dir[File.join(directory, "*.sock")].fetch(0), HERTZ) do
             site.load("#{@options[:seconds] * 2}s")
           end
           [Figure.median("a pull at #{HERTZ} Hz, a Rack app under load", sizes.drop(1).map { |it| it / 1e3 }, "kB", 2)]
@@ -127,8 +127,8 @@ module Live
     end
 
     def port_cpu(program)
-      Dir.glob("/proc/#{program.pid}/task/*").sum do |folder|
-        File.read("#{folder}/comm").chomp == "rperf-port" ? File.read("#{folder}/schedstat").to_i : 0
+      Dir.glob("/proc/#{program.pid}/task/*").sum do |directory|
+        File.read("#{directory}/comm").chomp == "rperf-port" ? File.read("#{directory}/schedstat").to_i : 0
       end
     end
 

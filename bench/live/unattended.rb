@@ -41,10 +41,10 @@ module Live
     end
 
     def switches(program)
-      Dir.glob("/proc/#{program.pid}/task/*").sum do |folder|
-        next 0 unless File.read("#{folder}/comm").chomp == THREAD
+      Dir.glob("/proc/#{program.pid}/task/*").sum do |directory|
+        next 0 unless File.read("#{directory}/comm").chomp == THREAD
 
-        File.read("#{folder}/status").scan(/ctxt_switches:\s*(\d+)/).sum { |number,| number.to_i }
+        File.read("#{directory}/status").scan(/ctxt_switches:\s*(\d+)/).sum { |number,| number.to_i }
       end
     end
 

@@ -34,9 +34,9 @@ module Stacks
   class << self
     # Methods in many files, as in a large application. Each calls the next one on the way.
     def define
-      Dir.mktmpdir("rperf-bench") do |folder|
+      Dir.mktmpdir("rperf-bench") do |directory|
         METHODS.times.each_slice(METHODS_PER_FILE) do |numbers|
-          path = File.join(folder, "file_#{numbers.first / METHODS_PER_FILE}.rb")
+          path = File.join(directory, "file_#{numbers.first / METHODS_PER_FILE}.rb")
           methods = numbers.map do |number|
             "def self.method_#{number}(way, at) = (name = way[at]) ? __send__(name, way, at + 1) : sleep(#{STEP})"
           end

@@ -13,7 +13,7 @@ module Bench
     private_constant :TMP
 
     # @param name [String] what its extconf.rb calls it
-    # @param sources [String] the folder of extconf.rb
+    # @param sources [String] the directory of extconf.rb
     def initialize(name, sources)
       @name = name
       @sources = sources
@@ -25,16 +25,16 @@ module Bench
       return if File.file?(library)
 
       warn("building #{@name} ...")
-      build("#{folder}.#{Process.pid}")
+      build("#{directory}.#{Process.pid}")
     end
 
     # @return [String] what to require
-    def library = File.join(folder, "#{@name}.#{RbConfig::CONFIG["DLEXT"]}")
+    def library = File.join(directory, "#{@name}.#{RbConfig::CONFIG["DLEXT"]}")
 
     private
 
-    def folder
-      @folder ||= begin
+    def directory
+      @directory ||= begin
         sources = Dir.glob("#{@sources}/*").map { |path| File.read(path) }
         # Ruby's description tells whether a JIT is on, too.
         key = Digest::SHA256.hexdigest([RUBY_VERSION, RUBY_REVISION, RbConfig.ruby, *sources].join("\0"))
@@ -49,7 +49,7 @@ module Bench
         output, status = Open3.capture2e(*command, chdir: partial)
         return "the C part can't be built: #{output.lines.last.to_s.strip}" unless status.success?
       end
-      File.rename(partial, folder) unless File.exist?(folder)
+      File.rename(partial, directory) unless File.exist?(directory)
       nil
     rescue SystemCallError => e
       "the C part can't be built: #{e.message}"

@@ -11,16 +11,16 @@ module Bench
     # @return [Hash{Integer => Integer}] how often each thread of a process stopped
     #   running, to sleep or for another: as often it was woken up
     def self.switches_by_thread(pid)
-      tasks(pid).to_h do |folder|
+      tasks(pid).to_h do |directory|
         switches = %w[voluntary_ctxt_switches nonvoluntary_ctxt_switches].sum do |name|
-          field("#{folder}/status", name) || 0
+          field("#{directory}/status", name) || 0
         end
-        [Integer(File.basename(folder)), switches]
+        [Integer(File.basename(directory)), switches]
       end
     end
 
     # @return [Integer] nanoseconds on a CPU, of all threads that are there
-    def self.cpu_ns(pid) = tasks(pid).sum { |folder| read("#{folder}/schedstat").to_i }
+    def self.cpu_ns(pid) = tasks(pid).sum { |directory| read("#{directory}/schedstat").to_i }
 
     # @return [Integer] nanoseconds for which this thread could have run but had no CPU
     def self.waited_ns = read("/proc/thread-self/schedstat").split.fetch(1, 0).to_i

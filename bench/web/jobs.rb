@@ -29,8 +29,8 @@ module Web
 
     # @return [String, nil] the path of Redis, or of Valkey
     def self.redis
-      folders = [File.join(CHECKOUT, "tmp/bin"), *ENV["PATH"].split(File::PATH_SEPARATOR)]
-      paths = folders.product(%w[redis-server valkey-server]).map { |parts| File.join(*parts) }
+      directories = [File.join(CHECKOUT, "tmp/bin"), *ENV["PATH"].split(File::PATH_SEPARATOR)]
+      paths = directories.product(%w[redis-server valkey-server]).map { |parts| File.join(*parts) }
       paths.find { |path| File.executable?(path) }
     end
 
@@ -38,10 +38,10 @@ module Web
       require "sidekiq"
       require "sidekiq/api"
       require "sidekiq/embedded"
-      @folder = Dir.mktmpdir("rperf-bench")
+      @directory = Dir.mktmpdir("rperf-bench")
       @port = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
       @redis = Process.spawn(self.class.redis || raise(LoadError, "no redis-server"),
-                             "--port", @port.to_s, "--bind", "127.0.0.1", "--dir", @folder, "--save", "",
+                             "--port", @port.to_s, "--bind", "127.0.0.1", "--dir", @directory, "--save", "",
                              "--appendonly", "no", out: File::NULL, err: File::NULL)
       wait_for_redis
     end
@@ -65,7 +65,7 @@ module Web
     def stop
       Process.kill(:KILL, @redis)
       Process.wait(@redis)
-      FileUtils.remove_entry(@folder)
+      FileUtils.remove_entry(@directory)
     end
 
     private

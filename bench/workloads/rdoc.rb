@@ -10,7 +10,7 @@ require "tmpdir"
 # At scale 1 it is the net library's source; the smaller size has one file.
 WORKLOAD = lambda do |scale|
   source = File.join(RbConfig::CONFIG["rubylibdir"], scale >= 0.5 ? "net" : "net/protocol.rb")
-  Dir.mktmpdir("rperf bench") do |folder|
-    RDoc::RDoc.new.document(["--quiet", "--force-update", "--output", File.join(folder, "pages"), source])
+  Dir.mktmpdir("rperf bench") do |directory|
+    RDoc::RDoc.new.document(["--quiet", "--force-update", "--output", File.join(directory, "pages"), source])
   end
 end

@@ -76,6 +76,12 @@ comments_name_subjects() {
     END { exit found }'
 }
 
+# directories_are_directories: docs/internals/architecture.md has the words that the project uses; this one crept in most.
+directories_are_directories() {
+  ! git -C "$ROOT" grep -niw 'folders\?' -- ':!docs/internals/architecture.md' ':!bin/support/checks.sh' ||
+    { echo 'the word is "directory"' && false; }
+}
+
 # Every Rust file opens by saying what it is, and stays readable in one sitting.
 house_rules() {
   local file first lines bad=0
@@ -89,6 +95,7 @@ house_rules() {
     [ "$lines" -le 500 ] || { echo "$file: $lines lines before its tests; split it (500 at most)" && bad=1; }
   done < <(rust_files)
   comments_name_subjects || bad=1
+  directories_are_directories || bad=1
   [ "$bad" -eq 0 ]
 }
 
@@ -188,5 +195,5 @@ graphviz_ready() {
 
 run_benchmarks() { bin/bench all --smoke; }
 
-# run_trace_func_test SOURCE: a folder with the source of the Ruby that runs this.
+# run_trace_func_test SOURCE: a directory with the source of the Ruby that runs this.
 run_trace_func_test() { bin/env ruby bin/support/trace_func_test.rb "$1"; }

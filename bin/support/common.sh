@@ -65,14 +65,14 @@ step() {
   return 1
 }
 
-# with_lock FOLDER CMD...: one set-up at a time in FOLDER. CMD runs in a
-# subshell, which keeps its variables and folder to itself, and looks after its
+# with_lock DIRECTORY CMD...: one set-up at a time in DIRECTORY. CMD runs in a
+# subshell, which keeps its variables and directory to itself, and looks after its
 # own errors. The lock's file descriptor is not handed on, so that a server left
 # running can't hold it.
 with_lock() {
-  local folder=$1
+  local directory=$1
   shift
-  mkdir -p "$CACHE" "$folder" || die "can't write to $CACHE or $folder; set RPERF_CACHE to a directory of your own"
+  mkdir -p "$CACHE" "$directory" || die "can't write to $CACHE or $directory; set RPERF_CACHE to a directory of your own"
   if have flock; then
     (
       set +e
@@ -81,7 +81,7 @@ with_lock() {
         telling "waiting for it" flock 9
       }
       "$@" 9>&-
-    ) 9>"$folder/setup.lock"
+    ) 9>"$directory/setup.lock"
   else
     (set +e && "$@")
   fi

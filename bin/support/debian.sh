@@ -65,7 +65,7 @@ system_mirror() {
 }
 
 # download_source PKG: the newest version whose files can really be fetched,
-# into the current folder; prints the version. apt checks the hashes.
+# into the current directory; prints the version. apt checks the hashes.
 download_source() {
   local version
   for version in $(apt_private apt-cache showsrc "$1" 2>>"$LOG" | awk '/^Version:/ { print $2 }' | sort -rVu); do

@@ -1,7 +1,7 @@
 # The gems that the specs need: through Bundler where it reaches its source,
 # else from Debian's packages, unpacked into the cache. Optional ones that can't
 # be had are named, and the set-up goes on.
-# Sets GEM_ROOT: the folder of Debian's packages, or "bundler"; and GEMS_WITHOUT:
+# Sets GEM_ROOT: the directory of Debian's packages, or "bundler"; and GEMS_WITHOUT:
 # the groups of the Gemfile that Bundler could not install.
 
 GEM_DEBS="ruby-rb-sys/trixie rake-compiler/trixie ruby-rspec/trixie ruby-rspec-core/trixie
@@ -33,8 +33,8 @@ OPTIONAL_DEBS="$RUBOCOP_DEBS $RACK_DEBS $PUMA_DEBS $TEMPLATES_DEBS $ACTIVE_JOB_D
 # In the Gemfile these groups are optional.
 OPTIONAL_GROUPS="rack puma templates active_job rails sidekiq"
 
-# Checkouts with different lists each have a folder of their own.
-debian_gems_folder() {
+# Checkouts with different lists each have a directory of their own.
+debian_gems_directory() {
   local sum
   sum=$(printf '%s' "$GEM_DEBS $OPTIONAL_DEBS" | cksum)
   printf '%s' "$CACHE/debian-gems-${sum%% *}"
@@ -42,7 +42,7 @@ debian_gems_folder() {
 
 setup_gems() {
   local root
-  root=$(debian_gems_folder)
+  root=$(debian_gems_directory)
   GEMS_WITHOUT=''
   if [ -f "$root/complete" ]; then
     GEM_ROOT=$root
@@ -99,8 +99,8 @@ debian_gems() {
   else
     debian_gems_by_group "$new" || return 1
   fi
-  # Debian patches this library, which is in no gem folder, to read its table
-  # from /usr/share or, failing that, from a folder "data" beside lib/ruby.
+  # Debian patches this library, which is in no gem directory, to read its table
+  # from /usr/share or, failing that, from a directory "data" beside lib/ruby.
   mkdir -p "$new/usr/lib/ruby"
   ln -sfn ../../share/ruby-unicode-display-width "$new/usr/lib/ruby/data"
   touch "$new/complete"
@@ -185,7 +185,7 @@ use_bundler() {
   [ -z "$GEMS_WITHOUT" ] || export BUNDLE_WITHOUT="$GEMS_WITHOUT"
 }
 
-# write_gem_commands FOLDER: those that are there as commands, wherever they come
+# write_gem_commands DIRECTORY: those that are there as commands, wherever they come
 # from. Debian's own would start the system's Ruby.
 write_gem_commands() {
   local name

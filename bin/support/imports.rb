@@ -9,7 +9,7 @@ require_relative "imports/rust"
 
 # What is checked; how is in imports/.
 module Imports
-  # Parts of folders, floor by floor from the ground up; "" is the crate itself.
+  # Parts of directories, floor by floor from the ground up; "" is the crate itself.
   EXTENSION_FLOORS = {
     "" => [
       %w[abi interrupts ruby text without_gvl], %w[profile settings], %w[vm], %w[trace], %w[labels], %w[fork],
@@ -30,11 +30,13 @@ module Imports
 
   def graphs(root)
     crates = Dir.glob("{crates/*,ext/*}/src", base: root).sort
-    rust = crates.map { |folder| graph(RustCrate.new(root, folder), folder.start_with?("ext") ? EXTENSION_FLOORS : {}) }
+    rust = crates.map do |directory|
+      graph(RustCrate.new(root, directory), directory.start_with?("ext") ? EXTENSION_FLOORS : {})
+    end
     [*rust, graph(RubyLibrary.new(root, "lib"), RUBY_FLOORS)]
   end
 
-  def graph(sources, floors) = Graph.new(sources.folder, sources.files, sources.uses, floors)
+  def graph(sources, floors) = Graph.new(sources.directory, sources.files, sources.uses, floors)
   def problems(root) = graphs(root).flat_map(&:problems)
 end
 

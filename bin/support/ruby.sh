@@ -17,13 +17,13 @@ fitting_ruby() {
 }
 
 ruby_candidates() {
-  local folder
+  local directory
   [ -z "${RPERF_RUBY:-}" ] || echo "$RPERF_RUBY"
   type -ap ruby || true
-  for folder in "$USER_HOME/.rbenv/versions" "$USER_HOME/.local/share/mise/installs/ruby" \
+  for directory in "$USER_HOME/.rbenv/versions" "$USER_HOME/.local/share/mise/installs/ruby" \
     "$USER_HOME/.asdf/installs/ruby" "$USER_HOME/.rubies" /opt/rubies "$CACHE"; do
     # The newest of each first; *.partial is a build that was cut short.
-    find "$folder" -maxdepth 1 -mindepth 1 ! -name '*.partial' 2>/dev/null | sort -rV | sed 's|$|/bin/ruby|' || true
+    find "$directory" -maxdepth 1 -mindepth 1 ! -name '*.partial' 2>/dev/null | sort -rV | sed 's|$|/bin/ruby|' || true
   done
   # That of the last set-up, which may have had another cache.
   [ -z "$RECORDED_RUBY" ] || echo "$RECORDED_RUBY"
@@ -50,7 +50,7 @@ build_ruby() {
   # shellcheck disable=SC2086
   install_system_packages $RUBY_BUILD_PACKAGES
   private_apt || die "can't read Debian's package lists: check the network, or install Ruby >= 3.4 by hand and put it in PATH"
-  # A build that was killed may have left processes: never reuse its folder.
+  # A build that was killed may have left processes: never reuse its directory.
   rm -rf "$CACHE"/build.* "$CACHE"/ruby-*.partial
   mkdir -p "$work/src"
   cd "$work" || exit 1

@@ -35,7 +35,7 @@ setup() {
 part_ready() {
   case $1 in
     ruby) [ -x "$RUBY" ] ;;
-    gems) [ "$GEM_ROOT" = bundler ] || { [ "$GEM_ROOT" = "$(debian_gems_folder)" ] && [ -f "$GEM_ROOT/complete" ]; } ;;
+    gems) [ "$GEM_ROOT" = bundler ] || { [ "$GEM_ROOT" = "$(debian_gems_directory)" ] && [ -f "$GEM_ROOT/complete" ]; } ;;
   esac
 }
 

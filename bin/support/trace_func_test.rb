@@ -4,7 +4,7 @@
 # nothing: a test that fails in a trace only is an error. What fails with such hooks, too, is the VM's own doing: it
 # rewrites instructions for any hook, and a test reads them. The test has to be of the Ruby that runs this.
 #
-#   trace_func_test.rb SOURCE    SOURCE: a folder with Ruby's source
+#   trace_func_test.rb SOURCE    SOURCE: a directory with Ruby's source
 
 require "open3"
 require "rbconfig"
@@ -36,33 +36,35 @@ module TraceFuncTest
   def run(source)
     plain = results(source)
     puts "without rperf: #{summary(plain)}"
-    faults = Dir.mktmpdir("rperf test") { |folder| LEVELS.flat_map { |level| faults(source, folder, level, plain) } }
+    faults = Dir.mktmpdir("rperf test") do |directory|
+      LEVELS.flat_map { |level| faults(source, directory, level, plain) }
+    end
     faults.each { |fault| puts "fails in a trace only: #{fault}" }
     exit(faults.empty?)
   end
 
-  def faults(source, folder, level, plain)
+  def faults(source, directory, level, plain)
     exe = File.join(ROOT, "exe/rperf")
-    traced = results(source, RbConfig.ruby, exe, "trace", "--calls", level, "-o", File.join(folder, "test.pb.gz"))
+    traced = results(source, RbConfig.ruby, exe, "trace", "--calls", level, "-o", File.join(directory, "test.pb.gz"))
     puts "traced, --calls #{level}: #{summary(traced)}"
     failures = plain.keys.select { |name| plain[name] && !traced[name] }
-    hooked = failures.empty? ? {} : with_empty_hooks(source, folder, level)
+    hooked = failures.empty? ? {} : with_empty_hooks(source, directory, level)
     of_vm, faults = failures.partition { |name| hooked[name] == false }
     of_vm.each { |name| puts "  with any hook: #{name}" }
     faults.map { |name| "#{level}: #{name}" }
   end
 
-  # The folder's name may have a space, which RUBYOPT can't hold.
-  def with_empty_hooks(source, folder, level)
+  # The directory's name may have a space, which RUBYOPT can't hold.
+  def with_empty_hooks(source, directory, level)
     code = "require \"rperf\"\nRperf.const_get(:Native).add_empty_trace(:#{level.inspect})\n"
-    File.write(File.join(folder, "rperf_empty_hooks.rb"), code)
-    library = [folder, File.join(ROOT, "lib")].join(File::PATH_SEPARATOR)
+    File.write(File.join(directory, "rperf_empty_hooks.rb"), code)
+    library = [directory, File.join(ROOT, "lib")].join(File::PATH_SEPARATOR)
     results(source, RUBYLIB: library, RUBYOPT: "-rrperf_empty_hooks")
   end
 
   def summary(results) = "#{results.values.count(true)} of #{results.size} tests pass"
 
-  # @return [Boolean] whether a folder has the source of this Ruby, but for its last number
+  # @return [Boolean] whether a directory has the source of this Ruby, but for its last number
   def fits?(source)
     header = File.join(source, "include/ruby/version.h")
     return false unless File.exist?(header) && File.exist?(File.join(source, TEST))

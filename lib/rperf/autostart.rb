@@ -22,7 +22,7 @@ module Rperf
         settings = Settings.new(launch)
         ForkGuard.install
         Port.begin_as_asked(launch.variables)
-        launch.folder ? join(launch, settings) : Standalone.begin(settings)
+        launch.directory ? join(launch, settings) : Standalone.begin(settings)
         Ends.install
       rescue StandardError => e
         launch.refuse(Message.first_line(e))
@@ -31,7 +31,7 @@ module Rperf
       private
 
       def join(launch, settings)
-        shared = SharedSession.new(launch.folder, settings.options, settings.initiator)
+        shared = SharedSession.new(launch.directory, settings.options, settings.initiator)
         Member.begin(shared, inherited: launch.inherited?)
       end
     end

@@ -28,7 +28,7 @@ RSpec.describe "The Ruby API, used as documented" do
     RUBY
     expect(data).to include(mode: :cpu, frequency: 1000)
     expect(weight_of(data, "Object#work")).to be > 20_000_000
-    expect(read_profile(in_folder("profile.pb.gz"))[:samples]).to match_array(data[:samples])
+    expect(read_profile(path_to("profile.pb.gz"))[:samples]).to match_array(data[:samples])
   end
 
   it "saves the profile of a block as text" do
@@ -46,7 +46,7 @@ RSpec.describe "The Ruby API, used as documented" do
 
       Rperf.save("profile.txt", data)
     RUBY
-    report = File.read(in_folder("profile.txt"))
+    report = File.read(path_to("profile.txt"))
     expect(report).to match(/\ATotal: [\d,.]+ms \(cpu\)\nSamples: [\d,]+, Frequency: 1000Hz\n\nFlat:\n/)
     expect(table(report, "Flat").first).to match(["Object#fib (example.rb)", [be > 50, be > 90]])
     all = table(report, "Cumulative")
@@ -93,7 +93,7 @@ RSpec.describe "The Ruby API, used as documented" do
         RUBY
         expect(data).to include(mode: :wall, frequency: 500)
         expect(weight_of(data, "Object#work")).to be > 20_000_000
-        expect(File.read(in_folder("p.out"))).to match(/\ATotal: .* \(wall\)\n.* 500Hz\n/)
+        expect(File.read(path_to("p.out"))).to match(/\ATotal: .* \(wall\)\n.* 500Hz\n/)
       end
     end
 
@@ -168,10 +168,10 @@ RSpec.describe "The Ruby API, used as documented" do
       Rperf.save("output.dat", data, format: :text)
     RUBY
     expect(files).to eq(%w[output.dat profile.collapsed profile.pb.gz profile.txt])
-    expect(read_profile(in_folder("profile.pb.gz"))[:samples]).to match_array(data[:samples])
+    expect(read_profile(path_to("profile.pb.gz"))[:samples]).to match_array(data[:samples])
     ns = data[:samples].sum { |row| row[1] }
-    expect(collapsed(File.read(in_folder("profile.collapsed"))).sum(&:last)).to eq(ns)
-    expect(File.read(in_folder("profile.txt"))).to match(/\ATotal: /).and eq(File.read(in_folder("output.dat")))
+    expect(collapsed(File.read(path_to("profile.collapsed"))).sum(&:last)).to eq(ns)
+    expect(File.read(path_to("profile.txt"))).to match(/\ATotal: /).and eq(File.read(path_to("output.dat")))
   end
 
   describe "snapshot" do
@@ -189,7 +189,7 @@ RSpec.describe "The Ruby API, used as documented" do
       expect(none).to be_nil
       expect(weight_of(snap, "work")).to be > 20_000_000
       expect(weight_of(data, "work")).to be > weight_of(snap, "work") + 40_000_000
-      expect(read_profile(in_folder("snap.pb.gz"))[:samples]).to match_array(snap[:samples])
+      expect(read_profile(path_to("snap.pb.gz"))[:samples]).to match_array(snap[:samples])
     end
 
     it "begins anew with clear: true, as a file every ten seconds needs" do
@@ -213,7 +213,7 @@ RSpec.describe "The Ruby API, used as documented" do
           Rperf.save("profile-\#{Time.now.to_i}.pb.gz", snap)
         end
       RUBY
-      parts = files.map { |file| read_profile(in_folder(file)) }
+      parts = files.map { |file| read_profile(path_to(file)) }
       weights = parts.map { |data| %w[part_1 part_2 part_3].map { |name| weight_of(data, name) > 20_000_000 } }
       expect(weights).to eq([[true, false, false], [false, true, false], [false, false, true]])
     end

@@ -77,7 +77,7 @@ RSpec.describe "The command line, used as documented" do
       expect(page).to be_a_page_with_tables
       expect(page).to match(/^\[rperf\] mode=cpu frequency=500Hz$/)
       expect(page).to include("(cpu)\n", "Frequency: 500Hz\n")
-      expect(read_profile(in_folder("stat.pb.gz"))).to include(mode: :cpu, frequency: 500)
+      expect(read_profile(path_to("stat.pb.gz"))).to include(mode: :cpu, frequency: 500)
     end
   end
 
@@ -96,7 +96,7 @@ RSpec.describe "The command line, used as documented" do
       page = type("rperf exec -o exec.pb.gz -f 250 -m cpu -v ruby my_app.rb").stderr
       expect(page).to be_a_page_with_tables
       expect(page).to match(/^\[rperf\] mode=cpu frequency=250Hz$/)
-      expect(read_profile(in_folder("exec.pb.gz"))).to include(mode: :cpu, frequency: 250)
+      expect(read_profile(path_to("exec.pb.gz"))).to include(mode: :cpu, frequency: 250)
     end
   end
 
@@ -105,23 +105,23 @@ RSpec.describe "The command line, used as documented" do
       write_file("my_app.rb", Guide::APP)
       expect(type("rperf record ruby my_app.rb").stdout).to eq("the app's own output\n")
       expect(files).to eq(["rperf.data"])
-      expect(read_profile(in_folder("rperf.data"))).to include(mode: :cpu, frequency: 1000)
+      expect(read_profile(path_to("rperf.data"))).to include(mode: :cpu, frequency: 1000)
     end
 
     it "writes what tools for pprof's format can analyse" do
       write_fib(27)
       type("rperf record ruby fib.rb")
-      data = read_profile(in_folder("rperf.data"))
-      leaves = data[:samples].sum { |frames, weight| frames.first == [in_folder("fib.rb"), "Object#fib"] ? weight : 0 }
+      data = read_profile(path_to("rperf.data"))
+      leaves = data[:samples].sum { |frames, weight| frames.first == [path_to("fib.rb"), "Object#fib"] ? weight : 0 }
       expect(leaves).to be > data[:samples].sum { |row| row[1] } * 0.5
     end
 
     it "measures CPU time, or all time with -m wall" do
       write_file("my_app.rb", Guide::APP)
       type("rperf record ruby my_app.rb")
-      cpu = read_profile(in_folder("rperf.data"))
+      cpu = read_profile(path_to("rperf.data"))
       type("rperf record -m wall ruby my_app.rb")
-      wall = read_profile(in_folder("rperf.data"))
+      wall = read_profile(path_to("rperf.data"))
       expect([cpu, wall].map { |data| data[:mode] }).to eq(%i[cpu wall])
       expect([cpu, wall].map { |data| weight_of(data, "compute") }).to all(be > 1_000_000)
       blocked = [cpu, wall].map { |data| weight_of(data, "GVL blocked") }
@@ -132,24 +132,24 @@ RSpec.describe "The command line, used as documented" do
     it "goes by the extension of the file" do
       write_file("my_app.rb", Guide::APP)
       type("rperf record -o profile.pb.gz ruby my_app.rb")
-      expect(read_profile(in_folder("profile.pb.gz"))).to include(mode: :cpu)
+      expect(read_profile(path_to("profile.pb.gz"))).to include(mode: :cpu)
       type("rperf record -o profile.collapsed ruby my_app.rb")
-      expect(collapsed(File.read(in_folder("profile.collapsed"))).map(&:first)).to include(start_with("<main>"))
+      expect(collapsed(File.read(path_to("profile.collapsed"))).map(&:first)).to include(start_with("<main>"))
       type("rperf record -o profile.txt ruby my_app.rb")
-      expect(File.read(in_folder("profile.txt"))).to be_a_report
+      expect(File.read(path_to("profile.txt"))).to be_a_report
       expect(files).to eq(%w[profile.collapsed profile.pb.gz profile.txt])
     end
 
     it "takes the format from --format, whatever the extension" do
       write_file("my_app.rb", Guide::APP)
       type("rperf record --format text -o profile.dat ruby my_app.rb")
-      expect(File.read(in_folder("profile.dat"))).to be_a_report
+      expect(File.read(path_to("profile.dat"))).to be_a_report
     end
 
     it "writes as text how long it was in which method" do
       write_fib(30)
       type("rperf record -o profile.txt ruby fib.rb")
-      report = File.read(in_folder("profile.txt"))
+      report = File.read(path_to("profile.txt"))
       expect(report).to match(/\ATotal: [\d,.]+ms \(cpu\)\nSamples: [\d,]+, Frequency: 1000Hz\n\nFlat:\n/)
       expect(table(report, "Flat").first).to match(["Object#fib (fib.rb)", [be > 20, be_between(70, 100)]])
       expect(table(report, "Cumulative").first(2).to_h)
@@ -159,7 +159,7 @@ RSpec.describe "The command line, used as documented" do
     it "tells waiting from computing in a text of wall time" do
       write_file("mixed.rb", Guide::MIXED)
       type("rperf record -m wall -o wall_profile.txt ruby mixed.rb")
-      report = File.read(in_folder("wall_profile.txt"))
+      report = File.read(path_to("wall_profile.txt"))
       expect(report).to match(/\ATotal: [\d,.]+ms \(wall\)\nSamples: [\d,]+, Frequency: 1000Hz\n/)
       expect(table(report, "Flat")).to include("[GVL blocked] (<GVL>)" => [be_between(220, 2500), be > 20])
       all = table(report, "Cumulative").transform_values(&:first)
@@ -197,7 +197,7 @@ RSpec.describe "The command line, used as documented" do
     it "takes mode, frequency and file together" do
       write_file("my_app.rb", Guide::APP)
       type("rperf record -m wall -f 500 -o profile.pb.gz ruby my_app.rb")
-      data = read_profile(in_folder("profile.pb.gz"))
+      data = read_profile(path_to("profile.pb.gz"))
       expect(data).to include(mode: :wall, frequency: 500)
       expect(weight_of(data, "GVL blocked")).to be_between(80_000_000, 2_000_000_000)
     end
@@ -213,7 +213,7 @@ RSpec.describe "The command line, used as documented" do
   end
 
   describe "RPERF_ENABLED=1" do
-    # Runs the app with these variables; the folder then has these files.
+    # Runs the app with these variables; the directory then has these files.
     def enabled(variables, expected_files)
       write_file("my_app.rb", Guide::APP)
       outcome = type("RPERF_ENABLED=1 RUBYOPT=-rrperf #{variables} ruby my_app.rb")
@@ -223,13 +223,13 @@ RSpec.describe "The command line, used as documented" do
 
     it "profiles a program from where it loads rperf" do
       expect(enabled("", ["rperf.data"])).to be_empty
-      expect(read_profile(in_folder("rperf.data"))).to include(mode: :cpu, frequency: 1000)
+      expect(read_profile(path_to("rperf.data"))).to include(mode: :cpu, frequency: 1000)
     end
 
     it "goes by RPERF_OUTPUT, RPERF_FREQUENCY, RPERF_MODE and RPERF_AGGREGATE" do
       variables = "RPERF_OUTPUT=profile.pb.gz RPERF_FREQUENCY=200 RPERF_MODE=wall RPERF_AGGREGATE=0"
       expect(enabled(variables, ["profile.pb.gz"])).to be_empty
-      data = read_profile(in_folder("profile.pb.gz"))
+      data = read_profile(path_to("profile.pb.gz"))
       expect(data).to include(mode: :wall, frequency: 200)
       expect(weight_of(data, "GVL blocked")).to be_between(80_000_000, 2_000_000_000)
     end
@@ -239,7 +239,7 @@ RSpec.describe "The command line, used as documented" do
     }.each do |format, start|
       it "writes #{format} with RPERF_FORMAT=#{format}" do
         enabled("RPERF_OUTPUT=profile.any RPERF_FORMAT=#{format}", ["profile.any"])
-        expect(File.binread(in_folder("profile.any"))).to match(start)
+        expect(File.binread(path_to("profile.any"))).to match(start)
       end
     end
 

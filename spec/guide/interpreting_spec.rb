@@ -41,7 +41,7 @@ RSpec.describe "Results, as the documentation explains them", vm: true, alone: t
       require "rperf"
       Rperf.start(output: "profile.txt") { main }
     RUBY
-    report = File.read(in_folder("profile.txt"))
+    report = File.read(path_to("profile.txt"))
     flat, all = %w[Flat Cumulative].map { |title| table(report, title).transform_values(&:first) }
     main, process, compute, format = %w[main process compute format].map { |name| "Object##{name} (example.rb)" }
     expect(flat[compute]).to be > flat[format]
@@ -66,7 +66,7 @@ RSpec.describe "Results, as the documentation explains them", vm: true, alone: t
   it "have all four synthetic frames in wall mode, as leaves below what led there" do
     program = write_file("states.rb", states)
     type("rperf record -m wall -o p.pb.gz ruby '#{program}'")
-    data = read_profile(in_folder("p.pb.gz"))
+    data = read_profile(path_to("p.pb.gz"))
     times = flat(data)
     expect(times).to include(
       "[GVL blocked]" => be > 80_000_000, "[GVL wait]" => be > 50_000_000,
@@ -88,7 +88,7 @@ RSpec.describe "Results, as the documentation explains them", vm: true, alone: t
   it "have only those of the garbage collector in cpu mode, and no time that was waited" do
     program = write_file("states.rb", states)
     type("rperf record -o p.pb.gz ruby '#{program}'")
-    data = read_profile(in_folder("p.pb.gz"))
+    data = read_profile(path_to("p.pb.gz"))
     expect(flat(data).keys.grep(/\A\[G/)).to contain_exactly("[GC marking]", "[GC sweeping]")
     expect(weight_of(data, "Object#block")).to be < 50_000_000
     expect(weight_of(data, "Object#spin")).to be_between(400_000_000, 900_000_000)

@@ -32,7 +32,7 @@ RSpec.describe "Output formats, used as documented" do
       before = Process.clock_gettime(Process::CLOCK_REALTIME, :nanosecond)
       type("rperf record -m wall -f 500 -o profile.pb.gz ruby my_app.rb")
       after = Process.clock_gettime(Process::CLOCK_REALTIME, :nanosecond)
-      message = PprofMessage.read(in_folder("profile.pb.gz"))
+      message = PprofMessage.read(path_to("profile.pb.gz"))
       expect(message.comments.first(3)).to eq(["rperf #{Rperf::VERSION}", "mode: wall, frequency: 500 Hz",
                                                RUBY_DESCRIPTION])
       expect(message.time_nanos).to be_between(before, after)
@@ -42,11 +42,11 @@ RSpec.describe "Output formats, used as documented" do
 
     it "has the number of its thread and its own labels on each sample" do
       output_of(requests)
-      labels = PprofMessage.read(in_folder("profile.pb.gz")).labels
+      labels = PprofMessage.read(path_to("profile.pb.gz")).labels
       expect(labels.map { |set| set["thread_seq"] }).to all(be_an(Integer)).and include(1, be > 1)
       expect(labels.map { |set| set["request"] }.uniq).to contain_exactly("abc-123", "healthcheck", nil)
       expect(labels.flat_map(&:keys).uniq.grep_v(/\A%G/)).to contain_exactly("thread_seq", "thread", "request")
-      data = read_profile(in_folder("profile.pb.gz"))
+      data = read_profile(path_to("profile.pb.gz"))
       expect_own_labels(data, :request, methods.zip(["abc-123", "healthcheck", nil]).to_h)
       numbers = methods.map { |name| data[:samples].filter_map { |row| row[2] if weight_in?(row, name) }.uniq }
       expect(numbers).to match([[1], [1], [be > 1]])
@@ -106,7 +106,7 @@ RSpec.describe "Output formats, used as documented" do
     it "have a line for each stack, which flamegraph.pl can read" do
       write_file("my_app.rb", Guide::MIXED)
       type("rperf record -o profile.collapsed ruby my_app.rb")
-      stacks = collapsed(File.read(in_folder("profile.collapsed")))
+      stacks = collapsed(File.read(path_to("profile.collapsed")))
       expect(stacks.map(&:first)).to eq(stacks.map(&:first).uniq)
       expect(stacks.flat_map(&:first)).to all(match(/\S/))
       expect(stacks.map(&:last)).to all(be_positive)
@@ -143,7 +143,7 @@ RSpec.describe "Output formats, used as documented" do
         #{Array.new(count) { |n| "method_#{n}" }.join("\n")}
       RUBY
       type("rperf record -o profile.txt ruby my_app.rb")
-      File.read(in_folder("profile.txt"))
+      File.read(path_to("profile.txt"))
     end
 
     it "has a head and two tables of at most 50 rows, the greatest times first" do
@@ -172,21 +172,21 @@ RSpec.describe "Output formats, used as documented" do
       "profile.data" => gzip, "profile" => gzip, "profile.json" => gzip, "profile.txt.gz" => gzip
     }.each do |name, start|
       it "#{name} makes it the right format" do
-        Rperf.save(in_folder(name), made_profile)
-        expect(File.binread(in_folder(name))).to match(start)
+        Rperf.save(path_to(name), made_profile)
+        expect(File.binread(path_to(name))).to match(start)
       end
     end
 
     it "is rperf.data by default, in pprof's format" do
       type("rperf record ruby -e 1")
-      expect(File.binread(in_folder("rperf.data"))).to match(gzip)
+      expect(File.binread(path_to("rperf.data"))).to match(gzip)
     end
 
     it "doesn't matter where the format is given" do
-      Rperf.save(in_folder("profile.txt"), made_profile, format: :collapsed)
-      expect(File.read(in_folder("profile.txt"))).to start_with("<main>;")
+      Rperf.save(path_to("profile.txt"), made_profile, format: :collapsed)
+      expect(File.read(path_to("profile.txt"))).to start_with("<main>;")
       type("rperf record --format text -o profile.collapsed ruby -e 1")
-      expect(File.read(in_folder("profile.collapsed"))).to start_with("Total: ")
+      expect(File.read(path_to("profile.collapsed"))).to start_with("Total: ")
     end
   end
 end

@@ -12,9 +12,9 @@ RSpec.describe "Practical programs with the Ruby API, as documented" do
     end
   RUBY
 
-  # Tables of a report in the example's folder.
+  # Tables of a report in the example's directory.
   def tables(file)
-    report = File.read(in_folder(file))
+    report = File.read(path_to(file))
     %w[Flat Cumulative].map { |title| table(report, title).transform_values(&:first) }
   end
 
@@ -73,7 +73,7 @@ RSpec.describe "Practical programs with the Ruby API, as documented" do
       wall_data = Rperf.start(mode: :wall) { workload }
       Rperf.save("wall.txt", wall_data)
     RUBY
-    reports = %w[cpu.txt wall.txt].map { |file| File.read(in_folder(file)) }
+    reports = %w[cpu.txt wall.txt].map { |file| File.read(path_to(file)) }
     expect(reports).to match([/\ATotal: .* \(cpu\)\n/, /\ATotal: .* \(wall\)\n/])
     _, cpu = tables("cpu.txt")
     wall_flat, wall = tables("wall.txt")
@@ -144,7 +144,7 @@ RSpec.describe "Practical programs with the Ruby API, as documented" do
       data = Rperf.start(mode: :cpu) { workload }
       Rperf.save("profile.collapsed", data)
     RUBY
-    stacks = collapsed(File.read(in_folder("profile.collapsed")))
+    stacks = collapsed(File.read(path_to("profile.collapsed")))
     expect(stacks.map(&:first)).to eq(stacks.map(&:first).uniq).and all(start_with("<main>")).and all(all(match(/./)))
     working = stacks.select { |frames,| frames.include?("Object#workload") }
     expect(working.sum(&:last)).to be_between(20_000_000, 500_000_000)

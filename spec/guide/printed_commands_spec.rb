@@ -3,8 +3,8 @@
 require "fileutils"
 
 # Runs each command and program of the README and the guide as it is printed. A page's blocks run one after the other,
-# in a folder that has only app.rb at first; those of recipes also have the programs of examples/recipes. Programs have
-# the methods of yours.rb, which stand for the reader's own.
+# in a directory that has only app.rb at first; those of recipes also have the programs of examples/recipes. Programs
+# have the methods of yours.rb, which stand for the reader's own.
 RSpec.describe "What the README and the guide print" do
   include Guide
 
@@ -15,7 +15,7 @@ RSpec.describe "What the README and the guide print" do
   def add_programs(page)
     programs = %w[app.rb yours.rb].map { |name| "spec/fixtures/guide/#{name}" }
     programs += ["examples/threads.rb", *Dir["examples/recipes/*", base: Commands::ROOT]] if page.include?("recipes")
-    programs.each { |path| FileUtils.cp_r(File.join(Commands::ROOT, path), folder) }
+    programs.each { |path| FileUtils.cp_r(File.join(Commands::ROOT, path), directory) }
   end
 
   # The outcome of each command of the block, or of its program.

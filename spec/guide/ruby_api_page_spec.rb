@@ -78,10 +78,10 @@ RSpec.describe "docs/guide/ruby-api.md" do
 
   it "says which keys and columns Rperf.save needs" do
     data = { mode: :cpu, frequency: 100, samples: [[[["a.rb", "work"]], 5_000_000]] }
-    Rperf.save(in_folder("a.collapsed"), data)
-    expect(File.read(in_folder("a.collapsed"))).to match(/\Awork.* 5000000\n\z/)
+    Rperf.save(path_to("a.collapsed"), data)
+    expect(File.read(path_to("a.collapsed"))).to match(/\Awork.* 5000000\n\z/)
     data.each_key do |key|
-      expect { Rperf.save(in_folder("b.txt"), data.except(key)) }.to raise_error(ArgumentError, /#{key}/)
+      expect { Rperf.save(path_to("b.txt"), data.except(key)) }.to raise_error(ArgumentError, /#{key}/)
     end
   end
 end

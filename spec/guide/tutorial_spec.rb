@@ -10,7 +10,7 @@ RSpec.describe "docs/guide/tutorial.md" do
   commands = PrintedCommands.blocks("docs/guide/tutorial.md").flat_map(&:commands) - ["echo $?"]
 
   it "has commands that say what it says" do
-    FileUtils.cp(File.join(root, "examples", "orders.rb"), folder)
+    FileUtils.cp(File.join(root, "examples", "orders.rb"), directory)
     expect(commands.first(2)).to eq(["rperf record -m wall ruby orders.rb", "rperf report"])
     outputs = commands.to_h do |command|
       # Whether runs on a busy machine differ beyond the noise is not for this spec to say.

@@ -284,9 +284,9 @@ RSpec.describe Rperf::RackMiddleware, vm: true do
       Rperf.const_get(:Work).instance_variable_set(:@complained, nil)
       write_file("stderr", "")
       original = STDERR.dup
-      STDERR.reopen(in_folder("stderr"))
+      STDERR.reopen(path_to("stderr"))
       yield
-      File.read(in_folder("stderr"))
+      File.read(path_to("stderr"))
     ensure
       STDERR.reopen(original)
     end

@@ -162,8 +162,8 @@ RSpec.describe Rperf::Viewer, skip: Servers.missing("rack") do
       id = take(http)
       response = http.get("/rperf/snapshots/#{id}.pb.gz", local)
       expect(response["content-disposition"]).to eq("attachment; filename=\"rperf-#{id}.pb.gz\"")
-      File.binwrite(in_folder("snapshot.pb.gz"), response.body)
-      expect(weight_of(read_profile(in_folder("snapshot.pb.gz")), "Profiles#spin")).to be > 15_000_000
+      File.binwrite(path_to("snapshot.pb.gz"), response.body)
+      expect(weight_of(read_profile(path_to("snapshot.pb.gz")), "Profiles#spin")).to be > 15_000_000
     end
 
     it "are each of the time since the one before", alone: true do
@@ -345,7 +345,7 @@ RSpec.describe Rperf::Viewer, skip: Servers.missing("rack") do
       expect(lengths[1]).to be > lengths[0] + 50_000_000
       expect(status).to eq("201\n")
       # And the program's own profile has lost nothing.
-      expect(weight_of(read_profile(in_folder("out.pb.gz")), "Kernel#sleep")).to be > 95_000_000
+      expect(weight_of(read_profile(path_to("out.pb.gz")), "Kernel#sleep")).to be > 95_000_000
     end
   end
 

@@ -7,7 +7,7 @@ RSpec.describe "Middleware, set up as documented" do
 
   # Seconds by label, in the profile of the server or the program. At 99 samples a second each request or job can win or
   # lose some milliseconds.
-  def times(path, key) = time_by_label(read_profile(in_folder(path)), key).transform_values { |ns| ns / 1e9 }
+  def times(path, key) = time_by_label(read_profile(path_to(path)), key).transform_values { |ns| ns / 1e9 }
 
   # Seconds that `go tool pprof -tagfocus=KEY=PATTERN` selects.
   def focused(path, key, pattern) = times(path, key).sum { |label, time| label.to_s.match?(pattern) ? time : 0 }
@@ -107,7 +107,7 @@ RSpec.describe "Middleware, set up as documented" do
       outcome = serve(start_sinatra(under: rperf_command("record", "-m", "wall", "-o", "app.pb.gz")))
       expect(outcome.messages).to match([/\Arperf: wrote app\.pb\.gz/])
       expect(times("app.pb.gz", :endpoint)).to include("GET /hello" => be_between(0.2, 3))
-      expect(File.exist?(in_folder("profile.pb.gz"))).to be(false)
+      expect(File.exist?(path_to("profile.pb.gz"))).to be(false)
     end
   end
 
@@ -227,6 +227,6 @@ RSpec.describe "Middleware, set up as documented" do
 
   # Seconds that the profiles give to the label.
   def exported(key, label)
-    Dir.glob("tmp/*.gz", base: folder).sum { |file| times(file, key).fetch(label, 0) }
+    Dir.glob("tmp/*.gz", base: directory).sum { |file| times(file, key).fetch(label, 0) }
   end
 end

@@ -6,14 +6,14 @@ RSpec.describe "Middleware of job processors" do
   # Runs the program, which has the jobs, to its end.
   def run_jobs(program)
     program = write_file("program.rb", "require #{app("jobs.rb").inspect}\n#{program}")
-    outcome = run(ruby, program, env: app_environment.merge("PROFILE" => in_folder("app.pb.gz")))
+    outcome = run(ruby, program, env: app_environment.merge("PROFILE" => path_to("app.pb.gz")))
     expect(outcome.stderr).to eq("")
     expect(outcome.status).to be_success
     outcome.stdout
   end
 
   def expect_profile(own, from:)
-    data = read_profile(in_folder("app.pb.gz"))
+    data = read_profile(path_to("app.pb.gz"))
     expect_own_labels(data, :job, own, from:)
     expect(measured_times.keys).to match_array(own.values)
     expect_times_of_some_length(data, :job, measured_times)
@@ -82,7 +82,7 @@ RSpec.describe "Middleware of job processors" do
           FailingJob.perform_async
         end
       RUBY
-      start_sidekiq(redis, "jobs.rb", "-c", "4", env: { "PROFILE" => in_folder("app.pb.gz") }.merge(env))
+      start_sidekiq(redis, "jobs.rb", "-c", "4", env: { "PROFILE" => path_to("app.pb.gz") }.merge(env))
     end
 
     # So many jobs of each kind, done to the last one that waits.
@@ -90,7 +90,7 @@ RSpec.describe "Middleware of job processors" do
       outcome = run(ruby, "client.rb", count.to_s, env: app_environment.merge("REDIS_URL" => redis_url(redis)))
       expect(outcome.stderr).to eq("")
       # The client's own.
-      Dir.each_child(folder) { |file| File.delete(in_folder(file)) if file.start_with?("measured-") }
+      Dir.each_child(directory) { |file| File.delete(path_to(file)) if file.start_with?("measured-") }
       wait_until("end of the queue") { ask_redis(redis, "LLEN queue:default") == ":0" }
     end
 
@@ -112,7 +112,7 @@ RSpec.describe "Middleware of job processors" do
       sidekiq = start_profiled_sidekiq(redis, "BOTH_MIDDLEWARES" => "1")
       do_jobs(redis, 20)
       expect_profiled(sidekiq, 20)
-      data = read_profile(in_folder("app.pb.gz"))
+      data = read_profile(path_to("app.pb.gz"))
       expect(data[:label_sets]).to match_array([{}, *own.values.map { |job| { job: } }])
       expect(labels_of(data, :job, "Rperf::ActiveJobMiddleware")).to include("Mail::FetchJob")
     end
@@ -124,7 +124,7 @@ RSpec.describe "Middleware of job processors" do
       sleep 2
       do_jobs(redis, 10)
       expect_profiled(sidekiq, 20)
-      expect_sections_only(read_profile(in_folder("app.pb.gz")), measured_times)
+      expect_sections_only(read_profile(path_to("app.pb.gz")), measured_times)
     end
   end
 end

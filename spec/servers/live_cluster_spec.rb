@@ -59,7 +59,7 @@ RSpec.describe "A Puma cluster with ports", alone: true, skip: Servers.missing("
     end
   end
 
-  def tables = File.read(in_folder("seen")).lines.grep(/\n\z/).map { |line| JSON.parse(line) }
+  def tables = File.read(path_to("seen")).lines.grep(/\n\z/).map { |line| JSON.parse(line) }
 
   def shown = tables.last(4).filter_map { |table| table["pid"] if table["running_ns"].positive? }.uniq
 
@@ -69,10 +69,10 @@ RSpec.describe "A Puma cluster with ports", alone: true, skip: Servers.missing("
   # Follows the server by `rperf top` meanwhile, and returns what that has said.
   def watching(server)
     pid = Process.spawn(clean_environment, *rperf_command("top", "--json", "--interval", "0.2", *matching(server)),
-                        out: in_folder("seen"), err: in_folder("said"))
+                        out: path_to("seen"), err: path_to("said"))
     wait_until("tables of both") { all_shown?(server) }
     yield
-    File.read(in_folder("said"))
+    File.read(path_to("said"))
   ensure
     Process.kill(:INT, pid)
     Process.wait(pid)
@@ -94,7 +94,7 @@ RSpec.describe "A Puma cluster with ports", alone: true, skip: Servers.missing("
     outcome = rperf("attach", *matching(server), "--duration", "2", "-o", "x.pb.gz")
     elapsed = now - elapsed
     expect(outcome.stderr).to match(/\Arperf: wrote x\.pb\.gz .* of 2 processes/)
-    data = read_profile(in_folder("x.pb.gz"))
+    data = read_profile(path_to("x.pb.gz"))
     times = times_of_threads(data)
     expect(times.transform_values(&:size)).to eq(counts)
     times.each_value { |seconds| expect_same_time(seconds, 1.99..elapsed) }

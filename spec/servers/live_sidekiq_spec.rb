@@ -29,7 +29,7 @@ RSpec.describe "Sidekiq with a port", skip: Servers.missing("sidekiq", "redis-se
     wait_until("title") { listed.fetch(sidekiq.pid, {})["program"].to_s.start_with?("sidekiq ") }
     outcome = rperf("attach", sidekiq.pid.to_s, "--duration", "1", "-o", "x.pb.gz")
     expect(outcome.stderr).to match(/\Arperf: wrote x\.pb\.gz /)
-    data = read_profile(in_folder("x.pb.gz"))
+    data = read_profile(path_to("x.pb.gz"))
     expect(time_by_label(data, :job)).to include("HardJob" => be > 5e8)
     intervals = JSON.parse(rperf("top", "--json", "--once", sidekiq.pid.to_s).stdout)
     expect(intervals["labels"].map { |label| label.values_at("key", "value") }).to include(%w[job HardJob])

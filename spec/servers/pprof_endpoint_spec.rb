@@ -15,8 +15,8 @@ RSpec.describe "Rperf::PprofEndpoint in servers", skip: Servers.missing("puma") 
 
   def profile(response)
     expect([response.code, response["Content-Type"]]).to eq(["200", "application/octet-stream"])
-    File.binwrite(in_folder("got.pb.gz"), response.body)
-    read_profile(in_folder("got.pb.gz"))
+    File.binwrite(path_to("got.pb.gz"), response.body)
+    read_profile(path_to("got.pb.gz"))
   end
 
   it "profiles the worker that got the request, several clients at a time, and ends with its server" do
@@ -47,10 +47,10 @@ RSpec.describe "Rperf::PprofEndpoint in servers", skip: Servers.missing("puma") 
   end
 
   it "gives what the program's own session collects meanwhile" do
-    server = start_puma("-t", "4:4", app: app("pprof.ru"), env: { "PROFILE" => in_folder("app.pb.gz") })
+    server = start_puma("-t", "4:4", app: app("pprof.ru"), env: { "PROFILE" => path_to("app.pb.gz") })
     data = profile(fetch(server, "/profile?seconds=1"))
     stop_server(server)
-    whole = read_profile(in_folder("app.pb.gz"))
+    whole = read_profile(path_to("app.pb.gz"))
     expect([data[:mode], data[:frequency]]).to eq([:cpu, 100])
     expect(data[:duration_ns]).to be_between(9e8, whole[:duration_ns])
   end
@@ -67,7 +67,7 @@ RSpec.describe "Rperf::PprofEndpoint in servers", skip: Servers.missing("puma") 
     expect(codes).to eq(%w[200 200 403 403])
     unless Guide.without_go_pprof
       address = "http://rperf:sesame@#{Servers::HOST}:#{server.port}/debug/pprof/profile?seconds=1"
-      outcome = run("go", "tool", "pprof", "-top", address, env: { "PPROF_TMPDIR" => folder })
+      outcome = run("go", "tool", "pprof", "-top", address, env: { "PPROF_TMPDIR" => directory })
       expect(outcome.stdout).to match(/^Type: wall$/).and match(/^Duration: 1\.?\d*s, Total samples = /)
     end
     stop_server(server)

@@ -55,12 +55,12 @@ RSpec.describe "Rack middleware in Puma's workers", vm: true, alone: true, skip:
     serve(server, 300)
     expect(stop_server(server).messages).to match([/\Arperf: wrote app\.pb\.gz \([\d,]+ samples of 4 processes, /])
 
-    data = read_profile(in_folder("app.pb.gz"))
+    data = read_profile(path_to("app.pb.gz"))
     expect_all_requests(data)
     # Puma's main process, the workers, and the one in place of another.
     expect(time_by_label(data, :"%pid").size).to eq(4)
     expect(time_by_label(data, :"%process").keys.grep(/cluster worker [01]/).size).to eq(2)
-    expect(session_folders).to be_empty
+    expect(session_directories).to be_empty
   end
 
   it "profiles the workers of an app that starts the profiler itself and is loaded before Puma forks" do
@@ -80,9 +80,9 @@ RSpec.describe "Rack middleware in Puma's workers", vm: true, alone: true, skip:
     serve_by_both(server, 500)
     expect(stop_server(server).messages).to eq([])
 
-    data = read_profile(in_folder("profile.pb.gz"))
+    data = read_profile(path_to("profile.pb.gz"))
     expect_all_requests(data)
     expect(time_by_label(data, :"%pid").keys).to match_array(measured.keys)
-    expect(session_folders).to be_empty
+    expect(session_directories).to be_empty
   end
 end

@@ -25,26 +25,26 @@ RSpec.describe "Rack middleware in servers" do
   end
 
   it "labels what rackup and WEBrick serve", skip: Servers.missing("rackup", "webrick") do
-    server = start_rackup("webrick", app: app("rack.ru"), env: { "PROFILE" => in_folder("app.pb.gz") })
+    server = start_rackup("webrick", app: app("rack.ru"), env: { "PROFILE" => path_to("app.pb.gz") })
     expect_served(server, requests(120))
-    expect_profile(in_folder("app.pb.gz"))
+    expect_profile(path_to("app.pb.gz"))
   end
 
   it "labels what Puma's threads serve, under rperf record", skip: Servers.missing("puma") do
     under = rperf_command("record", "-m", "wall", "-o", "app.pb.gz")
     server = start_puma("-t", "4:4", app: app("rack.ru"), under:)
     expect(expect_served(server, requests(180)).messages).to match([/\Arperf: wrote app\.pb\.gz/])
-    expect_profile(in_folder("app.pb.gz"))
+    expect_profile(path_to("app.pb.gz"))
   end
 
   it "profiles requests only, in a deferred session", skip: Servers.missing("puma") do
-    environment = { "PROFILE" => in_folder("app.pb.gz"), "DEFER" => "1" }
+    environment = { "PROFILE" => path_to("app.pb.gz"), "DEFER" => "1" }
     server = start_puma("-t", "4:4", app: app("rack.ru"), env: environment)
     server.get_all(requests(45))
     sleep 2
     expect_served(server, requests(45))
-    expect_profile(in_folder("app.pb.gz"))
-    expect_sections_only(read_profile(in_folder("app.pb.gz")), measured_times)
+    expect_profile(path_to("app.pb.gz"))
+    expect_sections_only(read_profile(path_to("app.pb.gz")), measured_times)
   end
 
   it "labels the pages of the example", skip: Servers.missing("rackup", "webrick") do
@@ -53,12 +53,12 @@ RSpec.describe "Rack middleware in servers" do
     codes = server.get_all(%w[/orders/17 /search /nothing] * 10).map(&:code)
     expect(codes.tally).to eq("200" => 20, "404" => 10)
     expect(stop_server(server).messages).to match([/\Arperf: wrote web\.pb\.gz/])
-    expect_own_labels(read_profile(in_folder("web.pb.gz")), :endpoint,
+    expect_own_labels(read_profile(path_to("web.pb.gz")), :endpoint,
                       { "price" => "GET /orders/:id", "#sleep" => "GET /search" }, from: "Rperf::RackMiddleware#call")
   end
 
   it "labels routes of Sinatra by their patterns", skip: Servers.missing("puma", "sinatra") do
-    server = start_puma("-t", "4:4", app: app("sinatra.ru"), env: { "PROFILE" => in_folder("app.pb.gz") })
+    server = start_puma("-t", "4:4", app: app("sinatra.ru"), env: { "PROFILE" => path_to("app.pb.gz") })
     paths = Array.new(160) { |number| sinatra_path(%w[apple pear][number % 2], number / 2) }
     answers = server.get_all(paths).map { |response| [response.code, response.body] }
     expect(answers.uniq).to contain_exactly(
@@ -67,7 +67,7 @@ RSpec.describe "Rack middleware in servers" do
     )
     stop_server(server)
 
-    data = read_profile(in_folder("app.pb.gz"))
+    data = read_profile(path_to("app.pb.gz"))
     compute = ["GET /compute/:word", "GET /mounted/compute/:word"]
     expect(labels_of(data, :endpoint, "Tasks.compute")).to match_array(compute)
     expect_own_labels(data, :endpoint, { "Tasks.fetch" => "GET /fetch/*.*", "Tasks.fail" => "GET /fail/:second" },

@@ -106,7 +106,7 @@ RSpec.describe "Rack middleware in a Rails app", skip: Servers.missing("railties
 
   def start_rails(add)
     write_rails_app("config/initializers/rperf.rb" => initializer(add), "config/routes.rb" => routes, **controllers)
-    start_puma("-t", "4:4", env: { "PROFILE" => in_folder("app.pb.gz") })
+    start_puma("-t", "4:4", env: { "PROFILE" => path_to("app.pb.gz") })
   end
 
   it "labels each request with the pattern of its route" do
@@ -118,7 +118,7 @@ RSpec.describe "Rack middleware in a Rails app", skip: Servers.missing("railties
     stop_server(server)
 
     expect(measured_numbers).to eq(pages.values.to_h { |label| [label, 25] })
-    data = read_profile(in_folder("app.pb.gz"))
+    data = read_profile(path_to("app.pb.gz"))
     expect_own_labels(data, :endpoint, { "Tasks.fetch" => "GET /admin/reports/:name", "Tasks.fail" => "GET /fail/:id",
                                          "UsersController#show" => "GET /users/:id" },
                       from: "Rperf::RackMiddleware#call")
@@ -130,7 +130,7 @@ RSpec.describe "Rack middleware in a Rails app", skip: Servers.missing("railties
     bodies = server.get_all(["/streams/7"] * 20).map(&:body)
     expect(bodies.uniq).to eq(["GET /streams/:id"])
     stop_server(server)
-    data = read_profile(in_folder("app.pb.gz"))
+    data = read_profile(path_to("app.pb.gz"))
     expect(labels_of(data, :endpoint, "StreamsController#show")).to include("GET /streams/:id")
   end
 
@@ -139,7 +139,7 @@ RSpec.describe "Rack middleware in a Rails app", skip: Servers.missing("railties
     server.get_all(["/articles/a"] * 40)
     stop_server(server)
     expect(measured_numbers).to eq("GET /articles/:slug" => 40)
-    data = read_profile(in_folder("app.pb.gz"))
+    data = read_profile(path_to("app.pb.gz"))
     expect_own_labels(data, :endpoint, { "Tasks.mix" => "GET /articles/:slug" }, from: "Rperf::RackMiddleware#call")
     expect(labels_of(data, :endpoint, "ActionDispatch::RequestId#call")).not_to include(nil)
   end

@@ -28,8 +28,8 @@ RSpec.describe "Rperf::Viewer in servers" do
   def saved(server, id)
     response = ask(server, "GET", "/snapshots/#{id}.pb.gz")
     expect(response.code).to eq("200")
-    File.binwrite(in_folder("#{id}.pb.gz"), response.body)
-    read_profile(in_folder("#{id}.pb.gz"))
+    File.binwrite(path_to("#{id}.pb.gz"), response.body)
+    read_profile(path_to("#{id}.pb.gz"))
   end
 
   # So many threads ask for pages of the app, and others take snapshots and look at them.
@@ -50,14 +50,14 @@ RSpec.describe "Rperf::Viewer in servers" do
 
   it "takes snapshots from Puma's threads, each of which has what the others lack",
      alone: true, skip: Servers.missing("puma") do
-    server = start_puma("-t", "8:8", app: app("viewer.ru"), env: { "PROFILE" => in_folder("app.pb.gz") })
+    server = start_puma("-t", "8:8", app: app("viewer.ru"), env: { "PROFILE" => path_to("app.pb.gz") })
     ids = use_all_at_once(server) << take(server)
     expect(list(server)[:snapshots].map { |snapshot| snapshot[:id] }).to match_array(ids)
     expect(ask(server, "GET", "/diff/#{ids[0]}/#{ids[-1]}.rpv").code).to eq("200")
     profiles = ids.map { |id| saved(server, id) }
     stop_server(server)
 
-    profiles << read_profile(in_folder("app.pb.gz"))
+    profiles << read_profile(path_to("app.pb.gz"))
     measured = measured_times.sum { |_label, seconds| seconds } * 1e9
     seen = profiles.sum { |data| weight_of(data, "Rperf::RackMiddleware#call") }
     expect(seen).to be_within([measured * 0.05, 20_000_000].max).of(measured)
@@ -72,7 +72,7 @@ RSpec.describe "Rperf::Viewer in servers" do
     last = saved(server, ids.max_by { |id| id[/\d+\z/].to_i })
     expect(stop_server(server).messages).to match([/\Arperf: wrote app\.pb\.gz/])
 
-    data = read_profile(in_folder("app.pb.gz"))
+    data = read_profile(path_to("app.pb.gz"))
     measured = measured_times.sum { |_label, seconds| seconds } * 1e9
     expect(weight_of(data, "Rperf::RackMiddleware#call")).to be_within([measured * 0.05, 20_000_000].max).of(measured)
     expect(labels_in(data, last)).to contain_exactly("GET /compute/:id", "GET /fetch/:id", "GET /mix/:id")
@@ -80,7 +80,7 @@ RSpec.describe "Rperf::Viewer in servers" do
 
   %w[webrick puma].each do |name|
     it "serves the page, and what belongs to it, with rackup and #{name}", skip: Servers.missing("rackup", name) do
-      server = start_rackup(name, app: app("viewer.ru"), env: { "PROFILE" => in_folder("app.pb.gz") })
+      server = start_rackup(name, app: app("viewer.ru"), env: { "PROFILE" => path_to("app.pb.gz") })
       page = ask(server, "GET", "/?a=b")
       expect([page.code, page["content-type"]]).to eq(["200", "text/html; charset=utf-8"])
       expect(page.body).to include("server:/rperf/")

@@ -8,8 +8,8 @@ module Apps
 
   # The apps' own measurements: by process id, { label => [seconds, number] }.
   def measured
-    Dir.glob("measured-*.json", base: folder).to_h do |file|
-      [file[/\d+/], JSON.parse(File.read(in_folder(file)))]
+    Dir.glob("measured-*.json", base: directory).to_h do |file|
+      [file[/\d+/], JSON.parse(File.read(path_to(file)))]
     end
   end
 

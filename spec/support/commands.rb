@@ -4,7 +4,7 @@ require "json"
 require "rbconfig"
 require "tmpdir"
 
-# Runs programs with a time limit. Each example has a folder of its own.
+# Runs programs with a time limit. Each example has a directory of its own.
 module Commands
   ROOT = File.expand_path("../..", __dir__)
   TIME_LIMIT = 60
@@ -23,23 +23,23 @@ module Commands
   def self.included(group)
     group.around do |example|
       Dir.mktmpdir("rperf spec") do |outer|
-        @folder, @temporary_folder = %w[work tmp].map { |name| File.join(File.realpath(outer), name) }
-        [folder, temporary_folder].each { |path| Dir.mkdir(path) }
+        @directory, @temporary_directory = %w[work tmp].map { |name| File.join(File.realpath(outer), name) }
+        [directory, temporary_directory].each { |path| Dir.mkdir(path) }
         example.run
       end
     end
   end
 
-  # The example's folder; programs run in it. And the temporary folder that they have.
-  attr_reader :folder, :temporary_folder
+  # The example's directory; programs run in it. And the temporary directory that they have.
+  attr_reader :directory, :temporary_directory
 
   # The remains of sessions in it.
-  def session_folders = Dir[File.join(temporary_folder, "rperf-*")]
+  def session_directories = Dir[File.join(temporary_directory, "rperf-*")]
 
-  def in_folder(name) = File.join(folder, name)
+  def path_to(name) = File.join(directory, name)
 
   def write_file(name, content)
-    in_folder(name).tap { |path| File.write(path, content) }
+    path_to(name).tap { |path| File.write(path, content) }
   end
 
   def ruby = RbConfig.ruby
@@ -51,9 +51,9 @@ module Commands
   # Runs to the end, in a process group of its own; yields the process id, if a block is given, as soon as the
   # program has printed a line.
   def run(*command, env: {}, input: nil, limit: TIME_LIMIT)
-    out, err = %w[stdout stderr].map { |name| in_folder(".#{name}") }
+    out, err = %w[stdout stderr].map { |name| path_to(".#{name}") }
     reader, writer = IO.pipe
-    pid = Process.spawn(clean_environment.merge(env), *command, chdir: folder, pgroup: true, in: reader, out:, err:)
+    pid = Process.spawn(clean_environment.merge(env), *command, chdir: directory, pgroup: true, in: reader, out:, err:)
     reader.close
     feeder = Thread.new { feed(writer, input) }
     if block_given?
@@ -98,7 +98,7 @@ module Commands
 
   # As a user's shell has it, whatever started the specs.
   def clean_environment
-    ours = { "RUBYOPT" => nil, "RUBYLIB" => nil, "XDG_RUNTIME_DIR" => nil, "TMPDIR" => temporary_folder }
+    ours = { "RUBYOPT" => nil, "RUBYLIB" => nil, "XDG_RUNTIME_DIR" => nil, "TMPDIR" => temporary_directory }
     ENV.keys.grep(/\A(RPERF_|BUNDLE)/).to_h { |name| [name, nil] }.merge(ours)
   end
 

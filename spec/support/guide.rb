@@ -64,14 +64,14 @@ module Guide
     outcome.stdout
   end
 
-  # The files that programs have written into the example's folder.
-  def files = Dir.children(folder).grep(/\A[^.]/).grep_v(/\.rb\z/).sort
+  # The files that programs have written into the example's directory.
+  def files = Dir.children(directory).grep(/\A[^.]/).grep_v(/\.rb\z/).sort
 
   # Rows of a text report's table, in order: { "name (file)" => [ms, percent] }. Files have absolute paths in reports;
-  # here those in the example's folder are without it.
+  # here those in the example's directory are without it.
   def table(report, title)
     rows = report[/^#{title}:\n((?:  .*\n)*)/, 1] or raise "no table #{title} in: #{report}"
-    rows = rows.gsub("(#{folder}/", "(")
+    rows = rows.gsub("(#{directory}/", "(")
     rows.scan(/^ +([\d,.]+) ms +([\d.]+)%  (.+)$/).to_h { |ms, share, name| [name, [number(ms), share.to_f]] }
   end
 
@@ -100,7 +100,7 @@ module Guide
   def number(text) = text.delete(",").to_f
 
   def our_commands
-    in_folder(".commands").tap do |path|
+    path_to(".commands").tap do |path|
       next if Dir.exist?(path)
 
       Dir.mkdir(path)

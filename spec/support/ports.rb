@@ -11,9 +11,9 @@ module Ports
   # Runs `code` in a Ruby that has required rperf, by the command `before` if there is one; yields the program when it
   # has printed a line, and ends it.
   def listening(code, env: {}, before: [], err: :err)
-    out = in_folder(".listening#{@listening = @listening.to_i + 1}")
+    out = path_to(".listening#{@listening = @listening.to_i + 1}")
     command = [*before, ruby, "-I#{Commands::ROOT}/lib", "-rrperf", "-e", "$stdout.sync = true\n#{code}"]
-    pid = Process.spawn(clean_environment.merge(env), *command, chdir: folder, pgroup: true, out:, err:)
+    pid = Process.spawn(clean_environment.merge(env), *command, chdir: directory, pgroup: true, out:, err:)
     wait_until("line of the program") { File.exist?(out) && File.read(out).end_with?("\n") }
     yield Program.new(pid, File.readlines(out, chomp: true))
   ensure
@@ -36,15 +36,15 @@ module Ports
     false
   end
 
-  # The sockets in the user's folder.
-  def sockets = Dir[File.join(temporary_folder, "rperf-*", "*.sock")]
+  # The sockets in the user's directory.
+  def sockets = Dir[File.join(temporary_directory, "rperf-*", "*.sock")]
 
   # What `rperf ps` lists of this example, by process: root sees all programs of the machine.
   def listed(**)
     outcome = rperf("ps", "--json", **)
     expect(outcome.stderr).to eq("")
     programs = JSON.parse(outcome.stdout).fetch("programs")
-    ours = programs.select { |program| program["socket"].include?(File.dirname(folder)) }
+    ours = programs.select { |program| program["socket"].include?(File.dirname(directory)) }
     ours.to_h { |program| [program["pid"], program] }
   end
 

@@ -26,7 +26,7 @@ module Profiles
 
   # The profile as text.
   def text_report(profile, **)
-    path = in_folder("report.txt")
+    path = path_to("report.txt")
     Rperf.save(path, profile, **)
     File.read(path)
   end

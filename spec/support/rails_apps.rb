@@ -2,7 +2,7 @@
 
 require "fileutils"
 
-# A Rails app in the example's folder, of one's own files and these. Goes with Commands.
+# A Rails app in the example's directory, of one's own files and these. Goes with Commands.
 module RailsApps
   FILES = {
     "config/environment.rb" => <<~RUBY,
@@ -43,9 +43,9 @@ module RailsApps
 
   # @param files [Hash{String => String}] what they hold, by path
   def write_rails_app(files)
-    FileUtils.mkdir_p(in_folder("tmp"))
+    FileUtils.mkdir_p(path_to("tmp"))
     FILES.merge(files).each do |path, content|
-      FileUtils.mkdir_p(File.dirname(in_folder(path)))
+      FileUtils.mkdir_p(File.dirname(path_to(path)))
       write_file(path, content)
     end
   end

@@ -69,8 +69,8 @@ module Servers
 
   # The path of Redis, or of Valkey, which takes the same options.
   def self.redis_server
-    folders = [File.join(Commands::ROOT, "tmp/bin"), *ENV["PATH"].split(File::PATH_SEPARATOR)]
-    paths = folders.product(%w[redis-server valkey-server]).map { |parts| File.join(*parts) }
+    directories = [File.join(Commands::ROOT, "tmp/bin"), *ENV["PATH"].split(File::PATH_SEPARATOR)]
+    paths = directories.product(%w[redis-server valkey-server]).map { |parts| File.join(*parts) }
     paths.find { |path| File.executable?(path) }
   end
 
@@ -104,7 +104,7 @@ module Servers
     environment.merge(ENV.to_h.slice("BUNDLE_GEMFILE", "BUNDLE_PATH", "BUNDLE_WITHOUT"), "RUBYOPT" => "-rbundler/setup")
   end
 
-  # Puma, on a config.ru of the example's folder; `config` is what its config/puma.rb would say. `under` is a command
+  # Puma, on a config.ru of the example's directory; `config` is what its config/puma.rb would say. `under` is a command
   # that starts others: `rperf record`, say.
   def start_puma(*arguments, app: "config.ru", config: "", under: [], env: {})
     configure_puma(config)
@@ -126,7 +126,7 @@ module Servers
     @redis_lock ||= File.open(REDIS_LOCK, File::RDWR | File::CREAT).tap { |lock| lock.flock(File::LOCK_EX) }
     ready = ->(redis) { ask_redis(redis, "PING") == "+PONG" }
     start_server("Redis", ready:) do |port|
-      [Servers.redis_server, "--port", port, "--bind", HOST, "--dir", folder, "--save", "", "--appendonly", "no"]
+      [Servers.redis_server, "--port", port, "--bind", HOST, "--dir", directory, "--save", "", "--appendonly", "no"]
     end
   end
 
@@ -137,7 +137,7 @@ module Servers
     processes = ask_redis(redis, "SCARD processes")
     ready = ->(_) { ask_redis(redis, "SCARD processes") != processes }
     start_server("Sidekiq", env: { "REDIS_URL" => redis_url(redis), **env }, ready:) do
-      [*under, *gem_command("sidekiq"), "-r", in_folder(file), *arguments]
+      [*under, *gem_command("sidekiq"), "-r", path_to(file), *arguments]
     end
   end
 
@@ -151,14 +151,14 @@ module Servers
     nil
   end
 
-  # Starts the command that the block makes of a free port, in the example's folder, and waits until it is ready: until
-  # it takes connections, if nothing else is said.
+  # Starts the command that the block makes of a free port, in the example's directory, and waits until it is ready:
+  # until it takes connections, if nothing else is said.
   def start_server(name, env: {}, ready: method(:listening?))
     port = Servers.free_port
     command = yield(port).map(&:to_s)
-    out, err = %w[out err].map { |stream| in_folder(".server#{servers.size}.#{stream}") }
+    out, err = %w[out err].map { |stream| path_to(".server#{servers.size}.#{stream}") }
     pid = Process.spawn(clean_environment.merge(app_environment, env), *command,
-                        chdir: folder, pgroup: true, in: File::NULL, out:, err:)
+                        chdir: directory, pgroup: true, in: File::NULL, out:, err:)
     server = Server.new(name:, pid:, port:, out:, err:).tap { |new| servers << new }
     wait_until("#{name} to talk to") do
       raise "#{name} ended at once (#{server.status}):\n#{server.output}" if ended?(server)
@@ -179,7 +179,7 @@ module Servers
   private
 
   def configure_puma(config)
-    FileUtils.mkdir_p(in_folder("config"))
+    FileUtils.mkdir_p(path_to("config"))
     write_file("config/puma.rb", PUMA_CONFIG + config)
   end
 

@@ -12,7 +12,7 @@ module Terminals
     PTY.open do |screen, terminal|
       terminal.winsize = [rows, width]
       pid = Process.spawn(clean_environment.merge(PLAIN, env), *rperf_command(*arguments),
-                          chdir: folder, in: terminal, out: terminal, err: terminal)
+                          chdir: directory, in: terminal, out: terminal, err: terminal)
       terminal.close
       text = all_of(screen)
       Process.wait(pid)

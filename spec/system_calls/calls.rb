@@ -99,8 +99,8 @@ class Calls
 
   # Opening it waits for the other end.
   def open_fifo
-    Dir.mktmpdir do |folder|
-      path = File.join(folder, "fifo").tap { |name| File.mkfifo(name) }
+    Dir.mktmpdir do |directory|
+      path = File.join(directory, "fifo").tap { |name| File.mkfifo(name) }
       pid = spawn("sleep #{TIME}; echo text > '#{path}'")
       [File.read(path), Process.wait2(pid).last.exitstatus]
     end
@@ -138,7 +138,9 @@ class Calls
   end
 
   def accept_unix
-    Dir.mktmpdir { |folder| UNIXServer.open("#{folder}/s") { |it| accepting(it) { UNIXSocket.new("#{folder}/s") } } }
+    Dir.mktmpdir do |directory|
+      UNIXServer.open("#{directory}/s") { |it| accepting(it) { UNIXSocket.new("#{directory}/s") } }
+    end
   end
 
   def accept_without_waiting = with_server(&:accept_nonblock)

@@ -131,19 +131,19 @@ class LibraryCalls
   end
 
   def directories
-    Dir.mktmpdir do |folder|
-      names = Array.new(20) { |number| File.join(folder, number.to_s) }
+    Dir.mktmpdir do |directory|
+      names = Array.new(20) { |number| File.join(directory, number.to_s) }
       names.each { |name| Dir.mkdir(name) && File.symlink(name, "#{name}/link") }
-      found = Dir.glob("#{folder}/**/*").size
+      found = Dir.glob("#{directory}/**/*").size
       names.each { |name| File.rename(name, "#{name}x") }
-      [found, Dir.children(folder).size, names.count { |name| File.lstat("#{name}x/link").symlink? }]
+      [found, Dir.children(directory).size, names.count { |name| File.lstat("#{name}x/link").symlink? }]
     end
   end
 
   def load_files
-    Dir.mktmpdir do |folder|
+    Dir.mktmpdir do |directory|
       Array.new(20) do |number|
-        path = "#{folder}/part_#{number}.rb"
+        path = "#{directory}/part_#{number}.rb"
         File.write(path, "# text")
         [load(path), require(path)]
       end.uniq
@@ -160,9 +160,9 @@ class LibraryCalls
   def digest(data) = Digest::SHA256.hexdigest(data)[0, 20]
 
   def with_file(&)
-    Dir.mktmpdir do |folder|
-      File.binwrite("#{folder}/file", DATA)
-      File.open("#{folder}/file", "r+b", &)
+    Dir.mktmpdir do |directory|
+      File.binwrite("#{directory}/file", DATA)
+      File.open("#{directory}/file", "r+b", &)
     end
   end
 

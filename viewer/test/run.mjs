@@ -6,13 +6,13 @@ import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
 const here = dirname(fileURLToPath(import.meta.url));
-const folder = process.argv[2] ? join(here, process.argv[2]) : here;
+const directory = process.argv[2] ? join(here, process.argv[2]) : here;
 const out = join(here, "..", "node_modules", ".cache", `test-${process.argv[2] ?? "unit"}`);
 rmSync(out, { recursive: true, force: true });
 mkdirSync(out, { recursive: true });
-const tests = readdirSync(folder).filter((name) => name.endsWith(".test.ts"));
+const tests = readdirSync(directory).filter((name) => name.endsWith(".test.ts"));
 await build({
-  entryPoints: tests.map((name) => join(folder, name)),
+  entryPoints: tests.map((name) => join(directory, name)),
   outdir: out,
   outExtension: { ".js": ".mjs" },
   bundle: true,

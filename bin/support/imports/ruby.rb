@@ -100,14 +100,14 @@ module Imports
       end
     end
 
-    attr_reader :folder
+    attr_reader :directory
 
-    # `folder` is relative to `root`.
-    def initialize(root, folder)
-      @folder = folder
-      names = Dir.glob("**/*.rb", base: File.join(root, folder)).sort
+    # `directory` is relative to `root`.
+    def initialize(root, directory)
+      @directory = directory
+      names = Dir.glob("**/*.rb", base: File.join(root, directory)).sort
       @sources = names.map do |name|
-        Source.new(File.join(root, folder, name), File.join(folder, name), name.delete_suffix(".rb").split("/"))
+        Source.new(File.join(root, directory, name), File.join(directory, name), name.delete_suffix(".rb").split("/"))
       end
       @owners = owners(&:constants)
       @method_owners = owners { |source| source.methods.flat_map { |name, all| all.map { |it| [name, it] } } }

@@ -19,13 +19,13 @@ module Imports
     # One file: its module path, its imports, and the rest of its code.
     Source = Data.define(:file, :module_path, :imports, :code)
 
-    attr_reader :folder
+    attr_reader :directory
 
-    # `folder` is the crate's `src`, relative to `root`.
-    def initialize(root, folder)
-      @folder = folder
-      @sources = Dir.glob("**/*.rs", base: File.join(root, folder)).sort.to_h do |name|
-        source = parse(File.join(root, folder, name), File.join(folder, name), module_path(name))
+    # `directory` is the crate's `src`, relative to `root`.
+    def initialize(root, directory)
+      @directory = directory
+      @sources = Dir.glob("**/*.rs", base: File.join(root, directory)).sort.to_h do |name|
+        source = parse(File.join(root, directory, name), File.join(directory, name), module_path(name))
         [source.module_path, source]
       end
       @test_modules&.each { |tests| @sources.reject! { |path, _| path.take(tests.size) == tests } }

@@ -16,7 +16,7 @@ pub fn find(name: &OsStr, search: Option<&OsStr>) -> Result<PathBuf, Refusal> {
         Vec::new()
     } else {
         std::env::split_paths(search.unwrap_or_default())
-            .map(|folder| folder.join(name))
+            .map(|directory| directory.join(name))
             .collect()
     };
     if let Some(program) = candidates.iter().find(|path| is_program(path)) {
@@ -51,27 +51,27 @@ mod tests {
     use std::fs::{self, Permissions};
     use std::os::unix::fs::PermissionsExt;
 
-    fn folder_with(name: &str, mode: u32) -> tempfile::TempDir {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join(name);
+    fn directory_with(name: &str, mode: u32) -> tempfile::TempDir {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join(name);
         fs::write(&path, "").expect("a file");
         fs::set_permissions(&path, Permissions::from_mode(mode)).expect("permissions");
-        folder
+        directory
     }
 
     #[test]
     fn programs_are_found_in_path_and_by_their_own_path() {
-        let folder = folder_with("tool", 0o755);
-        let path = folder.path().join("tool");
-        let found = find(OsStr::new("tool"), Some(folder.path().as_os_str())).expect("found");
+        let directory = directory_with("tool", 0o755);
+        let path = directory.path().join("tool");
+        let found = find(OsStr::new("tool"), Some(directory.path().as_os_str())).expect("found");
         assert_eq!(found, path);
         assert_eq!(find(path.as_os_str(), None).expect("found"), path);
     }
 
     #[test]
     fn what_is_not_there_is_127_and_what_is_no_program_126() {
-        let folder = folder_with("data", 0o644);
-        let search = Some(folder.path().as_os_str());
+        let directory = directory_with("data", 0o644);
+        let search = Some(directory.path().as_os_str());
         let refusal = find(OsStr::new("nothing"), search).expect_err("not there");
         assert_eq!(
             (refusal.status, &*refusal.message),
@@ -84,8 +84,8 @@ mod tests {
             126
         );
         assert_eq!(
-            find(folder.path().as_os_str(), None)
-                .expect_err("a folder")
+            find(directory.path().as_os_str(), None)
+                .expect_err("a directory")
                 .status,
             126
         );
@@ -94,8 +94,8 @@ mod tests {
 
     #[test]
     fn a_script_without_ruby_gets_a_hint() {
-        let folder = folder_with("app.rb", 0o644);
-        let path = folder.path().join("app.rb");
+        let directory = directory_with("app.rb", 0o644);
+        let path = directory.path().join("app.rb");
         let message = find(path.as_os_str(), None)
             .expect_err("no program")
             .message;

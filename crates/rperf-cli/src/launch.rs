@@ -32,10 +32,10 @@ pub fn launch(options: &Options, library: &Path, abi: &str) -> Result<i32, Refus
         .map_err(|error| failure(&error))?;
     let name = &options.command[0];
     let program = command::find(name, std::env::var_os("PATH").as_deref())?;
-    let folder = Folder(directory::create().map_err(|error| failure(&error))?);
-    environment.write_settings(&folder.0).map_err(|error| {
-        let folder = folder.0.display();
-        failure(&format!("can't write to {folder}: {error}"))
+    let directory = Directory(directory::create().map_err(|error| failure(&error))?);
+    environment.write_settings(&directory.0).map_err(|error| {
+        let directory = directory.0.display();
+        failure(&format!("can't write to {directory}: {error}"))
     })?;
     let mut command = Command::new(program);
     set_arguments(&mut command, options);
@@ -43,10 +43,10 @@ pub fn launch(options: &Options, library: &Path, abi: &str) -> Result<i32, Refus
     for name in environment::foreign_variables() {
         command.env_remove(name);
     }
-    command.envs(environment.variables(&folder.0));
+    command.envs(environment.variables(&directory.0));
     let (end, times) = process::run(&mut command).map_err(|error| cannot_run(name, &error))?;
-    let status = final_status(&folder.0, end);
-    let merged = merge::merge(&folder.0, &status, None);
+    let status = final_status(&directory.0, end);
+    let merged = merge::merge(&directory.0, &status, None);
     let first = status.members.first();
     let times = CommandTimes {
         real_ns: times.real_ns,
@@ -59,7 +59,7 @@ pub fn launch(options: &Options, library: &Path, abi: &str) -> Result<i32, Refus
     for line in unmerged.chain(remarks_on(&status, end, name)) {
         say(&line);
     }
-    drop(folder);
+    drop(directory);
     Ok(match end {
         End::Signal(signal) => process::end_by_signal(signal),
         End::Status(0) if !is_delivered || is_incomplete(&status, &merged) => FAILURE,
@@ -74,14 +74,14 @@ fn is_incomplete(status: &Status, merged: &Merged) -> bool {
 }
 
 /// What is there when the program has ended, and those that end with it.
-fn final_status(folder: &Path, end: End) -> Status {
+fn final_status(directory: &Path, end: End) -> Status {
     let patience = match end {
         End::Status(_) if !forward::came_to_end_us() => PATIENCE,
         _ => PATIENCE_AFTER_SIGNAL,
     };
     let ended = Instant::now();
     loop {
-        let status = Status::read(folder);
+        let status = Status::read(directory);
         let patience = if status.is_one_ending() {
             PATIENCE_WITH_WRITERS
         } else {
@@ -94,10 +94,10 @@ fn final_status(folder: &Path, end: End) -> Status {
     }
 }
 
-/// The session's folder, which goes with this.
-struct Folder(PathBuf);
+/// The session's directory, which goes with this.
+struct Directory(PathBuf);
 
-impl Drop for Folder {
+impl Drop for Directory {
     fn drop(&mut self) {
         directory::remove(&self.0);
     }
@@ -277,11 +277,14 @@ mod tests {
 
     #[test]
     fn who_writes_a_profile_is_waited_for() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("status");
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("status");
         let begun = own_line("started");
         fs::write(&path, &begun).expect("a file");
-        assert_eq!(final_status(folder.path(), End::Status(0)).silent(), (1, 0));
+        assert_eq!(
+            final_status(directory.path(), End::Status(0)).silent(),
+            (1, 0)
+        );
         let lines = format!("{begun}{}", own_line("ending"));
         fs::write(&path, &lines).expect("a file");
         let status = thread::scope(|scope| {
@@ -289,7 +292,7 @@ mod tests {
                 thread::sleep(3 * PATIENCE);
                 fs::write(&path, format!("{lines}{}", own_line("delivered"))).expect("a file");
             });
-            final_status(folder.path(), End::Status(0))
+            final_status(directory.path(), End::Status(0))
         });
         assert_eq!(status.silent(), (0, 0));
     }
@@ -298,7 +301,7 @@ mod tests {
     fn what_is_lost_by_our_fault_is_a_failure() {
         let (lost, killed) = (member(Outcome::Failed), member(Outcome::Silent));
         let unmerged = merge::merge(
-            Path::new("/no/such/folder"),
+            Path::new("/no/such/directory"),
             &Status {
                 members: vec![delivered()],
                 ..Status::default()

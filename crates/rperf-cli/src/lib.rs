@@ -43,7 +43,7 @@ use std::path::Path;
 
 /// Runs the `rperf` command and returns its exit status.
 ///
-/// `arguments` are without the program's name; `library` is the folder that holds
+/// `arguments` are without the program's name; `library` is the directory that holds
 /// `rperf.rb`, and `abi` says which Rubies can load our extension; `post` sends over HTTP. Ends the process by a signal where the profiled program ended so.
 pub fn run(arguments: Vec<OsString>, library: &Path, abi: &str, post: Post<'_>) -> i32 {
     let line = std::iter::once(OsString::from("rperf")).chain(arguments);

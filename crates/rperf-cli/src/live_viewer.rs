@@ -441,9 +441,9 @@ mod tests {
     #[test]
     #[cfg(target_os = "linux")]
     fn a_session_of_an_idle_program_is_waited_for() {
-        let folder = tempfile::tempdir().expect("a folder");
+        let directory = tempfile::tempdir().expect("a directory");
         let pid = std::process::id() as i32;
-        let path = folder.path().join(format!("{pid}-5.sock"));
+        let path = directory.path().join(format!("{pid}-5.sock"));
         let listener = UnixListener::bind(&path).expect("bound");
         let hello = json!({
             "protocol": 1, "rperf": "1", "ruby": "3.4.5", "pid": pid, "start": 1, "program": "x",

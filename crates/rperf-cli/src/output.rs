@@ -38,7 +38,7 @@ pub fn write_whole_streaming<E: From<io::Error>>(
 pub fn shown(path: &Path) -> PathBuf {
     std::env::current_dir()
         .ok()
-        .and_then(|folder| path.strip_prefix(folder).ok())
+        .and_then(|directory| path.strip_prefix(directory).ok())
         .unwrap_or(path)
         .to_path_buf()
 }

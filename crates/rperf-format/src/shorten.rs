@@ -151,8 +151,8 @@ mod tests {
         }
 
         #[test]
-        fn a_file_that_fits_is_whole(folders in "([a-z]{1,9}/){1,9}", file in "[a-z]{1,9}", more in 1..9_usize) {
-            let path = format!("{folders}{file}.rb:1");
+        fn a_file_that_fits_is_whole(directories in "([a-z]{1,9}/){1,9}", file in "[a-z]{1,9}", more in 1..9_usize) {
+            let path = format!("{directories}{file}.rb:1");
             let room = file.len() + ".rb:1".len() + "/…".len() + more;
             let slashed = format!("/{file}.rb:1");
             prop_assert!(shortened(&path, room).ends_with(&slashed));

@@ -332,8 +332,8 @@ mod tests {
 
     /// What the client makes of a server that sends `bytes` and then waits, or goes.
     fn asked(bytes: &[u8], goes: bool) -> Result<Value, AskError> {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("1-1.sock");
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("1-1.sock");
         let listener = UnixListener::bind(&path).expect("bound");
         thread::scope(|scope| {
             let (over, wait) = std::sync::mpsc::channel::<()>();
@@ -418,8 +418,8 @@ mod tests {
 
     #[test]
     fn another_process_than_the_one_meant_is_not_asked() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("1-1.sock");
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("1-1.sock");
         let _listener = UnixListener::bind(&path).expect("bound");
         let client = Client::connect(&path).expect("connected");
         assert_eq!(client.pid(), std::process::id() as i32);

@@ -1,7 +1,7 @@
 //! Where the ports of this machine's programs are. Used by the command, on its thread.
 //!
-//! A port is in the user's folder; or where its program was told to put it, or in the program's
-//! temporary folder: of those the kernel has a list for each network namespace. A path in another
+//! A port is in the user's directory; or where its program was told to put it, or in the program's
+//! temporary directory: of those the kernel has a list for each network namespace. A path in another
 //! mount namespace, such as a container's, leads there through /proc/PID/root.
 
 use crate::place::{finished, owner, remove_dead, sockets};
@@ -21,7 +21,7 @@ struct Process {
     network: Option<PathBuf>,
 }
 
-/// The paths of all ports that can be found. Dead ones in the user's folder are removed.
+/// The paths of all ports that can be found. Dead ones in the user's directory are removed.
 pub fn all() -> Vec<PathBuf> {
     let processes = processes();
     let own = PathBuf::from("/proc/self");
@@ -32,7 +32,7 @@ pub fn all() -> Vec<PathBuf> {
     let sources = std::iter::once(own).chain(elsewhere.map(|it| proc(it.pid)));
     let listed = sources.flat_map(|process| listed(&process));
     let reached = listed.flat_map(|path| reachable(&path, &processes));
-    without_repetition(in_users_folder().into_iter().chain(reached).collect())
+    without_repetition(in_users_directory().into_iter().chain(reached).collect())
 }
 
 /// Whether the process `pid` is the one that the name of the port at `path` tells.
@@ -43,7 +43,7 @@ pub fn is_owner(path: &Path, pid: i32) -> bool {
 
 /// The paths at which the port of the process `pid` may be.
 pub fn of(pid: i32) -> Vec<PathBuf> {
-    let mut paths = in_users_folder();
+    let mut paths = in_users_directory();
     let own = process(pid);
     let numbers = [Some(pid), own.as_ref().map(|it| it.own_pid)];
     let is_its = |path: &PathBuf| owner(path).is_some_and(|it| numbers.contains(&Some(it.pid)));
@@ -61,12 +61,12 @@ fn without_repetition(mut paths: Vec<PathBuf>) -> Vec<PathBuf> {
     paths
 }
 
-fn in_users_folder() -> Vec<PathBuf> {
-    let Some(folder) = directory::existing_users() else {
+fn in_users_directory() -> Vec<PathBuf> {
+    let Some(directory) = directory::existing_users() else {
         return Vec::new();
     };
-    remove_dead(&folder);
-    sockets(&folder).map(|(path, _)| path).collect()
+    remove_dead(&directory);
+    sockets(&directory).map(|(path, _)| path).collect()
 }
 
 fn proc(pid: i32) -> PathBuf {
@@ -117,16 +117,16 @@ fn processes() -> Vec<Process> {
 }
 
 fn process(pid: i32) -> Option<Process> {
-    let folder = proc(pid);
-    let status = fs::read_to_string(format!("{}/status", folder.display())).ok()?;
+    let directory = proc(pid);
+    let status = fs::read_to_string(format!("{}/status", directory.display())).ok()?;
     let fields: HashMap<_, _> = status.lines().filter_map(|it| it.split_once(':')).collect();
     let numbers = fields.get("NSpid").copied().unwrap_or_default();
     let own_pid = numbers.split_whitespace().last();
     Some(Process {
         pid,
         own_pid: own_pid.and_then(|it| it.parse().ok()).unwrap_or(pid),
-        mounts: fs::read_link(folder.join("ns/mnt")).ok(),
-        network: fs::read_link(folder.join("ns/net")).ok(),
+        mounts: fs::read_link(directory.join("ns/mnt")).ok(),
+        network: fs::read_link(directory.join("ns/net")).ok(),
     })
 }
 
@@ -138,11 +138,11 @@ mod tests {
     #[test]
     #[cfg(target_os = "linux")]
     fn a_port_is_found_wherever_its_program_has_put_it() {
-        let folder = tempfile::tempdir().expect("a folder");
+        let directory = tempfile::tempdir().expect("a directory");
         let pid = std::process::id() as i32;
-        let path = folder.path().join(format!("{pid}-5.sock"));
-        let other = folder.path().join("other.sock");
-        let unfinished = folder.path().join(format!("{pid}-5.sock.new"));
+        let path = directory.path().join(format!("{pid}-5.sock"));
+        let other = directory.path().join("other.sock");
+        let unfinished = directory.path().join(format!("{pid}-5.sock.new"));
         let _listeners = [&unfinished, &other].map(|path| UnixListener::bind(path).expect("bound"));
         fs::rename(&unfinished, &path).expect("renamed");
         for found in [all(), of(pid)] {

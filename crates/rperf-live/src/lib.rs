@@ -3,7 +3,7 @@
 //! which Ruby handles signals, by its address.
 //!
 //! The extension opens ports, in programs that want one; the command is the client. A port is a
-//! Unix socket in the user's private folder, served by a native thread of its own, which sleeps in
+//! Unix socket in the user's private directory, served by a native thread of its own, which sleeps in
 //! poll(2) without a timeout while nobody is connected.
 
 pub mod access;

@@ -1,4 +1,4 @@
-//! Where ports are: the folder, and the name of a program's socket in it. Used by the port and by
+//! Where ports are: the directory, and the name of a program's socket in it. Used by the port and by
 //! `find`; any thread.
 
 use nix::errno::Errno;
@@ -29,7 +29,7 @@ const UNFINISHED: &str = ".new";
 /// to take long. A program that forks again and again still removes more than it leaves.
 const LOOKED_AT: usize = 4;
 
-/// Others may remove the empty user's folder meanwhile.
+/// Others may remove the empty user's directory meanwhile.
 const ATTEMPTS: usize = 10;
 
 /// Only its user.
@@ -42,20 +42,20 @@ const STICKY: u32 = 0o1000;
 /// Why a port can't be at a place.
 #[derive(Debug, thiserror::Error)]
 pub enum PlaceError {
-    /// The user's folder can't be used.
+    /// The user's directory can't be used.
     #[error(transparent)]
     Directory(#[from] DirectoryError),
-    /// Another folder was asked for, which isn't there.
-    #[error("{} is no folder that exists", .0.display())]
+    /// Another directory was asked for, which isn't there.
+    #[error("{} is no directory that exists", .0.display())]
     Missing(PathBuf),
-    /// Another folder was asked for, where others could put something in the socket's place.
-    #[error("others may change what is in {}; choose a folder of yours that only you can write to", .0.display())]
+    /// Another directory was asked for, where others could put something in the socket's place.
+    #[error("others may change what is in {}; choose a directory of yours that only you can write to", .0.display())]
     NotSafe(PathBuf),
     /// The system refuses.
-    #[error("can't listen in {} ({})", folder.display(), system_words(error))]
+    #[error("can't listen in {} ({})", directory.display(), system_words(error))]
     Io {
-        /// The folder.
-        folder: PathBuf,
+        /// The directory.
+        directory: PathBuf,
         /// Why not.
         error: io::Error,
     },
@@ -64,7 +64,7 @@ pub enum PlaceError {
 /// The place of a program's port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
-    folder: PathBuf,
+    directory: PathBuf,
     /// It is the user's, which goes with the last thing in it.
     is_users: bool,
     process: ProcessId,
@@ -78,15 +78,15 @@ pub struct TokenFile {
 }
 
 impl Place {
-    /// That of this program: in the user's folder, or in `folder`, which is absolute.
-    pub fn own(folder: Option<&Path>) -> Result<Self, PlaceError> {
-        let is_users = folder.is_none();
-        let folder = match folder {
-            Some(folder) => checked(folder)?,
+    /// That of this program: in the user's directory, or in `directory`, which is absolute.
+    pub fn own(directory: Option<&Path>) -> Result<Self, PlaceError> {
+        let is_users = directory.is_none();
+        let directory = match directory {
+            Some(directory) => checked(directory)?,
             None => directory::users()?,
         };
         Ok(Place {
-            folder,
+            directory,
             is_users,
             process: ProcessId::own(),
         })
@@ -103,7 +103,7 @@ impl Place {
     /// The socket's path.
     pub fn path(&self) -> PathBuf {
         let ProcessId { pid, start } = self.process;
-        self.folder.join(format!("{pid}-{start}{EXTENSION}"))
+        self.directory.join(format!("{pid}-{start}{EXTENSION}"))
     }
 
     /// Where the token is that those need who ask over TCP.
@@ -128,16 +128,16 @@ impl Place {
             Ok(TokenFile { _lock: lock })
         });
         written.map_err(|error| PlaceError::Io {
-            folder: self.folder.clone(),
+            directory: self.directory.clone(),
             error,
         })
     }
 
-    /// Removes the socket. The folder goes, too, if it is the user's and nothing else is in it.
+    /// Removes the socket. The directory goes, too, if it is the user's and nothing else is in it.
     pub fn clear(&self) {
         remove(&self.path());
         if self.is_users {
-            let _ = fs::remove_dir(&self.folder);
+            let _ = fs::remove_dir(&self.directory);
         }
     }
 
@@ -157,7 +157,7 @@ impl Place {
 
     fn made_once<T>(&self, make: impl Fn(&Path) -> io::Result<T>) -> Result<T, PlaceError> {
         if self.is_users {
-            directory::make_private(&self.folder)?;
+            directory::make_private(&self.directory)?;
         }
         self.remove_some_dead();
         let path = self.path();
@@ -170,14 +170,14 @@ impl Place {
         });
         made.map_err(|error| {
             let _ = fs::remove_file(&unfinished);
-            let folder = self.folder.clone();
-            PlaceError::Io { folder, error }
+            let directory = self.directory.clone();
+            PlaceError::Io { directory, error }
         })
     }
 
     /// Others in each process, so that all get their turn.
     fn remove_some_dead(&self) {
-        let there: Vec<_> = sockets(&self.folder).collect();
+        let there: Vec<_> = sockets(&self.directory).collect();
         let first = self.process.pid as usize % there.len().max(1);
         let some = there.iter().cycle().skip(first);
         for (path, process) in some.take(there.len().min(LOOKED_AT)) {
@@ -186,19 +186,19 @@ impl Place {
     }
 }
 
-fn checked(folder: &Path) -> Result<PathBuf, PlaceError> {
-    let Ok(found) = fs::metadata(folder) else {
-        return Err(PlaceError::Missing(folder.into()));
+fn checked(directory: &Path) -> Result<PathBuf, PlaceError> {
+    let Ok(found) = fs::metadata(directory) else {
+        return Err(PlaceError::Missing(directory.into()));
     };
-    if !found.is_dir() || !folder.is_absolute() {
-        return Err(PlaceError::Missing(folder.into()));
+    if !found.is_dir() || !directory.is_absolute() {
+        return Err(PlaceError::Missing(directory.into()));
     }
     let mode = found.mode();
     let is_trusted = [0, Uid::effective().as_raw()].contains(&found.uid());
     if !is_trusted || mode & WRITABLE_BY_OTHERS != 0 && mode & STICKY == 0 {
-        return Err(PlaceError::NotSafe(folder.into()));
+        return Err(PlaceError::NotSafe(directory.into()));
     }
-    Ok(folder.into())
+    Ok(directory.into())
 }
 
 /// Whose socket has this name.
@@ -223,9 +223,9 @@ pub fn finished(path: PathBuf) -> PathBuf {
     name.map_or_else(|| path.clone(), PathBuf::from)
 }
 
-/// The sockets in `folder`, with their owners.
-pub fn sockets(folder: &Path) -> impl Iterator<Item = (PathBuf, ProcessId)> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+/// The sockets in `directory`, with their owners.
+pub fn sockets(directory: &Path) -> impl Iterator<Item = (PathBuf, ProcessId)> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     entries.filter_map(|entry| {
         let is_socket = entry.file_type().is_ok_and(|it| it.is_socket());
         let path = entry.path();
@@ -234,17 +234,17 @@ pub fn sockets(folder: &Path) -> impl Iterator<Item = (PathBuf, ProcessId)> {
     })
 }
 
-/// Removes what dead programs have left in the user's `folder`.
-pub fn remove_dead(folder: &Path) {
-    for (path, process) in sockets(folder) {
+/// Removes what dead programs have left in the user's `directory`.
+pub fn remove_dead(directory: &Path) {
+    for (path, process) in sockets(directory) {
         remove_if_dead(&path, process);
     }
-    remove_dead_tokens(folder);
+    remove_dead_tokens(directory);
 }
 
 /// The tokens of dead programs without a socket, such as `rperf serve`, are removed.
-fn remove_dead_tokens(folder: &Path) {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+fn remove_dead_tokens(directory: &Path) {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let paths = entries.map(|entry| entry.path());
     for path in paths.filter(|path| path.extension().is_some_and(|it| it == TOKEN)) {
         let socket = path.with_extension(&EXTENSION[1..]);
@@ -328,15 +328,15 @@ pub fn with_short<T>(path: &Path, act: impl FnOnce(&Path) -> io::Result<T>) -> i
     if UnixAddr::new(path).is_ok() {
         return act(path);
     }
-    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+    let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(io::ErrorKind::InvalidInput.into());
     };
     if !cfg!(target_os = "linux") {
         let message = "its path is too long for a socket; choose a shorter one";
         return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
     }
-    let folder = File::open(folder)?;
-    let number = folder.as_raw_fd();
+    let directory = File::open(directory)?;
+    let number = directory.as_raw_fd();
     act(&Path::new(&format!("/proc/self/fd/{number}")).join(name))
 }
 
@@ -367,41 +367,43 @@ mod tests {
 
     #[test]
     fn dead_sockets_are_removed_and_others_stay() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let at = |name: &str| folder.path().join(name);
+        let directory = tempfile::tempdir().expect("a directory");
+        let at = |name: &str| directory.path().join(name);
         drop(UnixListener::bind(at("1-1.sock")).expect("bound"));
         let alive = UnixListener::bind(at("1-2.sock")).expect("bound");
         for name in ["1-3.sock", "1-1.token", "1-2.token", "1-4.token"] {
             fs::write(at(name), "").expect("a file");
         }
         let elsewhere = Place {
-            folder: folder.path().into(),
+            directory: directory.path().into(),
             is_users: false,
             process: ProcessId { pid: 1, start: 5 },
         };
         let kept = elsewhere.tell("token").expect("written");
         drop(UnixListener::bind(at("other.sock")).expect("bound"));
-        remove_dead(folder.path());
+        remove_dead(directory.path());
         let there =
             ["1-1.sock", "1-2.sock", "1-3.sock", "other.sock"].map(|name| at(name).exists());
         assert_eq!(there, [false, true, true, true]);
         let told = || [1, 2, 4, 5].map(|number| at(&format!("1-{number}.token")).exists());
         assert_eq!(told(), [false, true, false, true]);
         drop(kept);
-        remove_dead(folder.path());
+        remove_dead(directory.path());
         assert_eq!(told(), [false, true, false, false]);
         drop(alive);
     }
 
     #[test]
     fn those_that_make_their_own_remove_more_than_they_leave() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let count = || sockets(folder.path()).count();
+        let directory = tempfile::tempdir().expect("a directory");
+        let count = || sockets(directory.path()).count();
         for number in 0..40 {
-            let path = folder.path().join(format!("{}-1.sock", i32::MAX - number));
+            let path = directory
+                .path()
+                .join(format!("{}-1.sock", i32::MAX - number));
             drop(UnixListener::bind(path).expect("bound"));
         }
-        let place = Place::own(Some(folder.path())).expect("a folder");
+        let place = Place::own(Some(directory.path())).expect("a directory");
         for _ in 0..40 {
             let listener = place.made(|path| UnixListener::bind(path)).expect("bound");
             connect_to(&place.path()).expect("somebody listens");
@@ -415,10 +417,10 @@ mod tests {
     #[test]
     #[cfg(target_os = "linux")]
     fn a_long_path_works_too() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let long = folder.path().join("x".repeat(100)).join("y".repeat(100));
-        fs::create_dir_all(&long).expect("folders");
-        let place = Place::own(Some(&long)).expect("a folder");
+        let directory = tempfile::tempdir().expect("a directory");
+        let long = directory.path().join("x".repeat(100)).join("y".repeat(100));
+        fs::create_dir_all(&long).expect("directories");
+        let place = Place::own(Some(&long)).expect("a directory");
         let listener = place.made(|path| with_short(path, |short| UnixListener::bind(short)));
         let listener = listener.expect("bound");
         assert!(place.path().exists());
@@ -429,9 +431,9 @@ mod tests {
     }
 
     #[test]
-    fn only_folders_that_others_cannot_change_are_taken() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let set = |mode| fs::set_permissions(folder.path(), fs::Permissions::from_mode(mode));
+    fn only_directories_that_others_cannot_change_are_taken() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let set = |mode| fs::set_permissions(directory.path(), fs::Permissions::from_mode(mode));
         for (mode, is_safe) in [
             (0o755, true),
             (0o777, false),
@@ -439,17 +441,21 @@ mod tests {
             (0o1777, true),
         ] {
             set(mode).expect("set");
-            assert_eq!(Place::own(Some(folder.path())).is_ok(), is_safe, "{mode:o}");
+            assert_eq!(
+                Place::own(Some(directory.path())).is_ok(),
+                is_safe,
+                "{mode:o}"
+            );
         }
         set(0o755).expect("set");
         // Only root can give it away.
-        if std::os::unix::fs::chown(folder.path(), Some(65_534), None).is_ok() {
-            let error = Place::own(Some(folder.path())).expect_err("another user's");
+        if std::os::unix::fs::chown(directory.path(), Some(65_534), None).is_ok() {
+            let error = Place::own(Some(directory.path())).expect_err("another user's");
             assert!(error.to_string().contains("others may change"), "{error}");
         }
-        for missing in ["/no/such/folder", "relative", "/dev/null"] {
+        for missing in ["/no/such/directory", "relative", "/dev/null"] {
             let error = Place::own(Some(Path::new(missing))).expect_err("refused");
-            assert!(error.to_string().contains("no folder that exists"));
+            assert!(error.to_string().contains("no directory that exists"));
         }
     }
 }

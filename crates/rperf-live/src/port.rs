@@ -89,12 +89,12 @@ pub fn number() -> Option<u16> {
     Port::current().and_then(|port| port.number)
 }
 
-/// Opens the port: in the user's folder, or in `folder`; and at the loopback address with the number
+/// Opens the port: in the user's directory, or in `directory`; and at the loopback address with the number
 /// `tcp`, if there is one (0: any that is free). Returns its path; if it is open already, that is all
 /// that happens. Waits for nothing. With the GVL: so no other thread forks, or changes the
 /// environment, meanwhile.
 pub fn open(
-    folder: Option<&Path>,
+    directory: Option<&Path>,
     tcp: Option<u16>,
     program: Program,
 ) -> Result<PathBuf, OpenError> {
@@ -108,7 +108,7 @@ pub fn open(
         };
     }
     let tcp = tcp.map(Tcp::at).transpose().map_err(TcpError::from)?;
-    let place = Place::own(folder)?;
+    let place = Place::own(directory)?;
     let path = place.path();
     open_at(place, tcp, false, program)?;
     Ok(path)
@@ -117,12 +117,12 @@ pub fn open(
 /// The path of a port for which the environment asks. A program hands its environment on to those
 /// that it starts: where the number is taken, there is no TCP.
 pub fn open_as_inherited(
-    folder: Option<&Path>,
+    directory: Option<&Path>,
     tcp: u16,
     program: Program,
 ) -> Result<PathBuf, OpenError> {
-    match open(folder, Some(tcp), program.clone()) {
-        Err(OpenError::Tcp(error)) if error.is_taken() => open(folder, None, program),
+    match open(directory, Some(tcp), program.clone()) {
+        Err(OpenError::Tcp(error)) if error.is_taken() => open(directory, None, program),
         result => result,
     }
 }

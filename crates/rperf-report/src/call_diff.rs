@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn methods_in_another_folder_are_known_by_a_name_that_is_the_only_one() {
+    fn methods_in_another_directory_are_known_by_a_name_that_is_the_only_one() {
         let moved = |name| (name, "other/app.rb", 2, 0);
         let base = profile("ruby", &[(&[MAIN, WORK], [5, 2]), (&[MAIN, NEW], [1, 0])]);
         let target = profile(

@@ -1,14 +1,14 @@
-//! The folder in which the processes of a session leave their profiles: private, and gone when the
+//! The directory in which the processes of a session leave their profiles: private, and gone when the
 //! session ends. The names of all files in it are here. Used by the command, and through the
 //! extension for sessions that a program starts. Any thread.
 //!
-//! It is in a folder of the user's, which is in XDG_RUNTIME_DIR or else in the
-//! temporary folder, where others could make things under our names. So what is
+//! It is in a directory of the user's, which is in XDG_RUNTIME_DIR or else in the
+//! temporary directory, where others could make things under our names. So what is
 //! there already is used only if nobody else can have a hand in it.
 //!
-//! Who has made a session holds a lock on a file in its folder: process numbers alone
+//! Who has made a session holds a lock on a file in its directory: process numbers alone
 //! say nothing of processes of other PID namespaces, such as containers that share
-//! the temporary folder.
+//! the temporary directory.
 
 use crate::process_id::ProcessId;
 use nix::errno::Errno;
@@ -22,22 +22,22 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 const PRIVATE: u32 = 0o700;
-/// Others may remove the empty user's folder while a session is being made in it.
+/// Others may remove the empty user's directory while a session is being made in it.
 const ATTEMPTS: usize = 10;
-/// Name of the locked file in a session's folder.
+/// Name of the locked file in a session's directory.
 const LOCK: &str = "lock";
 /// Name of the file with the session's settings, which each process reads.
 pub const SETTINGS: &str = "settings";
 /// Name of the file to which each process adds lines about its profile.
 pub const STATUS: &str = "status";
 
-/// Why there is no folder for a session.
+/// Why there is no directory for a session.
 #[derive(Debug, thiserror::Error)]
 pub enum DirectoryError {
-    /// The folder of the user can't be made, or used.
+    /// The directory of the user can't be made, or used.
     #[error("can't make the directory {} ({error}); set TMPDIR to one that works", users.display())]
     Io {
-        /// The user's folder.
+        /// The user's directory.
         users: PathBuf,
         /// Why not.
         error: io::Error,
@@ -51,8 +51,8 @@ pub enum DirectoryError {
 }
 
 /// The path of the profile that a process has left, which began to be profiled then.
-pub fn profile_path(folder: &Path, pid: i32, begun_ns: u64) -> PathBuf {
-    folder.join(format!("{pid}-{begun_ns}.pb.gz"))
+pub fn profile_path(directory: &Path, pid: i32, begun_ns: u64) -> PathBuf {
+    directory.join(format!("{pid}-{begun_ns}.pb.gz"))
 }
 
 /// The locks of this process's sessions.
@@ -63,23 +63,23 @@ pub fn create() -> Result<PathBuf, DirectoryError> {
     create_in(&base())
 }
 
-/// Removes a session's folder. What can't be removed is left to the next session.
-pub fn remove(folder: &Path) {
+/// Removes a session's directory. What can't be removed is left to the next session.
+pub fn remove(directory: &Path) {
     // A process that is late may add to it meanwhile.
     for _ in 0..ATTEMPTS {
-        match fs::remove_dir_all(folder) {
+        match fs::remove_dir_all(directory) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {}
             _ => break,
         }
     }
-    // Stays if another session has a folder in it.
-    let _ = folder.parent().map(fs::remove_dir);
+    // Stays if another session has a directory in it.
+    let _ = directory.parent().map(fs::remove_dir);
     if let Ok(mut locks) = LOCKS.lock() {
-        locks.retain(|(locked, _)| locked != folder);
+        locks.retain(|(locked, _)| locked != directory);
     }
 }
 
-/// XDG_RUNTIME_DIR if it can be used, else the temporary folder.
+/// XDG_RUNTIME_DIR if it can be used, else the temporary directory.
 fn base() -> PathBuf {
     std::env::var_os("XDG_RUNTIME_DIR")
         .map(PathBuf::from)
@@ -90,7 +90,7 @@ fn base() -> PathBuf {
 }
 
 /// TMPDIR if it is an absolute path, else /tmp. A relative one would change with the current
-/// folder.
+/// directory.
 pub fn temporary() -> PathBuf {
     temporary_from(std::env::var_os("TMPDIR"))
 }
@@ -102,14 +102,14 @@ fn temporary_from(value: Option<OsString>) -> PathBuf {
         .unwrap_or_else(|| "/tmp".into())
 }
 
-/// The user's folder, which is made if it isn't there. It is private.
+/// The user's directory, which is made if it isn't there. It is private.
 pub fn users() -> Result<PathBuf, DirectoryError> {
     let users = users_in(&base());
     make_private(&users)?;
     Ok(users)
 }
 
-/// Makes the user's folder `users`, if it isn't there, and sees to it that it is private.
+/// Makes the user's directory `users`, if it isn't there, and sees to it that it is private.
 pub fn make_private(users: &Path) -> Result<(), DirectoryError> {
     make(users).map_err(|error| DirectoryError::Io {
         users: users.into(),
@@ -121,7 +121,7 @@ pub fn make_private(users: &Path) -> Result<(), DirectoryError> {
     }
 }
 
-/// The user's folder, if it is there and private.
+/// The user's directory, if it is there and private.
 pub fn existing_users() -> Option<PathBuf> {
     let users = users_in(&base());
     is_private(&users).then_some(users)
@@ -139,7 +139,7 @@ fn create_in(base: &Path) -> Result<PathBuf, DirectoryError> {
     };
     for _ in 0..ATTEMPTS {
         make_private(&users)?;
-        // Nobody may look at a folder that isn't locked yet.
+        // Nobody may look at a directory that isn't locked yet.
         let guard = File::open(&users).map(|users| Flock::lock(users, FlockArg::LockExclusive));
         remove_stale(&users);
         let made = make_session(&users);
@@ -152,16 +152,16 @@ fn create_in(base: &Path) -> Result<PathBuf, DirectoryError> {
     Err(cannot(io::ErrorKind::NotFound.into()))
 }
 
-/// Makes the folder, unless something is there.
-fn make(folder: &Path) -> io::Result<()> {
-    match DirBuilder::new().mode(PRIVATE).create(folder) {
+/// Makes the directory, unless something is there.
+fn make(directory: &Path) -> io::Result<()> {
+    match DirBuilder::new().mode(PRIVATE).create(directory) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
         _ => Ok(()),
     }
 }
 
-fn is_private(folder: &Path) -> bool {
-    fs::symlink_metadata(folder).is_ok_and(|found| {
+fn is_private(directory: &Path) -> bool {
+    fs::symlink_metadata(directory).is_ok_and(|found| {
         found.is_dir()
             && found.uid() == Uid::effective().as_raw()
             && found.mode() & 0o777 == PRIVATE
@@ -173,32 +173,32 @@ fn make_session(users: &Path) -> io::Result<PathBuf> {
     let ProcessId { pid, start } = ProcessId::own();
     let mut number = 0;
     loop {
-        let folder = users.join(format!("{pid}-{start}-{number}"));
-        match DirBuilder::new().mode(PRIVATE).create(&folder) {
+        let directory = users.join(format!("{pid}-{start}-{number}"));
+        match DirBuilder::new().mode(PRIVATE).create(&directory) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
             result => {
                 result?;
-                lock(&folder)?;
-                return Ok(folder);
+                lock(&directory)?;
+                return Ok(directory);
             }
         }
     }
 }
 
 /// Without an effect on file systems that know no locks.
-fn lock(folder: &Path) -> io::Result<()> {
-    let file = File::create(folder.join(LOCK))?;
+fn lock(directory: &Path) -> io::Result<()> {
+    let file = File::create(directory.join(LOCK))?;
     if let (Ok(lock), Ok(mut locks)) = (
         Flock::lock(file, FlockArg::LockExclusiveNonblock),
         LOCKS.lock(),
     ) {
-        locks.push((folder.to_path_buf(), lock));
+        locks.push((directory.to_path_buf(), lock));
     }
     Ok(())
 }
 
-fn is_locked(folder: &Path) -> bool {
-    let Ok(file) = File::open(folder.join(LOCK)) else {
+fn is_locked(directory: &Path) -> bool {
+    let Ok(file) = File::open(directory.join(LOCK)) else {
         return false;
     };
     let lock = Flock::lock(file, FlockArg::LockExclusiveNonblock);
@@ -238,51 +238,51 @@ mod tests {
 
     #[test]
     fn it_is_private_and_nothing_is_left_of_it() {
-        let base = tempfile::tempdir().expect("a folder");
+        let base = tempfile::tempdir().expect("a directory");
         let one = create_in(base.path()).expect("made");
         let two = create_in(base.path()).expect("made");
         assert_ne!(one, two);
-        for folder in [&users(base.path()), &one, &two] {
-            assert!(is_private(folder));
+        for directory in [&users(base.path()), &one, &two] {
+            assert!(is_private(directory));
         }
         fs::write(one.join("file"), "").expect("a file");
         remove(&one);
         assert!(two.is_dir());
         remove(&two);
-        assert_eq!(fs::read_dir(base.path()).expect("a folder").count(), 0);
+        assert_eq!(fs::read_dir(base.path()).expect("a directory").count(), 0);
         remove(&two);
     }
 
     #[test]
     fn what_others_could_have_a_hand_in_is_refused() {
-        let base = tempfile::tempdir().expect("a folder");
+        let base = tempfile::tempdir().expect("a directory");
         let users = users(base.path());
         let refusal = || {
             create_in(base.path())
                 .expect_err("it is refused")
                 .to_string()
         };
-        fs::create_dir(&users).expect("a folder");
+        fs::create_dir(&users).expect("a directory");
         for mode in [0o755, 0o770, 0o701] {
             fs::set_permissions(&users, Permissions::from_mode(mode)).expect("permissions");
             assert!(refusal().contains("must be a directory of yours with mode 700"));
         }
         fs::remove_dir(&users).expect("removed");
-        let elsewhere = tempfile::tempdir().expect("a folder");
+        let elsewhere = tempfile::tempdir().expect("a directory");
         symlink(elsewhere.path(), &users).expect("a link");
         assert!(refusal().contains("must be a directory of yours"));
         fs::remove_file(&users).expect("removed");
         fs::write(&users, "").expect("a file");
         assert!(refusal().contains("must be a directory of yours"));
-        let error = create_in(Path::new("/no/such/folder"))
+        let error = create_in(Path::new("/no/such/directory"))
             .expect_err("no base")
             .to_string();
         assert!(error.contains("can't make the directory"));
     }
 
     #[test]
-    fn folders_of_processes_that_are_gone_are_removed() {
-        let base = tempfile::tempdir().expect("a folder");
+    fn directories_of_processes_that_are_gone_are_removed() {
+        let base = tempfile::tempdir().expect("a directory");
         let own = create_in(base.path()).expect("made");
         let users = users(base.path());
         let ProcessId { pid, start } = ProcessId::own();
@@ -292,7 +292,7 @@ mod tests {
         ];
         let foreign = ["notes".to_string(), "1-2".to_string()];
         for name in stale.iter().chain(&foreign) {
-            fs::create_dir(users.join(name)).expect("a folder");
+            fs::create_dir(users.join(name)).expect("a directory");
         }
         create_in(base.path()).expect("made");
         let there = |name: &String| users.join(name).exists();
@@ -301,11 +301,11 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_whose_lock_is_held_stays_though_no_such_process_is_known_here() {
-        let base = tempfile::tempdir().expect("a folder");
+    fn a_directory_whose_lock_is_held_stays_though_no_such_process_is_known_here() {
+        let base = tempfile::tempdir().expect("a directory");
         let own = create_in(base.path()).expect("made");
         let elsewhere = users(base.path()).join(format!("{}-5-0", i32::MAX));
-        fs::create_dir(&elsewhere).expect("a folder");
+        fs::create_dir(&elsewhere).expect("a directory");
         let file = File::create(elsewhere.join(LOCK)).expect("a file");
         let lock = Flock::lock(file, FlockArg::LockExclusive).expect("locked");
         remove(&create_in(base.path()).expect("made"));
@@ -316,7 +316,7 @@ mod tests {
         assert!(!elsewhere.exists());
         remove(&own);
         let locks = LOCKS.lock().expect("locks");
-        assert!(locks.iter().all(|(folder, _)| folder != &own));
+        assert!(locks.iter().all(|(directory, _)| directory != &own));
     }
 
     #[test]

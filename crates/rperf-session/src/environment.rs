@@ -1,5 +1,5 @@
 //! How the Ruby processes of a session come to be profiled: by variables, which have them load us
-//! and find the session's folder, and by the settings in there. lib/rperf/processes/launch.rb reads
+//! and find the session's directory, and by the settings in there. lib/rperf/processes/launch.rb reads
 //! both, in Rubies of any age. Used by the command, and by the extension for sessions that a program
 //! starts. Any thread.
 
@@ -43,7 +43,7 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// `library` is the folder that holds `rperf.rb`.
+    /// `library` is the directory that holds `rperf.rb`.
     pub fn new(
         settings: &Settings,
         initiator: &str,
@@ -75,19 +75,19 @@ impl Environment {
         &self.settings
     }
 
-    /// Writes the settings to the session's folder: `NAME=value` with a zero byte after each.
-    pub fn write_settings(&self, folder: &Path) -> io::Result<()> {
+    /// Writes the settings to the session's directory: `NAME=value` with a zero byte after each.
+    pub fn write_settings(&self, directory: &Path) -> io::Result<()> {
         let mut text = Vec::new();
         for (name, value) in &self.settings {
             for part in [name.as_bytes(), b"=", value.as_bytes(), b"\0"] {
                 text.extend_from_slice(part);
             }
         }
-        std::fs::write(folder.join(directory::SETTINGS), text)
+        std::fs::write(directory.join(directory::SETTINGS), text)
     }
 
-    /// The variables with which processes find the session in `folder`. All else is there.
-    pub fn variables(&self, folder: &Path) -> Vec<(OsString, OsString)> {
+    /// The variables with which processes find the session in `directory`. All else is there.
+    pub fn variables(&self, directory: &Path) -> Vec<(OsString, OsString)> {
         let joined = |(name, separator): (&str, &str)| {
             let added = format!("{}{name}", names::ADDED);
             let (_, ours) = self.settings.iter().find(|(name, _)| *name == added)?;
@@ -98,7 +98,7 @@ impl Environment {
             }
             Some((name.into(), value))
         };
-        let session = (SESSION_VARIABLE.into(), folder.into());
+        let session = (SESSION_VARIABLE.into(), directory.into());
         let ruby = RUBY_VARIABLES.into_iter().filter_map(joined);
         ruby.chain([session]).collect()
     }
@@ -184,9 +184,11 @@ mod tests {
         let settings = Settings::from_flags(given, true).expect("allowed");
         let library = Path::new("/lib");
         let environment = Environment::new(&settings, "rperf stat", "3.4 x", library).expect("ok");
-        let folder = tempfile::tempdir().expect("a folder");
-        environment.write_settings(folder.path()).expect("written");
-        let text = std::fs::read_to_string(folder.path().join("settings")).expect("a file");
+        let directory = tempfile::tempdir().expect("a directory");
+        environment
+            .write_settings(directory.path())
+            .expect("written");
+        let text = std::fs::read_to_string(directory.path().join("settings")).expect("a file");
         let pairs: Vec<_> = text.split_terminator('\0').collect();
         let known = [
             "INITIATOR=rperf stat",
@@ -202,11 +204,11 @@ mod tests {
             "ADDED_RUBYOPT=-r/lib/rperf",
         ];
         assert_eq!(&pairs[..known.len()], known);
-        let variables = environment.variables(folder.path());
+        let variables = environment.variables(directory.path());
         let (name, value) = variables.last().expect("a variable");
         assert_eq!(
             (name.to_str(), Path::new(value)),
-            (Some("RPERF_SESSION"), folder.path())
+            (Some("RPERF_SESSION"), directory.path())
         );
         assert!(variables[0].1.to_string_lossy().starts_with("-r/lib/rperf"));
     }

@@ -180,13 +180,13 @@ impl Event {
         })
     }
 
-    /// Adds the line to the status file of the session in `folder`, at once: several processes
+    /// Adds the line to the status file of the session in `directory`, at once: several processes
     /// write there.
-    pub fn tell(&self, folder: &Path) -> io::Result<()> {
+    pub fn tell(&self, directory: &Path) -> io::Result<()> {
         let mut file = OpenOptions::new()
             .append(true)
             .create(true)
-            .open(folder.join(directory::STATUS))?;
+            .open(directory.join(directory::STATUS))?;
         file.write_all(format!("{}\n", self.to_line()).as_bytes())
     }
 }
@@ -315,12 +315,17 @@ mod tests {
 
     #[test]
     fn lines_are_added_one_after_the_other() {
-        let folder = tempfile::tempdir().expect("a folder");
+        let directory = tempfile::tempdir().expect("a directory");
         for event in [Event::Forked(7), Event::Another] {
-            event.tell(folder.path()).expect("told");
+            event.tell(directory.path()).expect("told");
         }
-        let text = std::fs::read_to_string(folder.path().join(directory::STATUS)).expect("a file");
+        let text =
+            std::fs::read_to_string(directory.path().join(directory::STATUS)).expect("a file");
         assert_eq!(text, "forked 7\nanother\n");
-        assert!(Event::Another.tell(Path::new("/no/such/folder")).is_err());
+        assert!(
+            Event::Another
+                .tell(Path::new("/no/such/directory"))
+                .is_err()
+        );
     }
 }

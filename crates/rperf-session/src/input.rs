@@ -41,9 +41,9 @@ pub enum Unreadable {
     /// Its permissions don't allow it.
     #[error("permission denied")]
     PermissionDenied,
-    /// It is a folder.
+    /// It is a directory.
     #[error("it is a directory")]
-    Folder,
+    Directory,
     /// It is a pipe or a device.
     #[error("it is no regular file")]
     NoRegularFile,
@@ -69,7 +69,7 @@ pub fn open(path: &Path) -> Result<(File, u64), InputError> {
     let metadata = file.metadata();
     let metadata = metadata.map_err(|error| refuse(Unreadable::Io(error)))?;
     if metadata.is_dir() {
-        return Err(refuse(Unreadable::Folder));
+        return Err(refuse(Unreadable::Directory));
     }
     Ok((file, metadata.len()))
 }

@@ -1,4 +1,4 @@
-//! Makes one profile of those that the processes of a session have left in its folder. Used by the
+//! Makes one profile of those that the processes of a session have left in its directory. Used by the
 //! command, and through the extension for a session that a program started. Any thread.
 
 use crate::directory;
@@ -80,13 +80,13 @@ struct Damaged<'a> {
 
 /// Merges what the members have delivered into `own`, the profile of the calling
 /// process with its number, if that belongs to the session.
-pub fn merge(folder: &Path, status: &Status, own: Option<(i32, Profile)>) -> Merged {
-    merge_and_keep(folder, status, own, &directory::temporary())
+pub fn merge(directory: &Path, status: &Status, own: Option<(i32, Profile)>) -> Merged {
+    merge_and_keep(directory, status, own, &directory::temporary())
 }
 
 /// What can't be merged is kept in `keep_in`.
 fn merge_and_keep(
-    folder: &Path,
+    directory: &Path,
     status: &Status,
     own: Option<(i32, Profile)>,
     keep_in: &Path,
@@ -99,7 +99,7 @@ fn merge_and_keep(
     let own_count = usize::from(own.is_some());
     let own = own.map(|(pid, profile)| MergeInput::Own(pid, Box::new(profile)));
     let merging = Merging {
-        folder,
+        directory,
         keep_in,
         labelled: own_count + processes(&delivered).len() > 1,
     };
@@ -157,7 +157,7 @@ fn sum(whole: &MergedInputs<'_>) -> ProcessStats {
 }
 
 struct Merging<'a> {
-    folder: &'a Path,
+    directory: &'a Path,
     keep_in: &'a Path,
     labelled: bool,
 }
@@ -200,7 +200,7 @@ impl Merging<'_> {
     ) -> Option<MergedInputs<'a>> {
         let (pid, mut profile, members) = match part {
             MergeInput::Own(pid, profile) => (pid, *profile, Vec::new()),
-            MergeInput::Member(member) => match read(&member.profile_path(self.folder)) {
+            MergeInput::Member(member) => match read(&member.profile_path(self.directory)) {
                 Ok(profile) => (member.process.pid, profile, vec![member]),
                 Err(reason) => {
                     damaged.push(Damaged { member, reason });
@@ -225,7 +225,11 @@ impl Merging<'_> {
         Unmerged {
             pid,
             reason: damaged.reason,
-            kept: keep(&damaged.member.profile_path(self.folder), self.keep_in, pid),
+            kept: keep(
+                &damaged.member.profile_path(self.directory),
+                self.keep_in,
+                pid,
+            ),
         }
     }
 }
@@ -235,13 +239,13 @@ fn read(path: &Path) -> Result<Profile, Obstacle> {
     Ok(rperf_format::pprof::read_own(&mut file)?)
 }
 
-/// Copies a process's file to a new one in `folder`, which may be another file system.
-fn keep(path: &Path, folder: &Path, pid: i32) -> io::Result<PathBuf> {
+/// Copies a process's file to a new one in `directory`, which may be another file system.
+fn keep(path: &Path, directory: &Path, pid: i32) -> io::Result<PathBuf> {
     let mut file = File::open(path)?;
     let mut kept = tempfile::Builder::new()
         .prefix(&format!("rperf-{pid}-"))
         .suffix(".pb.gz")
-        .tempfile_in(folder)?;
+        .tempfile_in(directory)?;
     io::copy(&mut file, kept.as_file_mut())?;
     let (_, path) = kept.keep().map_err(|error| error.error)?;
     Ok(path)
@@ -306,19 +310,19 @@ mod tests {
     }
 
     fn session(members: Vec<Member>) -> (tempfile::TempDir, Status) {
-        let folder = tempfile::tempdir().expect("a folder");
+        let directory = tempfile::tempdir().expect("a directory");
         for member in &members {
             let mut profile = profile();
             profile.meta.program = format!("app {}", member.process.pid);
             let mut content = Vec::new();
             rperf_format::pprof::write(&profile, &mut content).expect("written");
-            fs::write(member.profile_path(folder.path()), content).expect("a file");
+            fs::write(member.profile_path(directory.path()), content).expect("a file");
         }
         let status = Status {
             members,
             ..Status::default()
         };
-        (folder, status)
+        (directory, status)
     }
 
     fn wall_ns(profile: &Profile) -> i64 {
@@ -327,8 +331,8 @@ mod tests {
 
     #[test]
     fn one_process_has_no_labels_even_with_several_programs() {
-        let (folder, status) = session(vec![member(7, 1, 2, 30), member(7, 2, 3, 40)]);
-        let merged = merge(folder.path(), &status, None);
+        let (directory, status) = session(vec![member(7, 1, 2, 30), member(7, 2, 3, 40)]);
+        let merged = merge(directory.path(), &status, None);
         let whole = merged.profile.expect("a profile");
         assert_eq!(merged.processes, 1);
         assert_eq!(whole.label_sets.len(), 1);
@@ -340,9 +344,9 @@ mod tests {
     #[test]
     fn several_processes_have_their_numbers_and_names_as_labels() {
         let members = (1..=5).map(|pid| member(pid, 10 + pid as u64, 1, 10));
-        let (folder, status) = session(members.collect());
+        let (directory, status) = session(members.collect());
         let own = Some((99, profile()));
-        let merged = merge(folder.path(), &status, own);
+        let merged = merge(directory.path(), &status, own);
         let whole = merged.profile.expect("a profile");
         assert!(whole.check().is_ok());
         assert_eq!((merged.processes, merged.stats.os.user_ns), (6, 50));
@@ -362,15 +366,15 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_is_kept_and_said() {
-        let (folder, status) = session(vec![
+        let (directory, status) = session(vec![
             member(1, 1, 1, 10),
             member(2, 2, 1, 10),
             member(3, 3, 1, 10),
         ]);
-        fs::write(folder.path().join("2-2.pb.gz"), "no profile").expect("a file");
-        fs::remove_file(folder.path().join("3-3.pb.gz")).expect("removed");
-        let keep_in = tempfile::tempdir().expect("a folder");
-        let merged = merge_and_keep(folder.path(), &status, None, keep_in.path());
+        fs::write(directory.path().join("2-2.pb.gz"), "no profile").expect("a file");
+        fs::remove_file(directory.path().join("3-3.pb.gz")).expect("removed");
+        let keep_in = tempfile::tempdir().expect("a directory");
+        let merged = merge_and_keep(directory.path(), &status, None, keep_in.path());
         assert!(merged.profile.is_some());
         let stats = merged.stats;
         assert_eq!(
@@ -390,9 +394,9 @@ mod tests {
 
     #[test]
     fn nothing_but_damage_is_no_profile() {
-        let (folder, status) = session(vec![member(1, 1, 0, 0)]);
-        fs::remove_file(folder.path().join("1-1.pb.gz")).expect("removed");
-        let merged = merge(folder.path(), &status, None);
+        let (directory, status) = session(vec![member(1, 1, 0, 0)]);
+        fs::remove_file(directory.path().join("1-1.pb.gz")).expect("removed");
+        let merged = merge(directory.path(), &status, None);
         assert!(merged.profile.is_none() && merged.unmerged.len() == 1);
         assert_eq!(merged.processes, 0);
     }
@@ -400,32 +404,35 @@ mod tests {
     #[test]
     fn of_a_half_that_cannot_be_merged_all_is_kept_and_nothing_counted() {
         let members = (1..=4).map(|pid| member(pid, 10, 1, 10));
-        let (folder, status) = session(members.collect());
+        let (directory, status) = session(members.collect());
         for pid in [3, 4] {
             let mut content = Vec::new();
             rperf_format::pprof::write(&cpu_profile(), &mut content).expect("written");
-            fs::write(folder.path().join(format!("{pid}-10.pb.gz")), content).expect("a file");
+            fs::write(directory.path().join(format!("{pid}-10.pb.gz")), content).expect("a file");
         }
-        let keep_in = tempfile::tempdir().expect("a folder");
-        let merged = merge_and_keep(folder.path(), &status, None, keep_in.path());
+        let keep_in = tempfile::tempdir().expect("a directory");
+        let merged = merge_and_keep(directory.path(), &status, None, keep_in.path());
         assert_eq!((merged.processes, merged.stats.os.user_ns), (2, 20));
         assert_eq!(merged.unmerged.len(), 2);
-        assert_eq!(fs::read_dir(keep_in.path()).expect("a folder").count(), 2);
+        assert_eq!(
+            fs::read_dir(keep_in.path()).expect("a directory").count(),
+            2
+        );
     }
 
     #[test]
     fn a_number_that_is_given_out_again_is_another_process() {
         let mut again = member(7, 2, 1, 40);
         again.process.start = 5;
-        let (folder, status) = session(vec![member(7, 1, 1, 30), again]);
-        let merged = merge(folder.path(), &status, None);
+        let (directory, status) = session(vec![member(7, 1, 1, 30), again]);
+        let merged = merge(directory.path(), &status, None);
         assert_eq!((merged.processes, merged.stats.os.user_ns), (2, 70));
         assert_eq!(merged.stats.profiled_ns, 2 * profile().meta.duration_ns);
     }
 
     #[test]
     fn nothing_is_nothing() {
-        let merged = merge(Path::new("/no/such/folder"), &Status::default(), None);
+        let merged = merge(Path::new("/no/such/directory"), &Status::default(), None);
         assert!(merged.profile.is_none() && merged.unmerged.is_empty());
         assert!(silence(&Status::default()).is_empty());
     }

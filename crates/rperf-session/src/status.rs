@@ -43,9 +43,9 @@ impl Member {
         }
     }
 
-    /// Where its profile is, in the session's folder.
-    pub fn profile_path(&self, folder: &Path) -> PathBuf {
-        directory::profile_path(folder, self.process.pid, self.begun_ns)
+    /// Where its profile is, in the session's directory.
+    pub fn profile_path(&self, directory: &Path) -> PathBuf {
+        directory::profile_path(directory, self.process.pid, self.begun_ns)
     }
 }
 
@@ -67,10 +67,10 @@ pub struct Status {
 }
 
 impl Status {
-    /// What is in the folder's file. No file means that there was no Ruby.
-    pub fn read(folder: &Path) -> Self {
+    /// What is in the directory's file. No file means that there was no Ruby.
+    pub fn read(directory: &Path) -> Self {
         // A name in it can be no UTF-8.
-        let bytes = std::fs::read(folder.join(directory::STATUS)).unwrap_or_default();
+        let bytes = std::fs::read(directory.join(directory::STATUS)).unwrap_or_default();
         Self::parse(&String::from_utf8_lossy(&bytes))
     }
 
@@ -244,7 +244,7 @@ mod tests {
         };
         assert_eq!((figures.ruby.gc_count, figures.os.user_ns), (3, 4));
         assert_eq!(
-            Status::read(Path::new("/no/such/folder")),
+            Status::read(Path::new("/no/such/directory")),
             Status::default()
         );
     }

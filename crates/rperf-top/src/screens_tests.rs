@@ -190,7 +190,7 @@ fn scenes() -> Vec<(&'static str, App)> {
 #[test]
 fn screens_are_as_they_were() {
     let store = store();
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("golden");
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("golden");
     let rewrites = std::env::var_os("RPERF_REWRITE_GOLDEN").is_some();
     for (name, app) in &mut scenes() {
         let mut text = String::new();
@@ -198,7 +198,7 @@ fn screens_are_as_they_were() {
             let _ = writeln!(text, "--- {} x {}", size.0, size.1);
             text += &drawn(app, &store, size, LOOK);
         }
-        let path = folder.join(format!("{name}.txt"));
+        let path = directory.join(format!("{name}.txt"));
         if rewrites {
             std::fs::write(&path, &text).expect("written");
         }

@@ -37,12 +37,12 @@ pub fn init(native: RModule) -> Result<(), Error> {
     native.define_singleton_method("unlisten", function!(unlisten, 0))
 }
 
-/// `listen(folder, tcp, ruby, inherited)`: opens the port, in `folder` or the user's, and at the
+/// `listen(directory, tcp, ruby, inherited)`: opens the port, in `directory` or the user's, and at the
 /// loopback port `tcp` unless that is nil; its path, or its URL there. `ruby` is the version. If
 /// this is `inherited`, and another process has the loopback port, there is only the path.
 fn listen(
     ruby: &Ruby,
-    folder: Option<PathBuf>,
+    directory: Option<PathBuf>,
     tcp: Option<u16>,
     version: String,
     inherited: bool,
@@ -58,8 +58,8 @@ fn listen(
         ask: helper::ask,
     };
     let path = match tcp.filter(|_| inherited) {
-        Some(tcp) => port::open_as_inherited(folder.as_deref(), tcp, program),
-        None => port::open(folder.as_deref(), tcp, program),
+        Some(tcp) => port::open_as_inherited(directory.as_deref(), tcp, program),
+        None => port::open(directory.as_deref(), tcp, program),
     };
     let path = path.map_err(|error| refused(ruby, &error))?;
     running::tell_port(&native::gvl(ruby));
@@ -82,7 +82,7 @@ fn loopback_port(text: RString) -> Option<u16> {
     table::loopback(&text)
 }
 
-/// `listen_setting(key, text)`: what the variable RPERF_`key` says: the folder that it names, the
+/// `listen_setting(key, text)`: what the variable RPERF_`key` says: the directory that it names, the
 /// number of a loopback port, true, or false.
 fn listen_setting(ruby: &Ruby, key: String, text: RString) -> Result<Value, Error> {
     let text = OsString::from_vec(crate::text::bytes(text));
@@ -93,7 +93,7 @@ fn listen_setting(ruby: &Ruby, key: String, text: RString) -> Result<Value, Erro
     });
     let value = value.map_err(|error| errors::argument(ruby, error.to_string()))?;
     Ok(match value {
-        Some(table::Value::Path(folder)) => settings::text(ruby, folder.as_os_str()),
+        Some(table::Value::Path(directory)) => settings::text(ruby, directory.as_os_str()),
         Some(table::Value::Loopback(number)) => ruby.into_value(number),
         Some(table::Value::Bool(true)) => ruby.qtrue().as_value(),
         _ => ruby.qfalse().as_value(),

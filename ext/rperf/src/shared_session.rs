@@ -16,8 +16,8 @@ use std::path::PathBuf;
 
 /// Defines the functions on `native`.
 pub fn init(native: RModule) -> Result<(), Error> {
-    native.define_singleton_method("create_session_folder", function!(create_folder, 0))?;
-    native.define_singleton_method("remove_session_folder", function!(remove_folder, 1))?;
+    native.define_singleton_method("create_session_directory", function!(create_directory, 0))?;
+    native.define_singleton_method("remove_session_directory", function!(remove_directory, 1))?;
     native.define_singleton_method("write_session_settings", function!(write_settings, 5))?;
     native.define_singleton_method("member_profile_path", function!(member_profile_path, 2))?;
     native.define_singleton_method("tell", function!(tell, 4))?;
@@ -27,19 +27,19 @@ pub fn init(native: RModule) -> Result<(), Error> {
     native.define_singleton_method("descriptor", function!(descriptor, 1))
 }
 
-fn create_folder(ruby: &Ruby) -> Result<PathBuf, Error> {
+fn create_directory(ruby: &Ruby) -> Result<PathBuf, Error> {
     directory::create().map_err(|error| errors::rperf(ruby, error.to_string()))
 }
 
-fn remove_folder(folder: PathBuf) {
-    directory::remove(&folder);
+fn remove_directory(directory: PathBuf) {
+    directory::remove(&directory);
 }
 
-/// `write_session_settings(folder, settings, initiator, library, abi)`: for the Rubies that are
+/// `write_session_settings(directory, settings, initiator, library, abi)`: for the Rubies that are
 /// going to take part; returns them as a Hash.
 fn write_settings(
     ruby: &Ruby,
-    folder: PathBuf,
+    directory: PathBuf,
     settings: &SettingsObject,
     initiator: String,
     library: PathBuf,
@@ -47,9 +47,9 @@ fn write_settings(
 ) -> Result<RHash, Error> {
     let environment = Environment::new(&settings.0, &initiator, &abi, &library)
         .map_err(|error| errors::rperf(ruby, error.to_string()))?;
-    environment.write_settings(&folder).map_err(|error| {
-        let folder = folder.display();
-        errors::rperf(ruby, format!("can't write to {folder}: {error}"))
+    environment.write_settings(&directory).map_err(|error| {
+        let directory = directory.display();
+        errors::rperf(ruby, format!("can't write to {directory}: {error}"))
     })?;
     let hash = ruby.hash_new();
     for (name, value) in environment.settings() {
@@ -58,17 +58,17 @@ fn write_settings(
     Ok(hash)
 }
 
-/// `member_profile_path(folder, begun_ns)`: where this process leaves its profile.
-fn member_profile_path(folder: PathBuf, begun_ns: u64) -> PathBuf {
-    directory::profile_path(&folder, std::process::id() as i32, begun_ns)
+/// `member_profile_path(directory, begun_ns)`: where this process leaves its profile.
+fn member_profile_path(directory: PathBuf, begun_ns: u64) -> PathBuf {
+    directory::profile_path(&directory, std::process::id() as i32, begun_ns)
 }
 
-/// `tell(folder, event, number, stats)`: `number` is the process's for `:forked` and `:declined`,
+/// `tell(directory, event, number, stats)`: `number` is the process's for `:forked` and `:declined`,
 /// else when this one began to be profiled; `stats` are for `:delivered`, else nil. If the
 /// session has ended nobody wants to know.
 fn tell(
     ruby: &Ruby,
-    folder: PathBuf,
+    directory: PathBuf,
     event: Symbol,
     number: u64,
     stats: Option<String>,
@@ -77,7 +77,7 @@ fn tell(
     let stats = stats.map(|line| ProcessStats::parse(&line));
     let event = Event::named(&name, number, stats)
         .ok_or_else(|| errors::argument(ruby, format!("there is no event :{name}")))?;
-    let _ = event.tell(&folder);
+    let _ = event.tell(&directory);
     Ok(())
 }
 
@@ -86,16 +86,16 @@ fn stats_line(ruby: &Ruby, hash: RHash) -> Result<String, Error> {
     Ok(stat::figures(ruby, hash)?.process.to_line())
 }
 
-/// `merge_session(folder, profile)`: the profile with what other processes have left
-/// in the folder, how many processes there are in it, the others' statistics as text,
+/// `merge_session(directory, profile)`: the profile with what other processes have left
+/// in the directory, how many processes there are in it, the others' statistics as text,
 /// and lines for the user.
-fn merge_session(ruby: &Ruby, folder: PathBuf, own: Value) -> Result<RArray, Error> {
+fn merge_session(ruby: &Ruby, directory: PathBuf, own: Value) -> Result<RArray, Error> {
     let own = profile::copy(own)?;
     // For the compiler: what is merged has `own` in it.
     let empty = Profile::new(own.schema.clone());
-    let status = Status::read(&folder);
+    let status = Status::read(&directory);
     let pid = std::process::id() as i32;
-    let merged = merge::merge(&folder, &status, Some((pid, own)));
+    let merged = merge::merge(&directory, &status, Some((pid, own)));
     let result = ruby.ary_new();
     result.push(profile::wrap(ruby, merged.profile.unwrap_or(empty))?)?;
     result.push(merged.processes)?;

@@ -17,7 +17,7 @@ module Rperf
     #
     # @param address [String, nil] "tcp://127.0.0.1:PORT"; with port 0, any that is free. Forked children have
     #   addresses of their own with port 0, and none with another one.
-    # @param directory [String, Pathname, nil] where the socket is to be; nil: in the user's private folder
+    # @param directory [String, Pathname, nil] where the socket is to be; nil: in the user's private directory
     # @param wake [Boolean] whether the main thread may be woken for an answer where all threads wait
     # @param helper [Boolean] whether to keep a thread for answers: a program in which all threads wait answers at once,
     #   and isn't woken; but Ruby notices no deadlocks then

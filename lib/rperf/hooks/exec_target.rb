@@ -12,7 +12,7 @@ module Rperf
     # Whether the program certainly doesn't exist.
     # @param arguments [Array] those of exec
     def self.missing?(arguments)
-      return false if arguments.any?(Hash) # It may get another PATH, or another folder.
+      return false if arguments.any?(Hash) # It may get another PATH, or another directory.
 
       command, *rest = arguments
       name = command.is_a?(Array) ? command.first : command
@@ -33,8 +33,8 @@ module Rperf
     def self.found?(name)
       return File.exist?(name) if name.include?("/")
 
-      folders = ENV["PATH"]
-      folders.nil? || folders.split(":").any? { |folder| File.executable?(File.join(folder, name)) }
+      directories = ENV["PATH"]
+      directories.nil? || directories.split(":").any? { |directory| File.executable?(File.join(directory, name)) }
     end
     private_class_method :found?
   end

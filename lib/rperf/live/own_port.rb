@@ -45,8 +45,8 @@ module Rperf
     def connected(&)
       return UNIXSocket.open(@path, &) if @path.bytesize <= LONGEST_PATH
 
-      Dir.open(File.dirname(@path)) do |folder|
-        UNIXSocket.open("/proc/self/fd/#{folder.fileno}/#{File.basename(@path)}", &)
+      Dir.open(File.dirname(@path)) do |directory|
+        UNIXSocket.open("/proc/self/fd/#{directory.fileno}/#{File.basename(@path)}", &)
       end
     end
 

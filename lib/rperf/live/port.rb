@@ -10,15 +10,15 @@ module Rperf
   # here runs before the program ends.
   module Port
     class << self
-      # @param folder [String, nil] where the socket is to be; nil: in the user's folder
+      # @param directory [String, nil] where the socket is to be; nil: in the user's directory
       # @param tcp [Integer, nil] the number of a loopback port, 0 for any that is free; nil: there is to be none
       # @param wake [Boolean] whether the program may be woken where all threads wait
       # @param helper [Boolean] whether there is a thread for answers all the time
       # @param inherited [Boolean] whether the program that began this one has been told the same
       # @return [String] the socket's path; with `tcp`, the URL of that port
       # @raise [Rperf::Error] if there can't be a port
-      def begin(folder, tcp = nil, wake: true, helper: false, inherited: false)
-        place = Native.listen(folder, tcp, RUBY_VERSION, inherited)
+      def begin(directory, tcp = nil, wake: true, helper: false, inherited: false)
+        place = Native.listen(directory, tcp, RUBY_VERSION, inherited)
         return place if @has_begun
 
         @has_begun = true
@@ -35,9 +35,9 @@ module Rperf
         place, wake, helper = %w[LISTEN LISTEN_WAKE LISTEN_HELPER].map { |key| setting(key, variables[key]) }
         return unless place
 
-        folder = place if place.is_a?(String)
+        directory = place if place.is_a?(String)
         tcp = place if place.is_a?(Integer)
-        self.begin(folder, tcp, wake: wake != false, helper:, inherited: true)
+        self.begin(directory, tcp, wake: wake != false, helper:, inherited: true)
       rescue Error, ArgumentError => e
         Message.say("#{Message.first_line(e)}; running without a port")
         nil

@@ -2,7 +2,7 @@
 
 module Rperf
   # What the environment says about a profile that starts with the program: that it
-  # is part of a session, whose folder has the rest, or all of it in variables.
+  # is part of a session, whose directory has the rest, or all of it in variables.
   # Read by Rubies of any age: no syntax newer than Ruby 2.5.
   class Launch
     # The words that it shares with crates/rperf-session, which can't be asked here: a spec compares them.
@@ -24,8 +24,8 @@ module Rperf
     # The RPERF_* variables, or the session's settings, as "OUTPUT" => "path".
     attr_reader :variables
 
-    # The session's folder, if there is a session.
-    attr_reader :folder
+    # The session's directory, if there is a session.
+    attr_reader :directory
 
     # Why this can't be profiled; nil: nothing is known to be in the way.
     attr_reader :obstacle
@@ -43,10 +43,10 @@ module Rperf
 
     # Leaves in the environment only what children need to be profiled too.
     def self.take(environment)
-      folder = environment[SESSION]
-      return new(take_variables(environment)) unless folder
+      directory = environment[SESSION]
+      return new(take_variables(environment)) unless directory
 
-      launch = of_session(folder)
+      launch = of_session(directory)
       launch.hide(environment) unless launch.over? || launch.inherited?
       launch
     rescue StandardError => e
@@ -66,7 +66,7 @@ module Rperf
     end
     private_class_method :in_locale
 
-    # The folder is looked at as it is: somebody else may have made one in its place.
+    # The directory is looked at as it is: somebody else may have made one in its place.
     def self.of_session(path)
       stat = File.lstat(path)
       unless stat.directory? && stat.owned? && (stat.mode & 0o777) == 0o700
@@ -76,7 +76,7 @@ module Rperf
       # Split as bytes: a path need not be text in the locale's encoding.
       pairs = File.binread(File.join(path, SETTINGS)).split("\0").map { |pair| pair.split("=", 2) }
       variables = pairs.to_h.transform_values { |value| in_locale(value) }
-      new(variables, folder: path, obstacle: other_ruby(variables[ABI]))
+      new(variables, directory: path, obstacle: other_ruby(variables[ABI]))
     rescue SystemCallError
       new({}, over: true)
     end
@@ -88,9 +88,9 @@ module Rperf
     end
     private_class_method :other_ruby
 
-    def initialize(variables, folder: nil, obstacle: nil, over: false)
+    def initialize(variables, directory: nil, obstacle: nil, over: false)
       @variables = variables
-      @folder = folder
+      @directory = directory
       @obstacle = obstacle
       @over = over
     end
@@ -111,13 +111,13 @@ module Rperf
       SEPARATORS.each { |name, separator| restore(environment, name, separator) }
     end
 
-    # Undoes it: the environment has the Rubies that are started take part in the session in `folder`.
-    def show(environment, folder)
+    # Undoes it: the environment has the Rubies that are started take part in the session in `directory`.
+    def show(environment, directory)
       SEPARATORS.each do |name, separator|
         ours = variables["#{ADDED}#{name}"]
         environment[name] = [ours, environment[name]].compact.map(&:b).join(separator) if ours
       end
-      environment[SESSION] = folder
+      environment[SESSION] = directory
     end
 
     # Tells who merges the session's profiles that this Ruby came after the first one.
@@ -127,7 +127,7 @@ module Rperf
 
     # Whether this is the first Ruby, where only one is to be profiled.
     def first?
-      folder.nil? || inherited? || first_to?("profile")
+      directory.nil? || inherited? || first_to?("profile")
     end
 
     # Says why the program runs without a profile; of all programs of a session, the first one does.
@@ -135,7 +135,7 @@ module Rperf
       return if over?
 
       report("#{REFUSED} #{reason}")
-      STDERR.write("rperf: #{reason}; running without profiling\n") if folder.nil? || first_to?("refuse")
+      STDERR.write("rperf: #{reason}; running without profiling\n") if directory.nil? || first_to?("refuse")
     rescue IOError, SystemCallError
       nil # No stderr to write to: the program still runs.
     end
@@ -143,14 +143,14 @@ module Rperf
     private
 
     def report(line)
-      File.open(File.join(folder, STATUS), "a") { |file| file.syswrite("#{line}\n") } if folder
+      File.open(File.join(directory, STATUS), "a") { |file| file.syswrite("#{line}\n") } if directory
     rescue SystemCallError
       nil # The session has ended; nobody reads it now.
     end
 
-    # The folder is made by one atomic call, so that one of two wins.
+    # The directory is made by one atomic call, so that one of two wins.
     def first_to?(action)
-      Dir.mkdir(File.join(folder, "first-to-#{action}"))
+      Dir.mkdir(File.join(directory, "first-to-#{action}"))
       true
     rescue SystemCallError
       false

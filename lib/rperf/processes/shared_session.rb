@@ -5,30 +5,30 @@ require_relative "../message"
 require_relative "launch"
 
 module Rperf
-  # A session of several processes. Each leaves its profile in the session's folder;
+  # A session of several processes. Each leaves its profile in the session's directory;
   # the rperf command, or the process that has made the session, merges them.
   class SharedSession
-    attr_reader :folder, :options, :initiator
+    attr_reader :directory, :options, :initiator
 
     # @param options [Options] with which processes are profiled
     # @param initiator [String] what had them profiled, for messages
-    def initialize(folder, options, initiator)
-      @folder = folder
+    def initialize(directory, options, initiator)
+      @directory = directory
       @options = options
       @initiator = initiator
     end
 
     # A session that this process makes, and merges.
-    # @raise [Rperf::Error] if there is no place for its folder
+    # @raise [Rperf::Error] if there is no place for its directory
     def self.create(options, initiator)
-      Made.new(Native.create_session_folder, options, initiator)
+      Made.new(Native.create_session_directory, options, initiator)
     end
 
     # Whether this process merges the profiles.
     def mine? = false
 
     # Tells who merges the profiles of an event; see Native.tell.
-    def report(event, number, stats = nil) = Native.tell(folder, event, number, stats)
+    def report(event, number, stats = nil) = Native.tell(directory, event, number, stats)
 
     # See {SharedSession.create}.
     class Made < SharedSession
@@ -42,11 +42,11 @@ module Rperf
       def initialize(...)
         super
         @process = Process.pid
-        # A session that is never stopped leaves no folder either.
-        ObjectSpace.define_finalizer(self, Made.remover(folder, @process))
+        # A session that is never stopped leaves no directory either.
+        ObjectSpace.define_finalizer(self, Made.remover(directory, @process))
         return unless options.inherit == true
 
-        @settings = Native.write_session_settings(folder, options.sampling, initiator, LIBRARY, Launch.abi)
+        @settings = Native.write_session_settings(directory, options.sampling, initiator, LIBRARY, Launch.abi)
         add_to_environment
       rescue Error
         close
@@ -54,29 +54,29 @@ module Rperf
       end
 
       # Not a block of an object that it would keep.
-      def self.remover(folder, process)
-        proc { Native.remove_session_folder(folder) if Process.pid == process }
+      def self.remover(directory, process)
+        proc { Native.remove_session_directory(directory) if Process.pid == process }
       end
 
       def mine? = Process.pid == @process
 
       # @return [Merged]
       def merge(profile)
-        *merged, remarks = Native.merge_session(folder, profile)
+        *merged, remarks = Native.merge_session(directory, profile)
         remarks.each { |line| Message.say(line) }
         Merged.new(*merged)
       end
 
       # Ends the session for children that come now.
       def close
-        # The next session of this process may get a folder of the same name.
+        # The next session of this process may get a directory of the same name.
         ObjectSpace.undefine_finalizer(self)
         hide
-        Native.remove_session_folder(folder)
+        Native.remove_session_directory(directory)
       end
 
       # For the case that this process becomes another program, which is to see nothing of the session. It would leave
-      # the folder to the next session.
+      # the directory to the next session.
       def hide
         Launch.new(@settings).hide(ENV) if @settings
         @hidden = true
@@ -93,7 +93,7 @@ module Rperf
       # Programs that children of this process run see it as well: it is the only way that works however they are
       # started.
       def add_to_environment
-        Launch.new(@settings).show(ENV, folder)
+        Launch.new(@settings).show(ENV, directory)
       end
     end
     private_constant :Made

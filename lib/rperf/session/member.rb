@@ -38,7 +38,7 @@ module Rperf
     rescue SystemCallError, Error => e
       @written = nil
       reason = e.message.scrub.sub(/ - .*/m, "")
-      Message.say("the profile of process #{Process.pid} is lost: can't write to #{@shared.folder} (#{reason})")
+      Message.say("the profile of process #{Process.pid} is lost: can't write to #{@shared.directory} (#{reason})")
       report(:failed)
     end
 
@@ -52,7 +52,7 @@ module Rperf
     private
 
     def write(profile)
-      path = Native.member_profile_path(@shared.folder, @begun_ns)
+      path = Native.member_profile_path(@shared.directory, @begun_ns)
       # No interrupt can come between these two.
       @written = profile
       profile.write(path, :pprof)

@@ -26,7 +26,7 @@ module Rperf
     # @return [Object] the value of a setting, as {Rperf.start} takes it
     def [](name) = @settings[name]
 
-    # @return [String, nil] the path of the file to write, absolute, so that a change of folder doesn't matter
+    # @return [String, nil] the path of the file to write, absolute, so that a change of directory doesn't matter
     def output = self[:output]
 
     def verbose = self[:verbose]
@@ -45,7 +45,7 @@ module Rperf
         value
       end
 
-      # @return [String] the path, absolute, so that a change of folder doesn't matter
+      # @return [String] the path, absolute, so that a change of directory doesn't matter
       def path(name, value)
         text = path_text(value)
         if text.nil? || text.empty? || text.include?("\0")

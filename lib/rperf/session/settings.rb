@@ -11,7 +11,7 @@ module Rperf
     def initialize(launch)
       @variables = launch.variables
       # Who has made a session writes the file, and sees to the children.
-      read = launch.folder ? :of_member : :from_variables
+      read = launch.directory ? :of_member : :from_variables
       @options = Options.new(NativeSettings.public_send(read, @variables))
     end
 

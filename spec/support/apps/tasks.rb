@@ -2,7 +2,7 @@
 
 # What the apps of the specs do: tasks of known kinds, each in a method of its own, by whose frame its samples are
 # found. How many seconds they took in all and how many they were, by label, is written to measured-PID.json in the
-# current folder when the process ends.
+# current directory when the process ends.
 
 require "json"
 

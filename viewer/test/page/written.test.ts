@@ -13,7 +13,7 @@ import { type Foreign, pprof } from "../support/pprof.ts";
 declare const VIEWER: string;
 
 const ROOT = join(VIEWER, "..");
-const FOLDER = join(VIEWER, "node_modules", ".cache", "written");
+const DIRECTORY = join(VIEWER, "node_modules", ".cache", "written");
 const HOSTILE = "</script><script>x</script>";
 
 /** Has rperf save a profile with a method of that name. */
@@ -52,23 +52,23 @@ const FOREIGN: Record<string, Foreign> = {
 
 /** File, its value types as the page names them, and a method that it has. */
 const FILES: [string, string[], string][] = [
-  [join(FOLDER, "rperf.pb.gz"), ["samples", "wall time", "CPU time"], HOSTILE],
+  [join(DIRECTORY, "rperf.pb.gz"), ["samples", "wall time", "CPU time"], HOSTILE],
   [join(ROOT, "spec", "fixtures", "go", "cpu.pb.gz"), ["samples", "CPU time"], "main.fib"],
   [
     join(ROOT, "spec", "fixtures", "go", "heap.pb.gz"),
     ["alloc objects", "alloc space", "inuse objects", "inuse space"],
     "main.keep",
   ],
-  [join(FOLDER, "stackprof.pb.gz"), ["samples", "wall time"], HOSTILE],
-  [join(FOLDER, "pf2.pb.gz"), ["CPU time"], HOSTILE],
+  [join(DIRECTORY, "stackprof.pb.gz"), ["samples", "wall time"], HOSTILE],
+  [join(DIRECTORY, "pf2.pb.gz"), ["CPU time"], HOSTILE],
 ];
 
 let browser: Browser;
 before(async () => {
-  rmSync(FOLDER, { recursive: true, force: true });
-  mkdirSync(FOLDER, { recursive: true });
-  for (const [name, profile] of Object.entries(FOREIGN)) writeFileSync(join(FOLDER, `${name}.pb.gz`), pprof(profile));
-  writeFileSync(join(FOLDER, "program.rb"), PROGRAM);
+  rmSync(DIRECTORY, { recursive: true, force: true });
+  mkdirSync(DIRECTORY, { recursive: true });
+  for (const [name, profile] of Object.entries(FOREIGN)) writeFileSync(join(DIRECTORY, `${name}.pb.gz`), pprof(profile));
+  writeFileSync(join(DIRECTORY, "program.rb"), PROGRAM);
   run("program.rb");
   browser = await openBrowser();
 });
@@ -79,7 +79,7 @@ const rperf = (...args: string[]) => run(join(ROOT, "exe", "rperf"), ...args);
 /** Runs a Ruby program with this checkout's rperf, and returns what it prints. */
 function run(...args: string[]): string {
   return execFileSync(join(ROOT, "bin", "env"), ["ruby", ...args], {
-    cwd: FOLDER,
+    cwd: DIRECTORY,
     encoding: "utf8",
     stdio: ["ignore", "pipe", "pipe"],
   });
@@ -89,7 +89,7 @@ const measures = (page: Page) => page.locator("label", { hasText: /^Measure/ }).
 
 function write(...args: string[]): string {
   rperf(...args, "--html", "-o", "page.html");
-  return pathToFileURL(join(FOLDER, "page.html")).href;
+  return pathToFileURL(join(DIRECTORY, "page.html")).href;
 }
 
 /** Opens the page, and makes sure that it asks for nothing, complains of nothing and runs nothing. */
@@ -155,7 +155,7 @@ test("a page of several runs has the verdicts of rperf diff --top, for the sprea
   });
   const side = (name: string, slow: number) =>
     Array.from({ length: 5 }, (_, i) => {
-      writeFileSync(join(FOLDER, `${name}.${i}.pb.gz`), pprof(profile(slow, i)));
+      writeFileSync(join(DIRECTORY, `${name}.${i}.pb.gz`), pprof(profile(slow, i)));
       return `${name}.${i}.pb.gz`;
     });
   const sides = ["--base", ...side("base", 2000), "--target", ...side("target", 2200)];

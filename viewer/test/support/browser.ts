@@ -15,7 +15,7 @@ const PATHS = [
   "/usr/bin/chromium-browser",
   "/usr/bin/google-chrome",
 ];
-const FOLDER = join(VIEWER, "node_modules", ".cache", "pages");
+const DIRECTORY = join(VIEWER, "node_modules", ".cache", "pages");
 
 /** The system's Chromium. RPERF_CHROMIUM names another. */
 export async function openBrowser(): Promise<Browser> {
@@ -29,8 +29,8 @@ export function writePage(name: string, data: Uint8Array | string): string {
   const asset = readFileSync(join(VIEWER, "..", "lib", "rperf", "viewer", "viewer.html"), "utf8");
   const parts = asset.split("@RPERF_DATA@");
   if (parts.length !== 2) throw new Error("the asset must have one @RPERF_DATA@");
-  mkdirSync(FOLDER, { recursive: true });
-  const path = join(FOLDER, `${name}.html`);
+  mkdirSync(DIRECTORY, { recursive: true });
+  const path = join(DIRECTORY, `${name}.html`);
   writeFileSync(path, parts.join(typeof data === "string" ? data : toBase64(data)));
   return pathToFileURL(path).href;
 }

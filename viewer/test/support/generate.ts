@@ -21,7 +21,7 @@ export const STATES: Draft["states"] = [
 const LEAVES = ["", "[GVL blocked]", "[GVL wait]", "[GC marking]", "[GC sweeping]"];
 export const CATEGORIES = ["other", "app", "gem", "stdlib", "c", "gvl", "gc", "rperf"];
 
-/** The folder, category and library of a made-up function. */
+/** The directory, category and library of a made-up function. */
 function home(number: number) {
   const kind = number % 10;
   if (kind < 3) return { file: `app/models/model_${number % 97}.rb`, category: 1, library: "" };

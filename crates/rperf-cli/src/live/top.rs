@@ -35,7 +35,7 @@ const WAIT: Duration = Duration::from_secs(1);
 /// How often it is looked whether the program has ended that we have started.
 const NAP: Duration = Duration::from_millis(50);
 
-/// Shows the screens, or prints the tables. Returns the exit status. `library` is the folder that
+/// Shows the screens, or prints the tables. Returns the exit status. `library` is the directory that
 /// holds `rperf.rb`.
 pub fn run(args: &TopArgs, library: &Path) -> Result<i32, Refusal> {
     let wants_tables = args.once || args.json || args.count.is_some();

@@ -177,8 +177,8 @@ mod tests {
     }
 
     fn by_script_until(script: &str, limit: Duration, is_ending: bool) -> Result<String, String> {
-        let folder = tempfile::tempdir().expect("a directory");
-        let path = folder.path().join("dot");
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("dot");
         fs::write(&path, format!("#!/bin/sh\n{script}\n")).expect("written");
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("its owner's");
         // Another test's child may hold the script open for writing for a moment.

@@ -44,8 +44,8 @@ fn annotated(text: &str, arguments: &[&str]) -> Option<String> {
     if !*HAS_ANNOTATE {
         return None;
     }
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("callgrind.out.1");
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("callgrind.out.1");
     fs::write(&path, text).expect("a file");
     let output = Command::new(ANNOTATE)
         .args(["--threshold=100", "--auto=no"])

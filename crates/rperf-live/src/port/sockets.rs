@@ -147,8 +147,8 @@ mod tests {
         udp.connect("127.0.0.1:9").expect("a peer");
         assert_eq!(described(&udp), "127.0.0.1:9");
 
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("it.sock");
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("it.sock");
         let listener = UnixListener::bind(&path).expect("a socket");
         let client = UnixStream::connect(&path).expect("connected");
         let (server, _) = listener.accept().expect("a client");

@@ -19,7 +19,7 @@ static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 struct Opened {
     path: PathBuf,
-    _folder: tempfile::TempDir,
+    _directory: tempfile::TempDir,
     _turn: MutexGuard<'static, ()>,
 }
 
@@ -49,11 +49,11 @@ fn opened() -> Opened {
     let turn = ONE_AT_A_TIME
         .lock()
         .unwrap_or_else(|broken| broken.into_inner());
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = open(Some(folder.path()), None, program()).expect("opened");
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = open(Some(directory.path()), None, program()).expect("opened");
     Opened {
         path,
-        _folder: folder,
+        _directory: directory,
         _turn: turn,
     }
 }
@@ -160,11 +160,11 @@ fn once_the_program_ends_the_vm_is_asked_no_more() {
     let turn = ONE_AT_A_TIME
         .lock()
         .unwrap_or_else(|broken| broken.into_inner());
-    let folder = tempfile::tempdir().expect("a folder");
+    let directory = tempfile::tempdir().expect("a directory");
     let ask = || {
         ASKED.fetch_add(1, SeqCst);
     };
-    let path = open(Some(folder.path()), None, Program { ask, ..program() }).expect("opened");
+    let path = open(Some(directory.path()), None, Program { ask, ..program() }).expect("opened");
     let mut client = UnixStream::connect(&path).expect("connected");
     client
         .write_all(
@@ -195,14 +195,14 @@ fn whenever_the_program_ends_the_vm_is_not_asked_afterwards() {
     let turn = ONE_AT_A_TIME
         .lock()
         .unwrap_or_else(|broken| broken.into_inner());
-    let folder = tempfile::tempdir().expect("a folder");
+    let directory = tempfile::tempdir().expect("a directory");
     let ask = || {
         (0..50).for_each(|_| std::hint::spin_loop());
         let is_gone = IS_GONE.load(SeqCst);
         let count = if is_gone { &LATE } else { &IN_TIME };
         count.fetch_add(1, SeqCst);
     };
-    open(Some(folder.path()), None, Program { ask, ..program() }).expect("opened");
+    open(Some(directory.path()), None, Program { ask, ..program() }).expect("opened");
     let port = Port::current().expect("a port");
     for round in 0..2000 {
         IS_GONE.store(false, SeqCst);
@@ -231,7 +231,7 @@ fn whenever_the_program_ends_the_vm_is_not_asked_afterwards() {
 #[test]
 fn opened_twice_it_is_the_same_and_closed_it_is_gone() {
     let port = opened();
-    let elsewhere = tempfile::tempdir().expect("a folder");
+    let elsewhere = tempfile::tempdir().expect("a directory");
     let again = open(Some(elsewhere.path()), None, program()).expect("open already");
     assert_eq!((&again, path().as_ref()), (&port.path, Some(&port.path)));
     close();

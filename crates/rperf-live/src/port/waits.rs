@@ -73,7 +73,7 @@ fn seen(tid: i32, waits: &Waits) -> Option<NativeThread> {
 }
 
 /// What native threads wait for now. The kernel has a file for each, of which there may be thousands:
-/// they are looked up in their folder, and read at once.
+/// they are looked up in their directory, and read at once.
 struct Waits {
     tasks: Option<Guarded<OwnedFd>>,
     sockets: Sockets,

@@ -74,7 +74,7 @@ pub fn write_profile(
 }
 
 /// Writes a profile that must not get lost: if it can't be written to `path`, to the temporary
-/// folder, as pprof.
+/// directory, as pprof.
 pub fn deliver(
     profile: &Profile,
     path: &Path,

@@ -129,8 +129,8 @@ mod tests {
 
     #[test]
     fn descriptors_are_found_by_their_names_and_through_links() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let (one, two) = (folder.path().join("one"), folder.path().join("two"));
+        let directory = tempfile::tempdir().expect("a directory");
+        let (one, two) = (directory.path().join("one"), directory.path().join("two"));
         std::os::unix::fs::symlink("/dev/stderr", &one).expect("a link");
         std::os::unix::fs::symlink("one", &two).expect("a link");
         let cases = [
@@ -151,8 +151,8 @@ mod tests {
 
     #[test]
     fn writing_goes_on_where_the_descriptor_stands() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("log");
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("log");
         let mut log = fs::File::create(&path).expect("a file");
         log.write_all(b"before ").expect("written");
         let named = PathBuf::from(format!("/dev/fd/{}", log.as_raw_fd()));

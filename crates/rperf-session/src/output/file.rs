@@ -67,7 +67,7 @@ fn replace_streaming<E: From<io::Error>>(
     permissions: Option<Permissions>,
     produce: impl FnOnce(&mut dyn Write) -> Result<(), E>,
 ) -> Result<(), E> {
-    let folder = match path.parent() {
+    let directory = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
@@ -75,7 +75,7 @@ fn replace_streaming<E: From<io::Error>>(
     // temporary name in them and no longer the system's number.
     let mut file = tempfile::Builder::new()
         .prefix(".rperf-")
-        .make_in(folder, |path| {
+        .make_in(directory, |path| {
             OpenOptions::new().write(true).create_new(true).open(path)
         })?;
     if let Some(permissions) = permissions {
@@ -93,19 +93,22 @@ mod tests {
 
     #[test]
     fn a_new_file_has_the_usual_permissions_and_no_leftovers() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("new");
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("new");
         write(&path, b"one").expect("written");
         assert_eq!(fs::read(&path).expect("a file"), b"one");
         let mode = fs::metadata(&path).expect("a file").permissions().mode();
         assert_eq!(mode & 0o600, 0o600);
-        assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 1);
+        assert_eq!(
+            fs::read_dir(directory.path()).expect("a directory").count(),
+            1
+        );
     }
 
     #[test]
     fn an_old_file_keeps_its_permissions_and_its_links() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let (path, link) = (folder.path().join("old"), folder.path().join("link"));
+        let directory = tempfile::tempdir().expect("a directory");
+        let (path, link) = (directory.path().join("old"), directory.path().join("link"));
         fs::write(&path, "a longer text").expect("a file");
         fs::set_permissions(&path, Permissions::from_mode(0o640)).expect("permissions");
         std::os::unix::fs::symlink(&path, &link).expect("a link");
@@ -119,8 +122,8 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_not_there_is_an_error() {
-        let error = write(Path::new("/no/such/folder/file"), b"").expect_err("no folder");
+    fn a_directory_that_is_not_there_is_an_error() {
+        let error = write(Path::new("/no/such/directory/file"), b"").expect_err("no directory");
         assert_eq!(error.raw_os_error(), Some(libc::ENOENT));
     }
 }

@@ -12,22 +12,22 @@ use std::path::{Component, Path, PathBuf};
 pub enum Unwritable {
     /// It is relative, and the current directory is gone.
     #[error("an absolute path, as the current directory is gone")]
-    NoCurrentFolder,
+    NoCurrentDirectory,
     /// It names a descriptor that is closed, or open for reading only.
     #[error("open for writing")]
     Closed,
-    /// It is a folder.
+    /// It is a directory.
     #[error("a file, and that is a directory")]
-    Folder,
-    /// It can only be a folder, but there is none.
+    Directory,
+    /// It can only be a directory, but there is none.
     #[error("a file, without a '/' at the end")]
     TrailingSlash,
-    /// The folder isn't there.
+    /// The directory isn't there.
     #[error("in a directory that exists")]
-    NoFolder,
-    /// The folder's permissions don't allow it.
+    NoDirectory,
+    /// The directory's permissions don't allow it.
     #[error("in a directory that can be written to")]
-    ReadOnlyFolder,
+    ReadOnlyDirectory,
     /// The file's permissions don't allow it.
     #[error("a file that can be written")]
     ReadOnly,
@@ -48,7 +48,7 @@ pub fn normalized(path: &Path) -> Result<PathBuf, Unwritable> {
 }
 
 fn absolute(path: &Path) -> Result<PathBuf, Unwritable> {
-    std::path::absolute(path).map_err(|_| Unwritable::NoCurrentFolder)
+    std::path::absolute(path).map_err(|_| Unwritable::NoCurrentDirectory)
 }
 
 /// The absolute path of `path`, if a file can be written there. `inherited`: a descriptor must be
@@ -63,7 +63,7 @@ pub fn writable(path: &Path, inherited: bool) -> Result<PathBuf, Unwritable> {
         return is_open.then_some(path).ok_or(Unwritable::Closed);
     }
     if path.is_dir() {
-        return Err(Unwritable::Folder);
+        return Err(Unwritable::Directory);
     }
     if path.as_os_str().as_bytes().ends_with(b"/") {
         return Err(Unwritable::TrailingSlash);
@@ -75,12 +75,12 @@ pub fn writable(path: &Path, inherited: bool) -> Result<PathBuf, Unwritable> {
     if path.exists() && !path.is_file() {
         return Ok(path);
     }
-    let folder = path.parent().unwrap_or(&path);
-    if !folder.is_dir() {
-        return Err(Unwritable::NoFolder);
+    let directory = path.parent().unwrap_or(&path);
+    if !directory.is_dir() {
+        return Err(Unwritable::NoDirectory);
     }
-    if !may_write(folder) {
-        return Err(Unwritable::ReadOnlyFolder);
+    if !may_write(directory) {
+        return Err(Unwritable::ReadOnlyDirectory);
     }
     Ok(path)
 }
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn paths_are_normalized_as_ruby_does_it() {
-        let here = std::env::current_dir().expect("a folder");
+        let here = std::env::current_dir().expect("a directory");
         for (path, normal) in [
             ("no/../y", here.join("y")),
             ("no/", here.join("no")),
@@ -109,11 +109,11 @@ mod tests {
     }
 
     #[test]
-    fn the_name_of_a_folder_that_is_not_there_is_no_file() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("no/");
+    fn the_name_of_a_directory_that_is_not_there_is_no_file() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("no/");
         assert_eq!(writable(&path, false), Err(Unwritable::TrailingSlash));
-        let path = folder.path().join("no");
+        let path = directory.path().join("no");
         assert_eq!(writable(&path, false), Ok(path));
     }
 }

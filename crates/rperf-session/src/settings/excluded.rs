@@ -104,14 +104,14 @@ enum Pattern {
 }
 
 impl Excluded {
-    /// What these settings exclude; patterns for files begin in this `folder`.
-    pub fn new(settings: &Settings, folder: &Path) -> Self {
+    /// What these settings exclude; patterns for files begin in this `directory`.
+    pub fn new(settings: &Settings, directory: &Path) -> Self {
         let pattern = |name: &String| match method_names::parts(name) {
             Some((class, method)) => {
                 let method = (method != "*").then(|| method.to_owned());
                 Pattern::Method(class.to_owned(), method)
             }
-            None => Pattern::File(PathPattern::new(name, folder)),
+            None => Pattern::File(PathPattern::new(name, directory)),
         };
         let named = settings.exclude().iter();
         Self {

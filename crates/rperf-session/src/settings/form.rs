@@ -61,7 +61,7 @@ pub enum Value {
     Words(Vec<&'static str>),
     /// `false` where other values are numbers.
     Off,
-    /// The absolute path of a file that can be written, or of a folder.
+    /// The absolute path of a file that can be written, or of a directory.
     Path(PathBuf),
     /// The number of a TCP port at the loopback address.
     Loopback(u16),
@@ -96,8 +96,8 @@ pub enum Form {
     TimerSignal,
     /// The path of a file that can be written.
     OutputPath,
-    /// The absolute path of a folder.
-    Folder,
+    /// The absolute path of a directory.
+    Directory,
     /// A TCP port at the loopback address.
     Loopback,
     /// Any text.
@@ -183,8 +183,8 @@ impl Form {
                 _ => None,
             },
             Form::OutputPath => read_path(given, source)?.map(Value::Path),
-            Form::Folder => match given {
-                Given::Text(text) => read_folder(text),
+            Form::Directory => match given {
+                Given::Text(text) => read_directory(text),
                 _ => None,
             },
             Form::Loopback => match given {
@@ -230,7 +230,7 @@ impl Form {
                 format!("a number from {least} to {most} (a real-time signal)")
             }),
             Form::OutputPath => "the path of a file".into(),
-            Form::Folder => "the absolute path of a folder".into(),
+            Form::Directory => "the absolute path of a directory".into(),
             Form::Loopback => format!("{LOOPBACK}PORT"),
             Form::Text => "text".into(),
             Form::Time => "a time of 1us to 1h, such as 500us, 1ms or 2s".into(),
@@ -256,7 +256,7 @@ impl Form {
             (Form::Number(least, most, _), _) => format!("{least} to {most}"),
             (Form::NoSignal, _) => OFF.into(),
             (Form::TimerSignal, _) => "number".into(),
-            (Form::OutputPath | Form::Folder, _) => "path".into(),
+            (Form::OutputPath | Form::Directory, _) => "path".into(),
             (Form::Loopback, _) => format!("{LOOPBACK}PORT"),
             (Form::Text, _) => "text".into(),
             (Form::Time, _) => "time".into(),
@@ -392,8 +392,8 @@ fn read_path(given: &Given<'_>, source: Source) -> Result<Option<PathBuf>, Unwri
     .map(Some)
 }
 
-/// Whether the folder is there is seen when it is used.
-fn read_folder(text: &OsStr) -> Option<Value> {
+/// Whether the directory is there is seen when it is used.
+fn read_directory(text: &OsStr) -> Option<Value> {
     let path = Path::new(text);
     let is_path = path.is_absolute() && !text.as_bytes().contains(&0);
     is_path.then(|| Value::Path(path.into()))

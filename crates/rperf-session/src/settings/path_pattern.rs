@@ -1,5 +1,5 @@
 //! Patterns for paths of files, as Ruby's `File.fnmatch?` reads them with FNM_PATHNAME: `*`, `?` and
-//! `[a-z]` within a name, `**/` for any number of folders. Used by `excluded`; any thread.
+//! `[a-z]` within a name, `**/` for any number of directories. Used by `excluded`; any thread.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ pub struct PathPattern(Vec<Part>);
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Part {
     /// Any number of them, but for hidden ones.
-    Folders,
+    Directories,
     Name(Vec<Token>),
 }
 
@@ -26,22 +26,22 @@ enum Token {
 }
 
 impl PathPattern {
-    /// `text` is below `folder` if it isn't absolute; with `/**` at the end it is all that is below.
-    pub fn new(text: &str, folder: &Path) -> Self {
+    /// `text` is below `directory` if it isn't absolute; with `/**` at the end it is all that is below.
+    pub fn new(text: &str, directory: &Path) -> Self {
         let text = text.strip_prefix("./").unwrap_or(text);
         let mut parts = Vec::new();
         if !text.starts_with('/') {
-            let folder = folder.to_string_lossy();
-            let names = folder.split('/').filter(|name| !name.is_empty());
+            let directory = directory.to_string_lossy();
+            let names = directory.split('/').filter(|name| !name.is_empty());
             let literal = |name: &str| Part::Name(name.chars().map(Token::Character).collect());
             parts.extend(names.map(literal));
         }
         let names = text.split('/').filter(|name| !name.is_empty());
         parts.extend(names.map(|name| match name {
-            "**" => Part::Folders,
+            "**" => Part::Directories,
             _ => Part::Name(tokens(name)),
         }));
-        if parts.last() == Some(&Part::Folders) {
+        if parts.last() == Some(&Part::Directories) {
             parts.push(Part::Name(vec![Token::Any]));
         }
         Self(parts)
@@ -56,10 +56,10 @@ impl PathPattern {
         matches(
             &self.0,
             &names,
-            |part| *part == Part::Folders,
+            |part| *part == Part::Directories,
             |name| !name.starts_with('.'),
             |part, name| match part {
-                Part::Folders => false,
+                Part::Directories => false,
                 Part::Name(tokens) => is_name(tokens, name),
             },
         )

@@ -7,7 +7,7 @@ use super::words::{
     ALL_CALLS, ALLOC, AUTO, COUNT, COUNT_ALL, CPU, LATENCY, MONOTONIC, RUBY, SAFEPOINT, TICK, TRACE,
 };
 use Form::{
-    False, Folder, Labels, Loopback, Methods, NoSignal, Number, OutputPath, Text, Time,
+    Directory, False, Labels, Loopback, Methods, NoSignal, Number, OutputPath, Text, Time,
     TimerSignal, True, Word, WordWithTimerSignals, Words,
 };
 use rperf_model::FREQUENCIES;
@@ -18,7 +18,7 @@ pub use limits::{MAX_NODES, MAX_OVERHEAD};
 
 /// The file that is written unless another one is named.
 pub const DEFAULT_FILE: &str = "rperf.data";
-/// The variable that names the folder of a session.
+/// The variable that names the directory of a session.
 pub const SESSION_VARIABLE: &str = "RPERF_SESSION";
 /// The variable that has a program profile itself, if it is 1.
 pub const ENABLED_VARIABLE: &str = "RPERF_ENABLED";
@@ -367,8 +367,8 @@ pub static LISTEN: Setting = Setting {
     keyword: false,
     ..Setting::named(
         "listen",
-        &[True, False, Folder, Loopback],
-        "open a port; a path: in that folder; an address: also there",
+        &[True, False, Directory, Loopback],
+        "open a port; a path: in that directory; an address: also there",
     )
 };
 

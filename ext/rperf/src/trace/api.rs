@@ -178,8 +178,8 @@ pub fn snapshot(
 /// All that becomes a profile: it belongs to one call alone, and the session may end.
 struct Taken {
     settings: Arc<Settings>,
-    /// The folder in which the session began.
-    folder: PathBuf,
+    /// The directory in which the session began.
+    directory: PathBuf,
     calibration: Calibration,
     end: ClockReading,
     /// What was counted; `None` if the session itself has it until its end.
@@ -231,7 +231,7 @@ impl Taken {
         let has_others = others || session.other_ractors.load(Relaxed);
         Ok(Some(Self {
             settings: Arc::clone(&session.settings),
-            folder: session.folder.clone(),
+            directory: session.directory.clone(),
             calibration: session.calibration,
             end,
             snapshot,
@@ -269,7 +269,7 @@ impl Taken {
             let snapshot = self.snapshot.or_else(|| session.map(of_session))?;
             let (names, classes) = names.split_at(self.first_class);
             let (calibration, mut comments) = (&self.calibration, self.comments);
-            let excluded = excluded::find(&self.settings, &self.folder, names, &mut comments);
+            let excluded = excluded::find(&self.settings, &self.directory, names, &mut comments);
             let mut profile =
                 snapshot.into_profile(names, &excluded, classes, calibration, program, comments);
             profile.meta.missing = self.missing;

@@ -123,11 +123,11 @@ impl Launched {
 
 /// A file of ours that nobody else reads.
 fn new_file() -> io::Result<(PathBuf, File)> {
-    let folder = env::temp_dir();
+    let directory = env::temp_dir();
     let own = std::process::id();
     let mut last = io::ErrorKind::AlreadyExists.into();
     for number in 0..NAMES {
-        let path = folder.join(format!("rperf-top-{own}-{number}.log"));
+        let path = directory.join(format!("rperf-top-{own}-{number}.log"));
         let mut options = OpenOptions::new();
         match options
             .append(true)

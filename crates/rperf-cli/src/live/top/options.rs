@@ -220,8 +220,8 @@ mod tests {
     #[test]
     fn files_that_are_no_programs_are_profiles() {
         use std::os::unix::fs::PermissionsExt;
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = |name: &str| directory.path().join(name).to_string_lossy().into_owned();
         let (profile, script, ruby) = (path("x.pb.gz"), path("x"), path("x.rb"));
         for file in [&profile, &script, &ruby] {
             std::fs::write(file, "").expect("a file");

@@ -415,8 +415,8 @@ mod tests {
     fn files_that_cannot_be_written_are_refused_with_what_they_must_be() {
         let schema = Schema::new(vec![ValueType::new("wall", "nanoseconds")], Column(0));
         let profile = Profile::new(schema.expect("a schema"));
-        let folder = tempfile::tempdir().expect("a folder");
-        let written = |name: &str| written(&profile, &folder.path().join(name));
+        let directory = tempfile::tempdir().expect("a directory");
+        let written = |name: &str| written(&profile, &directory.path().join(name));
         assert_eq!(written("x.json"), Ok(Format::Json));
         assert_eq!(written("x.data"), Ok(Format::Pprof));
         let error = written("no/x.json").expect_err("refused");
@@ -427,6 +427,6 @@ mod tests {
             error.starts_with("only rperf report makes .svg files"),
             "{error}"
         );
-        assert!(!folder.path().join("x.svg").exists());
+        assert!(!directory.path().join("x.svg").exists());
     }
 }

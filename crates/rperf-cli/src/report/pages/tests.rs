@@ -138,8 +138,8 @@ Object#work (app.rb): 550.0 ms (55.0%), self 150.0 ms (15.0%)
 
 #[test]
 fn source_has_what_each_line_costs() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("app.rb");
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("app.rb");
     let source = "# a comment\ndef work(list)\n\twork(list.sort)\n  1 + 1\nend\n\nother\n";
     std::fs::write(&path, source).expect("a file");
     let path = path.display().to_string();

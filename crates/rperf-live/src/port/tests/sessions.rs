@@ -88,15 +88,15 @@ fn opened_with(session: fn() -> Option<Session>) -> Opened {
     let turn = ONE_AT_A_TIME
         .lock()
         .unwrap_or_else(|broken| broken.into_inner());
-    let folder = tempfile::tempdir().expect("a folder");
+    let directory = tempfile::tempdir().expect("a directory");
     let program = Program {
         session,
         ..program()
     };
-    let path = open(Some(folder.path()), None, program).expect("opened");
+    let path = open(Some(directory.path()), None, program).expect("opened");
     Opened {
         path,
-        _folder: folder,
+        _directory: directory,
         _turn: turn,
     }
 }

@@ -14,15 +14,15 @@ fn opened_over_tcp() -> Tcp {
     let turn = ONE_AT_A_TIME
         .lock()
         .unwrap_or_else(|broken| broken.into_inner());
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = open(Some(folder.path()), Some(0), program()).expect("opened");
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = open(Some(directory.path()), Some(0), program()).expect("opened");
     let told = fs::read_to_string(path.with_extension("token")).expect("told");
     Tcp {
         number: number().expect("a number"),
         token: told.trim_end().into(),
         opened: Opened {
             path,
-            _folder: folder,
+            _directory: directory,
             _turn: turn,
         },
     }
@@ -107,10 +107,13 @@ fn an_address_that_somebody_has_is_refused_and_nothing_is_left() {
     let _turn = ONE_AT_A_TIME
         .lock()
         .unwrap_or_else(|broken| broken.into_inner());
-    let folder = tempfile::tempdir().expect("a folder");
-    let error = open(Some(folder.path()), Some(taken), program()).expect_err("refused");
+    let directory = tempfile::tempdir().expect("a directory");
+    let error = open(Some(directory.path()), Some(taken), program()).expect_err("refused");
     let expected = format!("can't listen at 127.0.0.1:{taken} (");
     assert!(error.to_string().starts_with(&expected), "{error}");
-    assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 0);
+    assert_eq!(
+        fs::read_dir(directory.path()).expect("a directory").count(),
+        0
+    );
     assert_eq!(path(), None);
 }

@@ -147,7 +147,7 @@ fn where_no_session_runs_there_is_nothing_to_be_watched() {
     let turn = ONE_AT_A_TIME
         .lock()
         .unwrap_or_else(|broken| broken.into_inner());
-    let folder = tempfile::tempdir().expect("a folder");
+    let directory = tempfile::tempdir().expect("a directory");
     let session = || {
         let mode = "trace".into();
         let frequency = 0;
@@ -159,7 +159,7 @@ fn where_no_session_runs_there_is_nothing_to_be_watched() {
         })
     };
     let path = open(
-        Some(folder.path()),
+        Some(directory.path()),
         None,
         Program {
             session,

@@ -23,14 +23,14 @@ const PARTS_OF_APPS: [&str; 7] = [
 const OWN_METHODS: &str = "Rperf::Native";
 
 /// For each frame whether it is left out; `comments` get what there is to say of it. Patterns for files
-/// begin in `folder`.
+/// begin in `directory`.
 pub fn find(
     settings: &Settings,
-    folder: &Path,
+    directory: &Path,
     names: &[ResolvedFrame],
     comments: &mut Vec<String>,
 ) -> Vec<Exclusion> {
-    let excluded = Excluded::new(settings, folder);
+    let excluded = Excluded::new(settings, directory);
     let frames = names.iter().map(|it| (&*it.name, &*it.path));
     let (asked, unseen) = excluded.find(frames);
     let exclusions = names

@@ -82,7 +82,7 @@ pub struct TraceSession {
     numbers: ThreadNumbers,
     failed: AtomicBool,
     /// The current one as it began.
-    pub folder: PathBuf,
+    pub directory: PathBuf,
     /// Calls don't count: it is paused, or has failed.
     is_off: AtomicBool,
 }
@@ -108,7 +108,7 @@ impl TraceSession {
             tracer: GvlCell::new(tracer),
             numbers: ThreadNumbers::new(),
             failed: AtomicBool::new(false),
-            folder: env::current_dir().unwrap_or_default(),
+            directory: env::current_dir().unwrap_or_default(),
             is_off: AtomicBool::new(false),
         }
     }
