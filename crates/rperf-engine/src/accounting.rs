@@ -3,8 +3,8 @@
 //! due to be recorded; the bridge calls it under the GVL (docs/internals/accounting.md
 //! has the rules and their reasons).
 
-use crate::pace::Pace;
 use crate::tick_capture::TickTimes;
+use crate::timer::pace::Pace;
 use crate::{Mode, Values};
 use rperf_model::State;
 use rperf_vm::Dither;
@@ -16,8 +16,10 @@ mod cpu_clock;
 mod cpu_split;
 mod due;
 mod gc;
+pub(crate) mod mode;
 mod pause;
 mod remainders;
+pub(crate) mod renewal;
 mod sample_point;
 #[cfg(test)]
 mod tests;

@@ -1,8 +1,8 @@
 //! What the bridge starts a session with.
 
+use crate::accounting::mode::Mode;
 use crate::counters::Capture;
-use crate::mode::Mode;
-use crate::sources::TimerKind;
+use crate::timer::sources::TimerKind;
 use rperf_vm::Unknown;
 use std::io;
 

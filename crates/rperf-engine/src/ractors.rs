@@ -9,10 +9,10 @@ mod missed_events;
 mod recorder;
 mod thread_recording;
 
-use crate::other_holders::OtherHolders;
-use crate::pace::Pace;
-use crate::sources::Source;
 use crate::threads::{NewList, native};
+use crate::timer::other_holders::OtherHolders;
+use crate::timer::pace::Pace;
+use crate::timer::sources::Source;
 pub use config::RecorderConfig;
 pub use hand_over::Part;
 use merged::Merged;
@@ -192,7 +192,7 @@ impl OtherRactors {
     }
 
     /// Ends the rest of the timer; only for the caller to whom
-    /// [`Ticks::arm_for_other`](crate::ticks::Ticks::arm_for_other) said so.
+    /// [`Ticks::arm_for_other`](crate::timer::ticks::Ticks::arm_for_other) said so.
     pub fn arm(&self) {
         if let Some((source, _)) = self.worker.get() {
             source.arm();

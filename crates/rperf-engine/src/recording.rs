@@ -4,9 +4,9 @@
 
 use crate::Values;
 use crate::accounting::{Accounting, Dues, SamplePoint, UNATTRIBUTED};
-use crate::buffer::ActiveBuffer;
+use crate::collect::buffer::ActiveBuffer;
+use crate::collect::sample::Sample;
 use crate::counters::SessionCounters;
-use crate::sample::Sample;
 use crate::tick_capture::TickLog;
 use rperf_model::{LabelSetId, NodeId, State};
 use rperf_vm::{CapturedTree, FiberWord, Interned, LabelSet, LabelTable, LastStack, Stack};

@@ -12,14 +12,14 @@ mod start;
 mod ticks;
 
 use crate::accounting::Accounting;
+use crate::accounting::mode::Mode;
 use crate::config::SessionConfig;
-use crate::mode::Mode;
 use crate::ractors::OtherRactors;
 use crate::recording::NotedLabels;
 use crate::session::Session;
 use crate::threads::{NewList, ThreadState};
 use crate::tick_capture::TickCapture;
-use crate::ticks::Ticks;
+use crate::timer::ticks::Ticks;
 pub use due::{FollowUp, NewFrames, Wanted, WantedStack};
 pub use every_thread::EveryThread;
 pub use off_gvl::OffGvl;

@@ -2,20 +2,20 @@
 //! and the worker behind one [`Session`]. All calls under the GVL.
 
 use crate::accounting::{Accounting, Dues};
-use crate::budget::Budget;
-use crate::buffer::ActiveBuffer;
+use crate::collect::buffer::ActiveBuffer;
+use crate::collect::messages::AwaitedReply;
+use crate::collect::profile_builder::{ProfileLimits, RAW_CAP, ROW_CAP};
+use crate::collect::sample::SumLimits;
 use crate::config::{Missing, SessionConfig};
 use crate::counters::{Capture, CaptureCounters, StackCounts};
-use crate::messages::AwaitedReply;
-use crate::profile_builder::{ProfileLimits, RAW_CAP, ROW_CAP};
 use crate::ractors::{OtherRactors, RecorderConfig};
 use crate::recording::{NotedLabels, Position, Recording};
-use crate::sample::SumLimits;
-use crate::sources::{TimerConfig, TimerKind};
+use crate::session::budget::Budget;
+use crate::session::worker::{Worker, WorkerConfig};
 use crate::tick_capture::signal::{self, TickSignal};
 use crate::tick_capture::{TickCapture, TickLog};
-use crate::ticks::Ticks;
-use crate::worker::{Worker, WorkerConfig};
+use crate::timer::sources::{TimerConfig, TimerKind};
+use crate::timer::ticks::Ticks;
 use rperf_vm::{
     CapturedTree, FrameWord, LabelSet, LastStack, ResolvedFrame, ThreadNames, TickVm, Unknown,
     clock, names_memory,
@@ -25,13 +25,16 @@ use std::io;
 use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
+pub(crate) mod budget;
 mod ending_epoch;
 mod epochs;
 mod others;
+pub(crate) mod snapshot;
 mod stack_taker;
 mod taking;
 mod told;
 mod watching;
+pub(crate) mod worker;
 
 use ending_epoch::EndingEpoch;
 use stack_taker::StackTaker;

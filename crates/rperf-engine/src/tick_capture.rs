@@ -101,7 +101,7 @@ pub trait TakeStacks: Send + Sync {
     ///
     /// # Safety
     /// `owner` is the one that
-    /// [`OtherHolders::take_interrupted`](crate::other_holders::OtherHolders::take_interrupted)
+    /// [`OtherHolders::take_interrupted`](crate::timer::other_holders::OtherHolders::take_interrupted)
     /// hands out, during that call.
     unsafe fn give_up(&self, owner: *mut c_void);
 }

@@ -2,8 +2,8 @@
 //! leave for the last samples.
 
 use super::sample_point::SamplePoint;
-use crate::pace::Pace;
-use crate::renewal::Renewal;
+use crate::accounting::renewal::Renewal;
+use crate::timer::pace::Pace;
 use rperf_model::State;
 use rperf_vm::Dither;
 use std::mem::{replace, take};

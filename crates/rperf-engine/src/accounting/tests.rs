@@ -9,7 +9,7 @@ mod replay;
 mod without_gvl;
 
 use super::*;
-use crate::calm::Calm;
+use crate::timer::calm::Calm;
 use proptest::prelude::*;
 use recorded::Recorded;
 use rperf_vm::{GcTime, GcWork, LabelSet};
@@ -318,7 +318,7 @@ proptest! {
 /// the running time. `stops`: the timer is stopped for each sleep; else a tick brings it to rest.
 fn share_of_first(slices: &[(u32, u64)], sleep: u64, late: u64, stops: bool) -> f64 {
     let mut recorded = Recorded::default();
-    let mut schedule = crate::sources::schedule::Schedule::new(pace(), 99);
+    let mut schedule = crate::timer::sources::schedule::Schedule::new(pace(), 99);
     let mut thread = Simulated::new(1, Mode::Wall, 1_000, 3);
     let mut next_tick = thread.now + schedule.gap(true);
     let (mut released, mut calm) = (false, Calm::COMPLETE);

@@ -1,7 +1,7 @@
 //! What all recorders of a session have in common.
 
-use crate::mode::Mode;
-use crate::sample::SumLimits;
+use crate::accounting::mode::Mode;
+use crate::collect::sample::SumLimits;
 use rperf_vm::FrameLayout;
 
 /// See above.

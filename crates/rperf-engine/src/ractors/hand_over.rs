@@ -3,8 +3,8 @@
 
 use super::merged::Merged;
 use super::{Kept, OtherRactors, let_go};
+use crate::collect::sample::SampleSums;
 use crate::counters::SessionCounters;
-use crate::sample::SampleSums;
 use rperf_vm::{CapturedTree, OthersReady, ThreadNames, clock};
 use std::mem::take;
 use std::sync::atomic::Ordering::Relaxed;

@@ -4,8 +4,8 @@
 use super::config::RecorderConfig;
 use crate::Values;
 use crate::accounting::{SamplePoint, UNATTRIBUTED};
+use crate::collect::sample::{Sample, SampleSums, SumLimits, merge_ended_threads};
 use crate::counters::SessionCounters;
-use crate::sample::{Sample, SampleSums, SumLimits, merge_ended_threads};
 use rperf_model::{LabelSetId, NodeId, State, WeightKey};
 use rperf_vm::{CapturedTree, FOLDED, FrameWord, Interned, TRUNCATED, ThreadNames};
 use rustc_hash::FxHashMap;

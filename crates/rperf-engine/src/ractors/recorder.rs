@@ -6,8 +6,8 @@ use super::config::RecorderConfig;
 use super::merged::Merged;
 use super::missed_events::{MissedEvent, MissedEvents};
 use super::thread_recording::ThreadRecording;
-use crate::pace::Pace;
 use crate::threads::ThreadEnd;
+use crate::timer::pace::Pace;
 use rperf_vm::{FrameWord, GcEvent, NativeId, VmFrames, VmName, VmThread, clock};
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
@@ -45,7 +45,7 @@ pub struct Recorder {
     is_busy: AtomicBool,
     /// The handler has taken it. Written on the thread only.
     is_with_handler: AtomicBool,
-    /// Where it runs, in [`OtherHolders`](crate::other_holders::OtherHolders).
+    /// Where it runs, in [`OtherHolders`](crate::timer::other_holders::OtherHolders).
     place: AtomicUsize,
     last_place: AtomicUsize,
     missed: MissedEvents,

@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::Values;
-use crate::mode::Mode;
-use crate::other_holders::{Found, Interrupter};
-use crate::pace::Pace;
-use crate::sample::{SampleSums, SumLimits};
+use crate::accounting::mode::Mode;
+use crate::collect::sample::{SampleSums, SumLimits};
+use crate::timer::other_holders::{Found, Interrupter};
+use crate::timer::pace::Pace;
 use rperf_model::{LabelSetId, State, WeightKey};
 use rperf_vm::CapturedTree;
 use rperf_vm::fake::FakeVm;

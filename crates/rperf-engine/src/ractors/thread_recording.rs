@@ -4,13 +4,13 @@
 use super::config::RecorderConfig;
 use super::merged::Merged;
 use super::missed_events::{MissedEvent, MissedEvents};
+use crate::accounting::mode::Mode;
 use crate::accounting::{Accounting, Dues, SamplePoint};
-use crate::mode::Mode;
-use crate::pace::Pace;
+use crate::collect::sample::{Sample, SampleSums, SumLimits};
 use crate::recording::{NotedLabels, Position, Recording, SampleStack, Sink};
-use crate::sample::{Sample, SampleSums, SumLimits};
 use crate::threads::native;
 use crate::tick_capture::{TickLog, TickTimes};
+use crate::timer::pace::Pace;
 use rperf_model::{LabelSetId, NodeId, State};
 use rperf_vm::{
     Backtrace, CapturedTree, FiberWord, FrameWord, GcEvent, GcMoment, GcProgress, GcWork,

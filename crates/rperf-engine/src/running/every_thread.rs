@@ -5,7 +5,7 @@ use super::due::Wanted;
 use super::events::is_here;
 use super::{GvlState, RunningSession};
 use crate::accounting::Dues;
-use crate::mode::Mode;
+use crate::accounting::mode::Mode;
 use crate::recording::NotedLabels;
 use crate::threads::{ThreadState, native};
 use crate::tick_capture::at_work::AtWork;

@@ -4,7 +4,7 @@ use super::RunningSession;
 use crate::config::{SessionConfig, StartError, StartOptions};
 use crate::counters::Capture;
 use crate::session::Session;
-use crate::sources::TimerKind;
+use crate::timer::sources::TimerKind;
 use rperf_vm::{Backtrace, Gvl, SessionId, TickVm, VmFrames};
 use std::io;
 

@@ -3,7 +3,7 @@
 
 use super::ending_epoch::EndingEpoch;
 use super::{EPOCH_ROWS, Session, epoch_nodes};
-use crate::messages::NamedEpoch;
+use crate::collect::messages::NamedEpoch;
 use rperf_vm::{CapturedNode, CapturedTree, FrameNames, FrameWord, ResolvedFrame, clock};
 
 /// Ends of epochs hold the program up for at most one part in this many of the

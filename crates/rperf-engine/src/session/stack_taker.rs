@@ -4,7 +4,7 @@
 use crate::ractors;
 use crate::tick_capture::at_work::{may_take_stack, other_ractors};
 use crate::tick_capture::{Registers, TakeStacks, TickCapture};
-use crate::ticks::Ticks;
+use crate::timer::ticks::Ticks;
 use rperf_vm::{GC_WATCH, NativeId, TickVm};
 use std::ffi::c_void;
 use std::marker::PhantomData;

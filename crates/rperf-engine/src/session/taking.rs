@@ -3,10 +3,10 @@
 //! tables change hands, and what remains to be done needs no session.
 
 use super::Session;
+use crate::collect::messages::{AwaitedReply, WorkerEnded};
 use crate::config::Missing;
 use crate::counters::{Capture, SessionCounters};
-use crate::messages::{AwaitedReply, WorkerEnded};
-use crate::snapshot::{Snapshot, Taken};
+use crate::session::snapshot::{Snapshot, Taken};
 use rperf_vm::{CapturedNode, FrameNames, LabelTable, LabelTexts};
 
 impl Session {

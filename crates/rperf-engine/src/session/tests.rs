@@ -1,9 +1,9 @@
 //! Epochs of a session, with stacks that the test makes up.
 
 use super::*;
-use crate::messages::WorkerEnded;
+use crate::collect::messages::WorkerEnded;
 use crate::recording::SampleStack;
-use crate::snapshot::Taken;
+use crate::session::snapshot::Taken;
 use crate::{DEFAULT_MAX_NODES, Mode, NO_OVERHEAD_LIMIT, Pace, Snapshot};
 use proptest::prelude::*;
 use rperf_model::Profile;

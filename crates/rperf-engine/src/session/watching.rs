@@ -3,8 +3,8 @@
 
 use super::Session;
 use super::told::part;
+use crate::collect::watch::{News, SharedTable};
 use crate::counters::StackCounts;
-use crate::watch::{News, SharedTable};
 use rperf_model::live_table::LiveFacts;
 use rperf_vm::{FrameWord, ResolvedFrame, clock};
 use std::sync::Arc;

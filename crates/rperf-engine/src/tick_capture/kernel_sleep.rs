@@ -2,7 +2,7 @@
 //! early: sleeps and polls that are never restarted, and any call on some file systems.
 //! Called by the timer, in its signal handler, on one thread at a time.
 
-use crate::other_holders::Found;
+use crate::timer::other_holders::Found;
 use libc::c_int;
 use rperf_vm::{NativeId, clock};
 use std::array;

@@ -1,9 +1,9 @@
 //! Systems on which threads can't be interrupted.
 
 use super::TakeStacks;
-use crate::interruption::Interruption;
-use crate::other_holders::{Found, Interrupter};
-use crate::ticks::Ticks;
+use crate::timer::interruption::Interruption;
+use crate::timer::other_holders::{Found, Interrupter};
+use crate::timer::ticks::Ticks;
 use rperf_vm::NativeId;
 use std::io;
 use std::sync::Arc;

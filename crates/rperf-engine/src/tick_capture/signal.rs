@@ -15,9 +15,9 @@ mod actions;
 
 use super::kernel_sleep::KernelSleep;
 use super::{Registers, TakeStacks};
-use crate::interruption::Interruption;
-use crate::other_holders::{Found, Interrupter};
-use crate::ticks::Ticks;
+use crate::timer::interruption::Interruption;
+use crate::timer::other_holders::{Found, Interrupter};
+use crate::timer::ticks::Ticks;
 use actions::{Handler, action_of, default_action, is, is_ours, put_action, set_action};
 use libc::{c_int, c_void, siginfo_t, ucontext_t};
 use rperf_vm::clock;

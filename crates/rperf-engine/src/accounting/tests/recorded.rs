@@ -1,9 +1,9 @@
 //! What is recorded of the simulated threads.
 
 use super::*;
-use crate::buffer::ActiveBuffer;
+use crate::collect::buffer::ActiveBuffer;
+use crate::collect::sample::Sample;
 use crate::recording::{Position, Recording, SampleStack};
-use crate::sample::Sample;
 use crossbeam_channel::bounded;
 use rperf_model::NodeId;
 use rperf_vm::{FrameWord, LastStack, Stack};

@@ -45,7 +45,7 @@ fn what_a_thread_that_has_ended_leaves_goes_there_too() {
 /// each of the hooks around it. A tick is taken in the works only, and in none of the hooks.
 fn shares_beside_naps(seed: u64) -> [f64; 3] {
     let mut recorded = Recorded::default();
-    let mut schedule = crate::sources::schedule::Schedule::new(pace(), seed);
+    let mut schedule = crate::timer::sources::schedule::Schedule::new(pace(), seed);
     let mut thread = Simulated::new(1, Mode::Cpu, 1_000, seed);
     let mut next_tick = thread.now + schedule.gap(true);
     for round in 0..60_000 {

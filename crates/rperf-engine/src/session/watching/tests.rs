@@ -4,7 +4,7 @@ use super::*;
 use crate::accounting::Accounting;
 use crate::config::SessionConfig;
 use crate::recording::{Position, SampleStack};
-use crate::sources::TimerKind;
+use crate::timer::sources::TimerKind;
 use crate::{DEFAULT_MAX_NODES, Mode, NO_OVERHEAD_LIMIT, Pace, Snapshot};
 use crossbeam_channel::{Receiver, bounded};
 use proptest::prelude::*;

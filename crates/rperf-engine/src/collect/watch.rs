@@ -3,8 +3,8 @@
 //! yet waits. On the worker's thread.
 
 use crate::Values;
-use crate::profile_builder::ProfileBuilder;
-use crate::sample::{Sample, SampleSums, has_to_fold, merge_ended_threads};
+use crate::collect::profile_builder::ProfileBuilder;
+use crate::collect::sample::{Sample, SampleSums, has_to_fold, merge_ended_threads};
 use rperf_model::live_table::{LiveFacts, LiveTable, LiveValues, Moved};
 use rperf_model::{FrameId, LabelSetId, WeightKey};
 use rperf_vm::{CapturedNode, FOLDED, LabelTexts, ResolvedFrame, TRUNCATED};

@@ -1,4 +1,4 @@
-//! The intervals in force. The session sets them, with the GVL ([`Budget`](crate::budget)
+//! The intervals in force. The session sets them, with the GVL ([`Budget`](crate::session::budget)
 //! says to what); hooks and the timer's signal handler read them.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

@@ -5,7 +5,7 @@
 
 use super::schedule::Schedule;
 use super::source::Source;
-use crate::ticks::{AfterTick, Ticks};
+use crate::timer::ticks::{AfterTick, Ticks};
 use rperf_vm::{NativeId, clock};
 use std::cell::UnsafeCell;
 use std::io;
@@ -36,7 +36,7 @@ pub fn is_usable(signal: i32) -> bool {
 #[derive(Debug)]
 pub struct SignalTimer {
     ticks: Arc<Ticks>,
-    /// Belongs to the owner of the timer ([`TimerState`](crate::timer_state::TimerState)).
+    /// Belongs to the owner of the timer ([`TimerState`](crate::timer::timer_state::TimerState)).
     schedule: UnsafeCell<Schedule>,
     timer: libc::timer_t,
     signal: i32,
@@ -249,8 +249,8 @@ fn set_blocked(signal: i32, blocked: bool) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pace::Pace;
     use crate::tick_capture::signal::HANDLERS;
+    use crate::timer::pace::Pace;
 
     const INTERVAL: u64 = 10_000_000_000;
     const SEQ: u32 = 1;

@@ -2,8 +2,8 @@
 //! it takes no lock, and allocates only when the worker has fallen behind.
 
 use crate::Values;
-use crate::messages::Message;
-use crate::sample::Sample;
+use crate::collect::messages::Message;
+use crate::collect::sample::Sample;
 use crossbeam_channel::{Receiver, Sender};
 
 /// Samples in a buffer before it is handed over. At 1000 Hz with one busy thread

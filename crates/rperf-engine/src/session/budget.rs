@@ -3,7 +3,7 @@
 //! samples; so nothing here is on the way of a hook that records nothing.
 
 use crate::counters::StackCounts;
-use crate::pace::Pace;
+use crate::timer::pace::Pace;
 use std::sync::Arc;
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! When ticks are due: the schedule that all timers follow, on the worker and in its
 //! signal handler.
 
-use crate::pace::Pace;
+use crate::timer::pace::Pace;
 use rperf_vm::{Dither, clock};
 use std::sync::Arc;
 
@@ -55,7 +55,7 @@ impl Schedule {
     }
 
     /// The deadline after the one that has passed; missed ones are skipped.
-    /// `in_slices`: as [`AfterTick::GoOn`](crate::ticks::AfterTick) says.
+    /// `in_slices`: as [`AfterTick::GoOn`](crate::timer::ticks::AfterTick) says.
     pub fn advance(&mut self, in_slices: bool) -> u64 {
         let now = clock::monotonic_ns();
         self.deadline += self.gap(in_slices);

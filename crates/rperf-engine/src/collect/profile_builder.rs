@@ -3,8 +3,8 @@
 //! by a snapshot, without the GVL.
 
 use crate::accounting::UNATTRIBUTED;
+use crate::collect::sample::{Sample, SampleSums};
 use crate::config::DEFAULT_MAX_NODES;
-use crate::sample::{Sample, SampleSums};
 use crate::{Mode, Values};
 use rperf_model::fold::{FOLDED as FOLDED_FRAME, FoldLimits, folded_frame};
 use rperf_model::{

@@ -1,15 +1,15 @@
 //! The worker thread: sums full buffers and hosts the source of ticks. It knows nothing of
 //! Ruby, holds no frame, and sleeps unless a tick, a buffer or a request is due.
 
-use crate::messages::{
+use crate::collect::messages::{
     AwaitedReply, Message, NamedEpoch, Reply, Request, RequestKind, WorkerEnded,
 };
-use crate::profile_builder::{ProfileBuilder, ProfileLimits};
+use crate::collect::profile_builder::{ProfileBuilder, ProfileLimits};
+use crate::collect::sample::{Sample, SampleSums, SumLimits};
+use crate::collect::watch::{LiveFeed, News};
 use crate::ractors::OtherRactors;
-use crate::sample::{Sample, SampleSums, SumLimits};
-use crate::sources::{Source, TimerConfig};
-use crate::ticks::Ticks;
-use crate::watch::{LiveFeed, News};
+use crate::timer::sources::{Source, TimerConfig};
+use crate::timer::ticks::Ticks;
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 use rperf_vm::TreeSize;
 use rperf_vm::native_thread::{ask_for_short_slices, block_all_signals, restore_signals};
@@ -252,7 +252,7 @@ impl WorkerMain {
         ask_for_short_slices();
         let _ = self
             .emptied
-            .try_send(Vec::with_capacity(crate::buffer::BUFFER_SAMPLES));
+            .try_send(Vec::with_capacity(crate::collect::buffer::BUFFER_SAMPLES));
         let source = timer.open(Arc::clone(&ticks));
         let hosted = source
             .as_ref()
@@ -361,7 +361,7 @@ impl WorkerMain {
     fn collect(&mut self, mut samples: Vec<Sample>) {
         self.add(&samples);
         samples.clear();
-        samples.shrink_to(crate::buffer::BUFFER_SAMPLES);
+        samples.shrink_to(crate::collect::buffer::BUFFER_SAMPLES);
         let _ = self.emptied.try_send(samples);
     }
 

@@ -2,10 +2,10 @@
 //! holds the GVL, and whether the timer is armed. Only atomics; the timer's side
 //! runs in a signal handler.
 
-use crate::calm::Calm;
-use crate::interruption::Interruption;
-use crate::other_holders::{Found, Interrupter, OtherHolders};
-use crate::timer_state::TimerState;
+use crate::timer::calm::Calm;
+use crate::timer::interruption::Interruption;
+use crate::timer::other_holders::{Found, Interrupter, OtherHolders};
+use crate::timer::timer_state::TimerState;
 use rperf_vm::{NativeId, clock};
 use std::mem::offset_of;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};

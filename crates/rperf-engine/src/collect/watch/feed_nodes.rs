@@ -1,6 +1,6 @@
 //! From the nodes of an epoch to those of a live table. On the worker's thread.
 
-use crate::profile_builder::NamedNode;
+use crate::collect::profile_builder::NamedNode;
 use rperf_model::fold::Place;
 use rperf_model::live_table::{LiveTable, Moved};
 use rperf_model::{FrameId, Node, NodeId};

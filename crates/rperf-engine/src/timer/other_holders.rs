@@ -2,7 +2,7 @@
 //! has a GVL of its own, so there may be several. Only atomics: the hooks of these threads write,
 //! the timer reads in its signal handler, and so does the handler on the thread itself.
 
-use crate::interruption::Interruption;
+use crate::timer::interruption::Interruption;
 use rperf_vm::NativeId;
 use std::array;
 use std::ffi::c_void;

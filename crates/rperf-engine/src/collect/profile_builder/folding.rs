@@ -3,7 +3,7 @@
 
 use super::ProfileBuilder;
 use crate::Values;
-use crate::sample::merge_ended_threads;
+use crate::collect::sample::merge_ended_threads;
 use rperf_model::WeightKey;
 use rperf_model::fold::{FoldLimits, FoldRow, FoldedTree};
 use rustc_hash::FxHashMap;

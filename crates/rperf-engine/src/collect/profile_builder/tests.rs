@@ -1,7 +1,7 @@
 //! Profiles of several epochs, within their limits.
 
 use super::*;
-use crate::sample::SumLimits;
+use crate::collect::sample::SumLimits;
 use proptest::prelude::*;
 use rperf_vm::{CapturedTree, LastStack};
 use std::collections::{BTreeMap, HashSet};

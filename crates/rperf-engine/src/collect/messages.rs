@@ -1,9 +1,9 @@
 //! What the sampling side and the worker say to each other. Sent with the GVL; replies are waited
 //! for without it.
 
-use crate::profile_builder::ProfileBuilder;
-use crate::sample::{Sample, SampleSums};
-use crate::watch::News;
+use crate::collect::profile_builder::ProfileBuilder;
+use crate::collect::sample::{Sample, SampleSums};
+use crate::collect::watch::News;
 use crossbeam_channel::{Receiver, Sender};
 use rperf_vm::{CapturedNode, ResolvedFrame};
 use std::sync::Arc;

@@ -2,12 +2,12 @@
 //! that asked for it, without the GVL.
 
 use crate::Values;
-use crate::budget::Intervals;
+use crate::collect::messages::{AwaitedReply, WorkerEnded};
+use crate::collect::profile_builder::{BuilderCounts, ProfileBuilder};
+use crate::collect::sample::SampleSums;
 use crate::config::{Missing, SessionConfig};
 use crate::counters::{Capture, SessionCounters};
-use crate::messages::{AwaitedReply, WorkerEnded};
-use crate::profile_builder::{BuilderCounts, ProfileBuilder};
-use crate::sample::SampleSums;
+use crate::session::budget::Intervals;
 use rperf_model::fold::FoldedSum;
 use rperf_model::label_keys::RACTOR;
 use rperf_model::{Meta, Profile, SamplingStats};

@@ -3,7 +3,7 @@
 
 use super::schedule::Schedule;
 use super::source::Source;
-use crate::ticks::{AfterTick, Ticks};
+use crate::timer::ticks::{AfterTick, Ticks};
 use rperf_vm::clock;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, Thread};
@@ -86,7 +86,7 @@ impl Pace {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pace::Pace;
+    use crate::timer::pace::Pace;
     use rperf_vm::NativeId;
 
     #[test]

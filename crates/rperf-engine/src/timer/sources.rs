@@ -2,8 +2,8 @@
 //! interface ([`Source`]): [`signal`] is a POSIX timer that interrupts the worker,
 //! [`sleep`] the worker's own timed wait.
 
-use crate::pace::Pace;
-use crate::ticks::Ticks;
+use crate::timer::pace::Pace;
+use crate::timer::ticks::Ticks;
 use std::io;
 use std::sync::Arc;
 
