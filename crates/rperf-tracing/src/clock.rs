@@ -1,8 +1,12 @@
 //! The clocks of tracing: which one there is, its reading at each event, and the length of its
 //! ticks. A reading is one instruction or one call without a system call; any thread.
 
-use super::timekeeper::noted_ns;
 use rperf_vm::clock::{monotonic_ns, realtime_ns};
+use timekeeper::noted_ns;
+
+pub(crate) mod cpu_times;
+pub(crate) mod pauses;
+pub(crate) mod timekeeper;
 
 /// What the times between events are read from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

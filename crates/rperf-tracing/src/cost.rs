@@ -2,12 +2,14 @@
 //! caller something beyond the truth; both are in proportion to calls, so that nothing has to be
 //! done at the events. Arithmetic on numbers that are handed in.
 
-use super::event::CallKind;
-use super::folds::{Folds, payer};
-use super::thread::ThreadSums;
-use super::tree::TracedNode;
+use crate::event::CallKind;
+use crate::tree::TracedNode;
+use crate::tree::folds::{Folds, payer};
+use crate::tree::thread::ThreadSums;
 use rperf_model::State;
 use rustc_hash::FxHashMap;
+
+pub(crate) mod uncovered;
 
 /// A hook that took longer was interrupted, in ticks of any clock that is read: 1,000 ticks are
 /// at most 1,000 ns.
@@ -38,7 +40,7 @@ pub struct Bodies([[(u64, u64); 2]; CallKind::ALL.len()]);
 
 impl Bodies {
     /// Adds one, unless something else has come in between.
-    pub(super) fn add(&mut self, kind: CallKind, is_return: bool, ticks: u64) {
+    pub(crate) fn add(&mut self, kind: CallKind, is_return: bool, ticks: u64) {
         if ticks < LONGEST_BODY {
             let (sum, number) = &mut self.0[kind as usize][usize::from(is_return)];
             *sum += ticks;
@@ -117,7 +119,7 @@ impl Calibration {
 
     /// The costs in a program in which the hook took as long as `bodies` say: colder caches and a
     /// busy machine are in it.
-    pub(super) fn costs_with(&self, bodies: &Bodies, ns_per_tick: f64) -> Costs {
+    pub(crate) fn costs_with(&self, bodies: &Bodies, ns_per_tick: f64) -> Costs {
         let mut costs = self.costs;
         for kind in CallKind::ALL {
             let there = self.bodies_ns[kind as usize];
@@ -137,32 +139,32 @@ impl Calibration {
 
 /// The times of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Times {
-    pub(super) node: u32,
-    pub(super) calls: u64,
+pub(crate) struct Times {
+    pub(crate) node: u32,
+    pub(crate) calls: u64,
     /// While its thread ran, without the cost of tracing.
-    pub(super) running_ns: u64,
+    pub(crate) running_ns: u64,
     /// That cost.
-    pub(super) overhead_ns: u64,
+    pub(crate) overhead_ns: u64,
     /// CPU time while its thread ran, without that cost, if it was measured.
-    pub(super) cpu_ns: u64,
+    pub(crate) cpu_ns: u64,
 }
 
 /// The times of a thread under one label set.
 #[derive(Debug)]
-pub(super) struct ThreadTimes {
-    pub(super) nodes: Vec<Times>,
+pub(crate) struct ThreadTimes {
+    pub(crate) nodes: Vec<Times>,
     /// The time of nodes in other states, in ns.
-    pub(super) states: Vec<(u32, State, u64)>,
+    pub(crate) states: Vec<(u32, State, u64)>,
     /// CPU time of nodes in other states, in ns.
-    pub(super) used_ns: Vec<(u32, State, u64)>,
+    pub(crate) used_ns: Vec<(u32, State, u64)>,
     /// Cost that found no time to be taken out of, by node, in ns.
-    pub(super) uncovered: Vec<(u32, f64)>,
+    pub(crate) uncovered: Vec<(u32, f64)>,
 }
 
 impl ThreadTimes {
     /// The sum of it.
-    pub(super) fn uncovered_ns(&self) -> f64 {
+    pub(crate) fn uncovered_ns(&self) -> f64 {
         let costs = self.uncovered.iter().map(|(_, ns)| ns);
         costs.sum::<f64>().max(0.0)
     }
@@ -170,7 +172,7 @@ impl ThreadTimes {
 
 /// The times of a thread under one label set, as `folds` shows them; `rounding` is the thread's.
 /// `c_pays`: methods of C that no event told of have time of their own.
-pub(super) fn compensate(
+pub(crate) fn compensate(
     nodes: &[TracedNode],
     sums: &ThreadSums,
     costs: &Costs,
@@ -221,14 +223,14 @@ pub(super) fn compensate(
 
 /// From ticks to ns, so that the sum is right to the ns, whatever the parts are.
 #[derive(Debug)]
-pub(super) struct Rounding {
+pub(crate) struct Rounding {
     ns_per_tick: f64,
     ticks: u64,
     ns: u64,
 }
 
 impl Rounding {
-    pub(super) fn new(ns_per_tick: f64) -> Self {
+    pub(crate) fn new(ns_per_tick: f64) -> Self {
         Self {
             ns_per_tick,
             ticks: 0,
@@ -248,10 +250,10 @@ impl Rounding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::counts::{Count, Counts};
     use crate::event::FrameKind;
-    use crate::folds::Exclusion;
-    use crate::state_times::StateTimes;
+    use crate::tree::counts::{Count, Counts};
+    use crate::tree::folds::Exclusion;
+    use crate::tree::state_times::StateTimes;
     use crate::tree::{ROOT, TracedFrame, TracedTree};
 
     const COSTS: Costs = [

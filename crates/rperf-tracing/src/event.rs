@@ -57,7 +57,7 @@ pub enum Call {
 impl Call {
     /// The kind of the frame.
     #[inline]
-    pub(super) fn kind(self) -> FrameKind {
+    pub(crate) fn kind(self) -> FrameKind {
         match self {
             Call::Method => FrameKind::Method,
             Call::Block => FrameKind::Block,
@@ -85,7 +85,7 @@ impl CallKind {
 
 /// What a node of the traced tree stands for. A method and its own blocks have the same word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum FrameKind {
+pub(crate) enum FrameKind {
     /// A method of Ruby.
     Method,
     /// A block.
@@ -105,7 +105,7 @@ pub(super) enum FrameKind {
 impl FrameKind {
     /// Whether its calls are counted, and by which cost they are corrected.
     #[inline]
-    pub(super) fn counted(self) -> Option<CallKind> {
+    pub(crate) fn counted(self) -> Option<CallKind> {
         match self {
             FrameKind::Method | FrameKind::Class => Some(CallKind::Method),
             FrameKind::Block => Some(CallKind::Block),
@@ -115,7 +115,7 @@ impl FrameKind {
     }
 
     /// Whether it is a method of C.
-    pub(super) fn is_c(self) -> bool {
+    pub(crate) fn is_c(self) -> bool {
         matches!(self, FrameKind::C | FrameKind::InsertedC)
     }
 }
@@ -156,7 +156,7 @@ pub trait TraceVm {
 
 /// Writes the frames that are shown, in which blocks are marked, and returns how many there are.
 #[inline]
-pub(super) fn marked_frames(vm: &impl TraceVm, frames: &mut [FrameWord]) -> usize {
+pub(crate) fn marked_frames(vm: &impl TraceVm, frames: &mut [FrameWord]) -> usize {
     let found = vm.frames(frames);
     vm.mark_blocks(&mut frames[..found]);
     found

@@ -1,7 +1,7 @@
 //! The stack of open frames of one fiber, as the events tell it. At the bottom is what was taken
 //! from the VM at once, whose ends only show by how deep the VM's stack is then. Under the GVL.
 
-use super::event::TraceVm;
+use crate::event::TraceVm;
 use rperf_vm::FrameWord;
 
 /// Stacks of fibers that are gone keep room for so many frames, for the next fiber.
@@ -9,7 +9,7 @@ const KEPT_ROOM: usize = 64;
 
 /// How we know of an open frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Known {
+pub(crate) enum Known {
     /// An event told of it.
     Told,
     /// No event did; the VM shows it.
@@ -20,27 +20,27 @@ pub(super) enum Known {
 
 /// An open frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Open {
-    pub(super) node: u32,
+pub(crate) struct Open {
+    pub(crate) node: u32,
     /// The node that its time goes to: that of its caller, for a method of C that no event told
     /// of. All that the caller did up to its next event would be the method's otherwise.
-    pub(super) charge: u32,
-    pub(super) depth: u32,
+    pub(crate) charge: u32,
+    pub(crate) depth: u32,
     /// The frame as the VM shows it; of a method of C that was told, 0. If it is hidden, the one
     /// that is shown below it.
-    pub(super) word: FrameWord,
+    pub(crate) word: FrameWord,
     /// How many frames from here down have no event that tells of their ends: they are looked at
     /// again at the next call. 0 if this one has.
-    pub(super) run: u32,
-    pub(super) known: Known,
+    pub(crate) run: u32,
+    pub(crate) known: Known,
     /// A method that a block defines: the event of the block has come, too.
-    pub(super) is_told_twice: bool,
+    pub(crate) is_told_twice: bool,
 }
 
 impl Open {
     /// One that an event told of.
     #[inline]
-    pub(super) fn told(node: u32, depth: u32, word: FrameWord) -> Self {
+    pub(crate) fn told(node: u32, depth: u32, word: FrameWord) -> Self {
         Self {
             node,
             charge: node,
@@ -53,40 +53,40 @@ impl Open {
     }
 
     #[inline]
-    pub(super) fn is_told(&self) -> bool {
+    pub(crate) fn is_told(&self) -> bool {
         self.known == Known::Told
     }
 }
 
 /// A fiber, or the part of a thread that is in none.
 #[derive(Debug, Default)]
-pub(super) struct Fiber {
-    pub(super) stack: Vec<Open>,
+pub(crate) struct Fiber {
+    pub(crate) stack: Vec<Open>,
     /// How many of these, from the bottom, were taken from the VM at once.
-    pub(super) base: usize,
+    pub(crate) base: usize,
     /// How deep the VM's stack was then.
-    pub(super) base_depth: u32,
+    pub(crate) base_depth: u32,
     /// Returns were lost, and the next call looks whether its caller is right.
-    pub(super) has_lost: bool,
+    pub(crate) has_lost: bool,
     /// How deep the frame was whose rescue clause was told last: `retry` may begin it anew.
-    pub(super) rescued_depth: u32,
+    pub(crate) rescued_depth: u32,
 }
 
 impl Fiber {
     #[inline]
-    pub(super) fn top(&self) -> Option<&Open> {
+    pub(crate) fn top(&self) -> Option<&Open> {
         self.stack.last()
     }
 
     /// Whether only the base is left.
     #[inline]
-    pub(super) fn is_at_base(&self) -> bool {
+    pub(crate) fn is_at_base(&self) -> bool {
         self.stack.len() == self.base
     }
 
     /// Drops frames above the base for as long as `is_gone`.
     #[inline]
-    pub(super) fn drop_while(&mut self, is_gone: impl Fn(&Open) -> bool) {
+    pub(crate) fn drop_while(&mut self, is_gone: impl Fn(&Open) -> bool) {
         let above = self.stack.get(self.base..).unwrap_or_default();
         let last = above.iter().rposition(|open| !is_gone(open));
         self.stack
@@ -97,7 +97,7 @@ impl Fiber {
     /// first: those of the `run` that no event tells the end of, and one more. Where that one looks
     /// like another of them, some may have given way to hidden ones, and the frames don't tell.
     #[inline]
-    pub(super) fn still_has(&self, vm: &impl TraceVm, frames: &[FrameWord], run: usize) -> bool {
+    pub(crate) fn still_has(&self, vm: &impl TraceVm, frames: &[FrameWord], run: usize) -> bool {
         let mut ours = self.shown();
         let is_known = |frame: &FrameWord| match ours.next() {
             Some(0) => vm.is_c_method(*frame),
@@ -113,7 +113,7 @@ impl Fiber {
     }
 
     /// The words of the frames that the VM shows, topmost first.
-    pub(super) fn shown(&self) -> impl Iterator<Item = FrameWord> {
+    pub(crate) fn shown(&self) -> impl Iterator<Item = FrameWord> {
         let shown = self
             .stack
             .iter()
@@ -123,7 +123,7 @@ impl Fiber {
     }
 
     /// A new fiber has taken the place of one that is gone.
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.stack.clear();
         self.stack.shrink_to(KEPT_ROOM);
         (self.base, self.base_depth, self.rescued_depth) = (0, 0, 0);

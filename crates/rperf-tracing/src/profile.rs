@@ -1,17 +1,17 @@
 //! From what was traced to a profile: nodes with names, times without the cost of tracing, and
 //! lines about the run. Outside of hooks, on the thread that asks for the profile.
 
-use super::check::StackCheck;
-use super::clock::{ClockReading, TraceClock};
-use super::cost::{Bodies, Calibration, Rounding, ThreadTimes, compensate};
-use super::event::{CallKind, FrameKind, TraceLevel};
-use super::folds::{Exclusion, Folds, exclusion};
-use super::label_sets::add_label_sets;
-use super::latencies::MethodLatencies;
-use super::rows::{self, COLUMNS, ThreadRows};
-use super::spans::SpansSnapshot;
-use super::thread::{LabelledSums, ThreadSums};
-use super::tree::{ROOT, TracedNode};
+use crate::clock::{ClockReading, TraceClock};
+use crate::cost::{Bodies, Calibration, Rounding, ThreadTimes, compensate};
+use crate::event::{CallKind, FrameKind, TraceLevel};
+use crate::timed_calls::latencies::MethodLatencies;
+use crate::timed_calls::spans::SpansSnapshot;
+use crate::tree::folds::{Exclusion, Folds, exclusion};
+use crate::tree::thread::{LabelledSums, ThreadSums};
+use crate::tree::{ROOT, TracedNode};
+use check::StackCheck;
+use label_sets::add_label_sets;
+use rows::{COLUMNS, ThreadRows};
 use rperf_model::numbers::{grouped, milliseconds};
 use rperf_model::{
     Column, Frame, LabelSetId, Meta, Node, NodeId, Profile, Schema, State, ValueType,
@@ -20,39 +20,43 @@ use rperf_vm::{AllocationSums, LabelTexts, ResolvedFrame};
 use std::process;
 use std::sync::Arc;
 
+pub(crate) mod check;
+pub(crate) mod label_sets;
+pub(crate) mod rows;
+
 /// Everything up to a moment, still with frames as the VM gives them.
 #[derive(Debug)]
 pub struct TraceSnapshot {
-    pub(super) level: TraceLevel,
-    pub(super) clock: TraceClock,
-    pub(super) start: ClockReading,
-    pub(super) end: ClockReading,
-    pub(super) nodes: Vec<TracedNode>,
-    pub(super) truncated: Option<u32>,
+    pub(crate) level: TraceLevel,
+    pub(crate) clock: TraceClock,
+    pub(crate) start: ClockReading,
+    pub(crate) end: ClockReading,
+    pub(crate) nodes: Vec<TracedNode>,
+    pub(crate) truncated: Option<u32>,
     /// What is deeper than so many frames has no time of its own.
-    pub(super) deepest: u32,
+    pub(crate) deepest: u32,
     /// By row: such a frame has called something that isn't below it.
-    pub(super) leads_elsewhere: Vec<bool>,
+    pub(crate) leads_elsewhere: Vec<bool>,
     /// By thread.
-    pub(super) threads: Vec<LabelledSums>,
+    pub(crate) threads: Vec<LabelledSums>,
     /// By thread.
-    pub(super) thread_names: Vec<Option<Arc<str>>>,
+    pub(crate) thread_names: Vec<Option<Arc<str>>>,
     /// From number 1.
-    pub(super) label_sets: Vec<LabelTexts>,
+    pub(crate) label_sets: Vec<LabelTexts>,
     /// How often a fiber ran whose labels found no room.
-    pub(super) unlabelled: u64,
+    pub(crate) unlabelled: u64,
     /// In which nothing counted.
-    pub(super) paused_ticks: u64,
-    pub(super) events: u64,
-    pub(super) bodies: Bodies,
+    pub(crate) paused_ticks: u64,
+    pub(crate) events: u64,
+    pub(crate) bodies: Bodies,
     /// CPU time was measured.
-    pub(super) with_cpu: bool,
+    pub(crate) with_cpu: bool,
     /// Objects, if they were counted.
-    pub(super) objects: Option<AllocationSums>,
-    pub(super) check: Option<StackCheck>,
-    pub(super) spans: Option<SpansSnapshot>,
+    pub(crate) objects: Option<AllocationSums>,
+    pub(crate) check: Option<StackCheck>,
+    pub(crate) spans: Option<SpansSnapshot>,
     /// How long calls took, if that was measured.
-    pub(super) latencies: Option<MethodLatencies>,
+    pub(crate) latencies: Option<MethodLatencies>,
 }
 
 /// Sums over a profile, for its head.
@@ -374,7 +378,7 @@ fn counted(number: u64, noun: &str) -> String {
 
 /// The profile's node for each of ours, which is the caller's if it is `excluded`; `names` are those
 /// of the frames, in the order of their rows.
-pub(super) fn add_nodes(
+pub(crate) fn add_nodes(
     profile: &mut Profile,
     nodes: &[TracedNode],
     truncated: Option<u32>,

@@ -9,9 +9,9 @@ mod sums;
 
 pub use profile::{CallColumns, TargetedSnapshot};
 
-use super::clock::{ClockReading, TraceClock};
-use super::event::{FrameKind, TraceVm};
-use super::tree::{ROOT, TracedFrame, TracedTree};
+use crate::clock::{ClockReading, TraceClock};
+use crate::event::{FrameKind, TraceVm};
+use crate::tree::{ROOT, TracedFrame, TracedTree};
 use code::Code;
 use rperf_model::LabelSetId;
 use rperf_vm::{FrameWord, LabelSet, LabelTable};

@@ -5,7 +5,7 @@ mod labels;
 mod made_up_vm;
 mod spans;
 
-use super::{Calibration, ClockReading, Exclusion, TraceClock, TraceLevel, Tracer};
+use crate::{Calibration, ClockReading, Exclusion, TraceClock, TraceLevel, Tracer};
 use made_up_vm::{Act, Machine};
 use proptest::prelude::*;
 use rperf_model::{NodeId, Profile, State};

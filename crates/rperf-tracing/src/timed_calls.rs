@@ -1,24 +1,28 @@
 //! Calls that are timed one by one, for the time line and for how long the calls of each method
 //! take: there if one of them was asked for. In hooks, under the GVL.
 
-use super::clock::ClockReading;
-use super::fiber::Open;
-use super::latencies::MethodLatencies;
-use super::open_calls::{OpenCalls, TimedCall};
-use super::spans::{Spans, SpansSnapshot};
-use super::tree::TracedTree;
+use crate::clock::ClockReading;
+use crate::fiber::Open;
+use crate::tree::TracedTree;
+use latencies::MethodLatencies;
+use open_calls::{OpenCalls, TimedCall};
+use spans::{Spans, SpansSnapshot};
+
+pub(crate) mod latencies;
+pub(crate) mod open_calls;
+pub(crate) mod spans;
 
 /// The calls that are open, and what becomes of those that end.
 #[derive(Debug, Default)]
-pub(super) struct TimedCalls {
+pub(crate) struct TimedCalls {
     open: OpenCalls,
-    pub(super) spans: Option<Spans>,
-    pub(super) latencies: Option<MethodLatencies>,
+    pub(crate) spans: Option<Spans>,
+    pub(crate) latencies: Option<MethodLatencies>,
 }
 
 impl TimedCalls {
     /// The stack of a fiber is this one, after an event in it.
-    pub(super) fn follow(
+    pub(crate) fn follow(
         &mut self,
         tree: &TracedTree,
         fiber: usize,
@@ -32,7 +36,7 @@ impl TimedCalls {
     }
 
     /// A fiber is gone, and the next one has its place.
-    pub(super) fn end_fiber(&mut self, tree: &TracedTree, fiber: usize) {
+    pub(crate) fn end_fiber(&mut self, tree: &TracedTree, fiber: usize) {
         let (spans, latencies) = (&mut self.spans, &mut self.latencies);
         let end = |call| ended(tree, spans, latencies, call);
         self.open.end_fiber(fiber, end);
@@ -40,7 +44,7 @@ impl TimedCalls {
 
     /// The open calls of a fiber go on in a pause that began `at`. In the time line they end there;
     /// how long they take isn't known.
-    pub(super) fn pause_fiber(&mut self, fiber: usize, at: u64) {
+    pub(crate) fn pause_fiber(&mut self, fiber: usize, at: u64) {
         let spans = &mut self.spans;
         self.open.pause_fiber(fiber, at, |call| {
             if let Some(spans) = spans {
@@ -50,14 +54,14 @@ impl TimedCalls {
     }
 
     /// The time line up to `end`.
-    pub(super) fn spans_until(&self, end: &ClockReading) -> Option<SpansSnapshot> {
+    pub(crate) fn spans_until(&self, end: &ClockReading) -> Option<SpansSnapshot> {
         let spans = self.spans.as_ref();
         spans.map(|spans| spans.snapshot(&self.open, end))
     }
 
     /// Lets go of all calls that have ended. Open ones begin at `start` in the time line; how long
     /// they take in all is kept.
-    pub(super) fn clear(&mut self, start: &ClockReading) {
+    pub(crate) fn clear(&mut self, start: &ClockReading) {
         if let Some(latencies) = &mut self.latencies {
             latencies.clear();
         }
@@ -67,7 +71,7 @@ impl TimedCalls {
     }
 
     /// Bytes held.
-    pub(super) fn memory(&self) -> usize {
+    pub(crate) fn memory(&self) -> usize {
         self.open.memory()
             + self.spans.as_ref().map_or(0, Spans::memory)
             + self.latencies.as_ref().map_or(0, MethodLatencies::memory)

@@ -2,33 +2,42 @@
 //! returns are in `calls`. At each event the time since the last one goes to the frame that was
 //! innermost. Under the GVL.
 
-use super::check::StackCheck;
-use super::clock::{ClockReading, TraceClock};
-use super::cost::Bodies;
-use super::cpu_times::{CpuClock, NO_GAP};
-use super::event::{CallKind, TraceLevel, TraceVm, marked_frames};
-use super::fiber::{Fiber, Open};
-use super::label_sets::TracedLabels;
-use super::latencies::MethodLatencies;
-use super::pauses::Pauses;
-use super::profile::TraceSnapshot;
-use super::spans::Spans;
-use super::thread::{LabelledSums, TracedThread};
-use super::timed_calls::TimedCalls;
-use super::tree::{ROOT, TracedFrame, TracedNode, TracedTree};
+use crate::clock::cpu_times::{CpuClock, NO_GAP};
+use crate::clock::pauses::Pauses;
+use crate::clock::{ClockReading, TraceClock};
+use crate::cost::Bodies;
+use crate::event::{CallKind, TraceLevel, TraceVm, marked_frames};
+use crate::fiber::{Fiber, Open};
+use crate::profile::TraceSnapshot;
+use crate::profile::check::StackCheck;
+use crate::profile::label_sets::TracedLabels;
+use crate::timed_calls::TimedCalls;
+use crate::timed_calls::latencies::MethodLatencies;
+use crate::timed_calls::spans::Spans;
+use crate::tree::thread::{LabelledSums, TracedThread};
+use crate::tree::{ROOT, TracedFrame, TracedNode, TracedTree};
 use rperf_model::State;
 use rperf_vm::{Allocations, FrameWord, MAX_DEPTH};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
+pub(crate) mod calls;
+pub(crate) mod compare;
+pub(crate) mod cpu_events;
+pub(crate) mod follow;
+pub(crate) mod labelled;
+pub(crate) mod objects;
+pub(crate) mod paused;
+pub(crate) mod thread_events;
+
 /// Frames below a new one that are looked at again at most.
-pub(super) const LOOK: usize = 16;
+pub(crate) const LOOK: usize = 16;
 
 /// The depth of a stack that was taken from outside: each event of its own is above.
 const UNKNOWN_DEPTH: u32 = u32::MAX - 1;
 
 /// Threads at most; more share the last one's numbers.
-pub(super) const MAX_THREADS: usize = 1 << 14;
+pub(crate) const MAX_THREADS: usize = 1 << 14;
 
 /// A thread of the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -37,39 +46,39 @@ pub struct ThreadNumber(pub u32);
 /// A traced session.
 #[derive(Debug)]
 pub struct Tracer {
-    pub(super) level: TraceLevel,
+    pub(crate) level: TraceLevel,
     clock: TraceClock,
-    pub(super) start: ClockReading,
-    pub(super) pauses: Pauses,
-    pub(super) tree: TracedTree,
-    pub(super) fibers: Vec<Fiber>,
+    pub(crate) start: ClockReading,
+    pub(crate) pauses: Pauses,
+    pub(crate) tree: TracedTree,
+    pub(crate) fibers: Vec<Fiber>,
     /// By the VM's objects, which may be new ones at the same place.
     fibers_by_word: FxHashMap<usize, usize>,
-    pub(super) threads: Vec<TracedThread>,
-    pub(super) labels: TracedLabels,
-    pub(super) thread: usize,
-    pub(super) fiber: usize,
+    pub(crate) threads: Vec<TracedThread>,
+    pub(crate) labels: TracedLabels,
+    pub(crate) thread: usize,
+    pub(crate) fiber: usize,
     /// When the last event came.
-    pub(super) last: u64,
+    pub(crate) last: u64,
     /// The state of a collection that the running thread is at.
-    pub(super) collecting: Option<State>,
-    pub(super) events: u64,
+    pub(crate) collecting: Option<State>,
+    pub(crate) events: u64,
     /// The event after which the hook looks at its own time next.
     next_look: u64,
     random: u64,
     bodies: Bodies,
     /// A gap of more ticks between two events is a long one.
-    pub(super) long_gap: u64,
+    pub(crate) long_gap: u64,
     /// The clock of CPU time, if that is measured.
-    pub(super) cpu: Option<CpuClock>,
+    pub(crate) cpu: Option<CpuClock>,
     /// Objects, if they are counted.
-    pub(super) objects: Option<Allocations>,
+    pub(crate) objects: Option<Allocations>,
     /// Where stacks are compared.
-    pub(super) check: Option<StackCheck>,
+    pub(crate) check: Option<StackCheck>,
     /// Calls that are timed one by one, if that was asked for.
-    pub(super) timed_calls: Option<Box<TimedCalls>>,
+    pub(crate) timed_calls: Option<Box<TimedCalls>>,
     /// Room for a whole stack.
-    pub(super) room: Vec<FrameWord>,
+    pub(crate) room: Vec<FrameWord>,
 }
 
 impl Tracer {
@@ -205,7 +214,7 @@ impl Tracer {
 
     /// The time up to now goes to the frame that was innermost.
     #[inline(always)]
-    pub(super) fn charge(&mut self, now: u64) {
+    pub(crate) fn charge(&mut self, now: u64) {
         if !self.level.timed {
             return;
         }
@@ -377,7 +386,7 @@ impl Tracer {
 
     /// The words of the present fiber's stack, root first, but for what only notes a depth.
     #[cfg(test)]
-    pub(super) fn stack_words(&self) -> Vec<FrameWord> {
+    pub(crate) fn stack_words(&self) -> Vec<FrameWord> {
         let mut nodes: Vec<u32> = Vec::new();
         for open in &self.fibers[self.fiber].stack {
             if nodes.last() != Some(&open.node) {

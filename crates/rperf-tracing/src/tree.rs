@@ -1,9 +1,14 @@
 //! The call tree of a traced session: who called whom, without any numbers. Nodes only ever come,
 //! up to a cap. Under the GVL, at events; a call that is known needs one look.
 
-use super::event::FrameKind;
+use crate::event::FrameKind;
 use rperf_vm::FrameWord;
 use rustc_hash::FxHashMap;
+
+pub(crate) mod counts;
+pub(crate) mod folds;
+pub(crate) mod state_times;
+pub(crate) mod thread;
 
 /// Nodes at most: what would need more is `[truncated]`.
 const NODE_CAP: usize = 1 << 20;
@@ -12,7 +17,7 @@ const NODE_CAP: usize = 1 << 20;
 const KNOWN_BITS: u32 = 14;
 
 /// The root of all stacks.
-pub(super) const ROOT: u32 = 0;
+pub(crate) const ROOT: u32 = 0;
 
 /// A frame as the tree knows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -25,19 +30,19 @@ pub struct TracedFrame {
 
 /// One node.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct TracedNode {
-    pub(super) frame: TracedFrame,
-    pub(super) parent: u32,
+pub(crate) struct TracedNode {
+    pub(crate) frame: TracedFrame,
+    pub(crate) parent: u32,
     /// The row of its frame in the list of frames.
-    pub(super) row: u32,
+    pub(crate) row: u32,
     /// How many frames it has from the root on, with itself.
-    pub(super) level: u32,
-    pub(super) kind: FrameKind,
+    pub(crate) level: u32,
+    pub(crate) kind: FrameKind,
 }
 
 /// The tree.
 #[derive(Debug)]
-pub(super) struct TracedTree {
+pub(crate) struct TracedTree {
     nodes: Vec<TracedNode>,
     /// By a hash of parent and frame, a node that may be the one.
     known: Box<[u32; 1 << KNOWN_BITS]>,
@@ -61,7 +66,7 @@ impl Default for TracedTree {
 }
 
 impl TracedTree {
-    pub(super) fn with_cap(cap: usize) -> Self {
+    pub(crate) fn with_cap(cap: usize) -> Self {
         let root = TracedNode {
             frame: TracedFrame { word: 0, method: 0 },
             parent: u32::MAX,
@@ -85,18 +90,18 @@ impl TracedTree {
 
     /// From now on there are so many levels, and one more for the calls of what is deeper. Before
     /// any node comes.
-    pub(super) fn limit(&mut self, levels: u32) {
+    pub(crate) fn limit(&mut self, levels: u32) {
         self.deepest = levels;
     }
 
     /// How many levels there are at most; what is deeper has no time of its own.
-    pub(super) fn deepest(&self) -> u32 {
+    pub(crate) fn deepest(&self) -> u32 {
         self.deepest
     }
 
     /// The child of `parent` with this frame.
     #[inline]
-    pub(super) fn child(&mut self, parent: u32, frame: TracedFrame, kind: FrameKind) -> u32 {
+    pub(crate) fn child(&mut self, parent: u32, frame: TracedFrame, kind: FrameKind) -> u32 {
         let mixed = frame.word as u64
             ^ (frame.method as u64).rotate_left(29)
             ^ (u64::from(parent) << 40)
@@ -182,50 +187,50 @@ impl TracedTree {
     }
 
     #[inline]
-    pub(super) fn node(&self, node: u32) -> TracedNode {
+    pub(crate) fn node(&self, node: u32) -> TracedNode {
         self.nodes[node as usize]
     }
 
     /// All nodes, parents first.
-    pub(super) fn nodes(&self) -> &[TracedNode] {
+    pub(crate) fn nodes(&self) -> &[TracedNode] {
         &self.nodes
     }
 
     /// All nodes, parents first, which the tree has no longer.
-    pub(super) fn take_nodes(&mut self) -> Vec<TracedNode> {
+    pub(crate) fn take_nodes(&mut self) -> Vec<TracedNode> {
         std::mem::take(&mut self.nodes)
     }
 
     /// The node of what found no room, if there was such.
-    pub(super) fn truncated(&self) -> Option<u32> {
+    pub(crate) fn truncated(&self) -> Option<u32> {
         self.truncated
     }
 
     /// All frames, in the order of their rows.
-    pub(super) fn frames(&self) -> &[TracedFrame] {
+    pub(crate) fn frames(&self) -> &[TracedFrame] {
         &self.frames
     }
 
     /// By row, whether such a frame has called something that isn't below it: beyond the limits.
-    pub(super) fn leads_elsewhere(&self) -> &[bool] {
+    pub(crate) fn leads_elsewhere(&self) -> &[bool] {
         &self.leads_elsewhere
     }
 
     /// The frames that are new since this was asked last.
     #[inline]
-    pub(super) fn take_new_frames(&mut self) -> &[TracedFrame] {
+    pub(crate) fn take_new_frames(&mut self) -> &[TracedFrame] {
         let known = std::mem::replace(&mut self.handed_out, self.frames.len());
         &self.frames[known..]
     }
 
     /// Whether there are any.
     #[inline]
-    pub(super) fn has_new_frames(&self) -> bool {
+    pub(crate) fn has_new_frames(&self) -> bool {
         self.handed_out != self.frames.len()
     }
 
     /// Bytes held.
-    pub(super) fn memory(&self) -> usize {
+    pub(crate) fn memory(&self) -> usize {
         let entry = size_of::<((u32, TracedFrame, FrameKind), u32)>() + 1;
         let row = size_of::<(TracedFrame, u32)>() + 1;
         size_of_val(&*self.known)

@@ -3,8 +3,8 @@
 
 use super::sums::{MethodCalls, Row, SlowCall, Sums};
 use crate::clock::{ClockReading, TraceClock};
-use crate::label_sets::add_label_sets;
 use crate::profile::add_nodes;
+use crate::profile::label_sets::add_label_sets;
 use crate::tree::TracedNode;
 use rperf_model::label_keys::CALL;
 use rperf_model::numbers::grouped;

@@ -2,10 +2,10 @@
 //! deep the VM's is: frames that have gone without a word are dropped, and those that have come so
 //! are asked for. At events, under the GVL: the hot path of tracing.
 
-use super::event::{Call, FrameKind, TraceVm, marked_frames};
-use super::fiber::Open;
-use super::tracer::{LOOK, Tracer};
-use super::tree::{ROOT, TracedFrame};
+use crate::event::{Call, FrameKind, TraceVm, marked_frames};
+use crate::fiber::Open;
+use crate::tracer::{LOOK, Tracer};
+use crate::tree::{ROOT, TracedFrame};
 use rperf_vm::{FrameWord, blocks_around, object_of, within_blocks};
 
 impl Tracer {

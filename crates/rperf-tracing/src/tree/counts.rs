@@ -6,16 +6,16 @@ const CHUNK: usize = 32;
 
 /// The numbers of a node.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Count {
+pub(crate) struct Count {
     /// Calls that were told.
-    pub(super) calls: u64,
+    pub(crate) calls: u64,
     /// Ticks in which it was the innermost frame and its thread ran.
-    pub(super) running: u64,
+    pub(crate) running: u64,
 }
 
 /// The numbers of all nodes, of one thread.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Counts {
+pub(crate) struct Counts {
     chunks: Vec<Option<Box<[Count; CHUNK]>>>,
     /// Chunks that are there.
     used: usize,
@@ -24,7 +24,7 @@ pub(super) struct Counts {
 impl Counts {
     /// The numbers of `node`.
     #[inline]
-    pub(super) fn of(&mut self, node: u32) -> &mut Count {
+    pub(crate) fn of(&mut self, node: u32) -> &mut Count {
         let chunk = node as usize / CHUNK;
         if !matches!(self.chunks.get(chunk), Some(Some(_))) {
             self.add_chunk(chunk);
@@ -46,7 +46,7 @@ impl Counts {
     }
 
     /// All nodes that have a number, in the order of the nodes.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, Count)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, Count)> {
         let chunks = self.chunks.iter().enumerate();
         chunks
             .filter_map(|(number, chunk)| Some((number, chunk.as_deref()?)))
@@ -58,7 +58,7 @@ impl Counts {
     }
 
     /// Bytes held.
-    pub(super) fn memory(&self) -> usize {
+    pub(crate) fn memory(&self) -> usize {
         self.used * size_of::<[Count; CHUNK]>() + self.chunks.capacity() * size_of::<usize>()
     }
 }

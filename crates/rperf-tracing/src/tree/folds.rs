@@ -2,11 +2,11 @@
 //! They are in the tree all the same, so our stack stays the VM's; only as the profile is made, what
 //! they have had goes to the nearest frame above that is shown. Outside of hooks.
 
-use super::counts::Counts;
-use super::event::FrameKind;
-use super::state_times::StateTimes;
-use super::thread::ThreadSums;
-use super::tree::{ROOT, TracedNode};
+use crate::event::FrameKind;
+use crate::tree::counts::Counts;
+use crate::tree::state_times::StateTimes;
+use crate::tree::thread::ThreadSums;
+use crate::tree::{ROOT, TracedNode};
 use Exclusion::{Asked, Core, Loader, Own, PassesOn};
 use std::borrow::Cow;
 
@@ -30,7 +30,7 @@ pub enum Exclusion {
 /// Where the time and the objects of each node go. One more node is for what the profiler does of its
 /// own accord, below the root.
 #[derive(Debug)]
-pub(super) struct Folds {
+pub(crate) struct Folds {
     /// By node: a node that is shown, or the root.
     homes: Vec<u32>,
     /// By node: whether its calls don't count.
@@ -41,7 +41,7 @@ pub(super) struct Folds {
 impl Folds {
     /// `excluded` tells by row which frames are left out; nodes below level `deepest` have no time of
     /// their own. `c_pays`: methods of C that no event told of have time of their own.
-    pub(super) fn new(
+    pub(crate) fn new(
         nodes: &[TracedNode],
         excluded: &[Exclusion],
         deepest: u32,
@@ -86,29 +86,29 @@ impl Folds {
     }
 
     /// The node that has the time and the objects of `node`.
-    pub(super) fn home(&self, node: u32) -> u32 {
+    pub(crate) fn home(&self, node: u32) -> u32 {
         self.homes[node as usize]
     }
 
     /// Whether the frame of `node` is left out.
-    pub(super) fn is_excluded(&self, node: u32) -> bool {
+    pub(crate) fn is_excluded(&self, node: u32) -> bool {
         self.is_excluded[node as usize]
     }
 
     /// The node of what the profiler itself does, if it has done anything.
-    pub(super) fn own_root(&self) -> Option<u32> {
+    pub(crate) fn own_root(&self) -> Option<u32> {
         let own_root = self.homes.len() as u32 - 1;
         let others = &self.homes[..own_root as usize];
         others.contains(&own_root).then_some(own_root)
     }
 
     /// By node, whether its frame is left out.
-    pub(super) fn excluded(&self) -> &[bool] {
+    pub(crate) fn excluded(&self) -> &[bool] {
         &self.is_excluded
     }
 
     /// The sums as they are shown.
-    pub(super) fn of<'a>(&self, sums: &'a ThreadSums) -> Cow<'a, ThreadSums> {
+    pub(crate) fn of<'a>(&self, sums: &'a ThreadSums) -> Cow<'a, ThreadSums> {
         if self.is_empty {
             return Cow::Borrowed(sums);
         }
@@ -140,7 +140,7 @@ impl Folds {
 }
 
 /// What is told of the frame of this row.
-pub(super) fn exclusion(excluded: &[Exclusion], row: u32) -> Exclusion {
+pub(crate) fn exclusion(excluded: &[Exclusion], row: u32) -> Exclusion {
     excluded
         .get(row as usize)
         .copied()
@@ -168,7 +168,7 @@ fn loaders(nodes: &[TracedNode], excluded: &[Exclusion]) -> Vec<bool> {
 }
 
 /// The node that has the caller's part of what is spent below `parent`.
-pub(super) fn payer(nodes: &[TracedNode], parent: u32, c_pays: bool) -> u32 {
+pub(crate) fn payer(nodes: &[TracedNode], parent: u32, c_pays: bool) -> u32 {
     let mut node = parent;
     while !c_pays && nodes[node as usize].kind == FrameKind::InsertedC {
         node = nodes[node as usize].parent;

@@ -2,8 +2,8 @@
 //! present ones are at hand, so that calls cost the same with labels as without. Under the GVL, where
 //! a fiber gets labels and where another one runs.
 
-use super::label_sets::TracedLabels;
-use super::tracer::{ThreadNumber, Tracer};
+use crate::profile::label_sets::TracedLabels;
+use crate::tracer::{ThreadNumber, Tracer};
 use rperf_model::LabelSetId;
 use rperf_vm::LabelSet;
 use std::mem;
@@ -56,7 +56,7 @@ impl Tracer {
     }
 
     /// Lets go of what was counted under all labels. Fibers keep those that they have.
-    pub(super) fn clear_labelled(&mut self) {
+    pub(crate) fn clear_labelled(&mut self) {
         let sets = self.labels.table.take_sets();
         let labels = TracedLabels {
             cap: self.labels.cap,
@@ -75,7 +75,7 @@ impl Tracer {
 
     /// From now on the sums of label sets have so much room.
     #[cfg(test)]
-    pub(super) fn limit_labels(&mut self, bytes: usize) {
+    pub(crate) fn limit_labels(&mut self, bytes: usize) {
         self.labels.cap = bytes;
     }
 }

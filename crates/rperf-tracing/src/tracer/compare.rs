@@ -1,8 +1,8 @@
 //! The comparison of our stack with the VM's own, whole, at random events. Under the GVL.
 
-use super::check::StackCheck;
-use super::event::{TraceVm, marked_frames};
-use super::tracer::Tracer;
+use crate::event::{TraceVm, marked_frames};
+use crate::profile::check::StackCheck;
+use crate::tracer::Tracer;
 use rperf_vm::FrameWord;
 
 impl Tracer {

@@ -1,8 +1,8 @@
 //! What is kept for a thread that is traced. Under the GVL; what has been counted can go on to
 //! another thread, which makes the profile without it.
 
-use super::counts::Counts;
-use super::state_times::StateTimes;
+use crate::tree::counts::Counts;
+use crate::tree::state_times::StateTimes;
 use rperf_model::LabelSetId;
 use rperf_vm::NotedName;
 use rustc_hash::FxHashMap;
@@ -10,38 +10,38 @@ use std::sync::Arc;
 
 /// A thread.
 #[derive(Debug)]
-pub(super) struct TracedThread {
+pub(crate) struct TracedThread {
     /// What is counted under its present labels.
-    pub(super) sums: ThreadSums,
-    pub(super) labels: LabelSetId,
+    pub(crate) sums: ThreadSums,
+    pub(crate) labels: LabelSetId,
     /// What has been counted under others.
-    pub(super) put_away: FxHashMap<LabelSetId, ThreadSums>,
+    pub(crate) put_away: FxHashMap<LabelSetId, ThreadSums>,
     /// The fiber that it runs, or ran when it gave the GVL up.
-    pub(super) fiber: usize,
+    pub(crate) fiber: usize,
     /// Its own fiber, if that is known and no switch to it has told its object.
-    pub(super) own_fiber: Option<usize>,
+    pub(crate) own_fiber: Option<usize>,
     /// Since when it has been without the GVL; `None` while it runs.
-    pub(super) away_since: Option<u64>,
+    pub(crate) away_since: Option<u64>,
     /// Its CPU clock as it gave the GVL up, in ns, if CPU time is measured.
-    pub(super) away_cpu_ns: Option<u64>,
-    pub(super) noted_name: NotedName,
-    pub(super) name: Option<Arc<str>>,
+    pub(crate) away_cpu_ns: Option<u64>,
+    pub(crate) noted_name: NotedName,
+    pub(crate) name: Option<Arc<str>>,
 }
 
 /// What has been counted for a thread under one label set.
 #[derive(Debug, Clone, Default)]
-pub(super) struct ThreadSums {
-    pub(super) counts: Counts,
-    pub(super) states: StateTimes,
+pub(crate) struct ThreadSums {
+    pub(crate) counts: Counts,
+    pub(crate) states: StateTimes,
     /// By node, in ns: running time that the system took away.
-    pub(super) stolen: FxHashMap<u32, u64>,
+    pub(crate) stolen: FxHashMap<u32, u64>,
     /// CPU time in other states than running, in ns.
-    pub(super) used: StateTimes,
+    pub(crate) used: StateTimes,
 }
 
 impl ThreadSums {
     /// Bytes held.
-    pub(super) fn memory(&self) -> usize {
+    pub(crate) fn memory(&self) -> usize {
         self.counts.memory()
             + self.states.memory()
             + self.stolen.capacity() * (size_of::<(u32, u64)>() + 1)
@@ -51,7 +51,7 @@ impl ThreadSums {
 
 impl TracedThread {
     /// A thread without the GVL, whose own stack is `fiber`.
-    pub(super) fn new(fiber: usize, now: u64) -> Self {
+    pub(crate) fn new(fiber: usize, now: u64) -> Self {
         Self {
             sums: ThreadSums::default(),
             labels: LabelSetId::default(),
@@ -66,7 +66,7 @@ impl TracedThread {
     }
 
     /// All that has been counted, in the order of the label sets.
-    pub(super) fn labelled(&self) -> LabelledSums {
+    pub(crate) fn labelled(&self) -> LabelledSums {
         let present = (self.labels, self.sums.clone());
         let others = self.put_away.iter();
         let others = others.map(|(labels, sums)| (*labels, sums.clone()));
@@ -74,20 +74,20 @@ impl TracedThread {
     }
 
     /// All that was counted, in the order of the label sets, for a thread that is counted no more.
-    pub(super) fn into_labelled(self) -> LabelledSums {
+    pub(crate) fn into_labelled(self) -> LabelledSums {
         let present = (self.labels, self.sums);
         sorted(std::iter::once(present).chain(self.put_away).collect())
     }
 
     /// Bytes held by what has been counted.
-    pub(super) fn memory(&self) -> usize {
+    pub(crate) fn memory(&self) -> usize {
         let others = self.put_away.values().map(ThreadSums::memory);
         self.sums.memory() + others.sum::<usize>()
     }
 }
 
 /// What has been counted for a thread, by label set.
-pub(super) type LabelledSums = Vec<(LabelSetId, ThreadSums)>;
+pub(crate) type LabelledSums = Vec<(LabelSetId, ThreadSums)>;
 
 fn sorted(mut sums: LabelledSums) -> LabelledSums {
     sums.sort_unstable_by_key(|(labels, _)| *labels);

@@ -3,8 +3,8 @@
 //! run in a pause has none, and its stack is taken anew. Under the GVL, outside of hooks but for what
 //! is told meanwhile.
 
-use super::cpu_times::CpuClock;
-use super::tracer::{ThreadNumber, Tracer};
+use crate::clock::cpu_times::CpuClock;
+use crate::tracer::{ThreadNumber, Tracer};
 use rperf_model::State;
 
 impl Tracer {
@@ -47,7 +47,7 @@ impl Tracer {
     }
 
     /// The fiber that runs goes on in a pause: what we know of its stack soon isn't true.
-    pub(super) fn runs_in_pause(&mut self) {
+    pub(crate) fn runs_in_pause(&mut self) {
         if let Some(fiber) = self.fibers.get_mut(self.fiber) {
             fiber.clear();
         }
@@ -60,7 +60,7 @@ impl Tracer {
 
     /// Charges the time up to now, as [`Tracer::charge`] does, unless nothing counts.
     #[inline]
-    pub(super) fn charge_unless_paused(&mut self, now: u64) {
+    pub(crate) fn charge_unless_paused(&mut self, now: u64) {
         if self.pauses.since.is_none() {
             self.charge(now);
         }

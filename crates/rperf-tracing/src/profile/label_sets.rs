@@ -9,13 +9,13 @@ const SUMS_CAP: usize = 64 << 20;
 
 /// The label sets of a traced session.
 #[derive(Debug)]
-pub(super) struct TracedLabels {
-    pub(super) table: LabelTable,
+pub(crate) struct TracedLabels {
+    pub(crate) table: LabelTable,
     /// Bytes of the sums that are put away.
-    pub(super) sums_bytes: usize,
-    pub(super) cap: usize,
+    pub(crate) sums_bytes: usize,
+    pub(crate) cap: usize,
     /// How often sums found no room.
-    pub(super) refused: u64,
+    pub(crate) refused: u64,
 }
 
 impl Default for TracedLabels {
@@ -31,23 +31,23 @@ impl Default for TracedLabels {
 
 impl TracedLabels {
     /// The sets, from number 1.
-    pub(super) fn sets(&self) -> &[LabelTexts] {
+    pub(crate) fn sets(&self) -> &[LabelTexts] {
         self.table.sets()
     }
 
     /// How often a fiber ran whose labels found no room.
-    pub(super) fn refused(&self) -> u64 {
+    pub(crate) fn refused(&self) -> u64 {
         self.refused + self.table.refused()
     }
 
     /// Bytes held, without the sums.
-    pub(super) fn memory(&self) -> usize {
+    pub(crate) fn memory(&self) -> usize {
         self.table.memory()
     }
 }
 
 /// The profile's number for each set; the first one is no set.
-pub(super) fn add_label_sets(profile: &mut Profile, sets: &[LabelTexts]) -> Vec<LabelSetId> {
+pub(crate) fn add_label_sets(profile: &mut Profile, sets: &[LabelTexts]) -> Vec<LabelSetId> {
     let mut ids = vec![LabelSetId::default()];
     for set in sets {
         let mut intern = |text: &str| profile.strings.intern(text);

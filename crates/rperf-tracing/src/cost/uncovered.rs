@@ -3,8 +3,8 @@
 //! taken from the samples of the same methods elsewhere in the tree, then from all. Arithmetic on
 //! numbers that are handed in.
 
-use super::cost::{ThreadTimes, Times};
-use super::tree::TracedNode;
+use crate::cost::{ThreadTimes, Times};
+use crate::tree::TracedNode;
 use rustc_hash::FxHashMap;
 
 /// A part of several times, such that the parts have the right sum.
@@ -39,7 +39,7 @@ impl Times {
 
 impl ThreadTimes {
     /// Takes the cost that found no time out of that of other nodes, in proportion to it.
-    pub(super) fn spread_uncovered(&mut self, nodes: &[TracedNode]) {
+    pub(crate) fn spread_uncovered(&mut self, nodes: &[TracedNode]) {
         let row = |node: u32| nodes.get(node as usize).map_or(u32::MAX, |it| it.row);
         let mut methods: FxHashMap<u32, Share> = FxHashMap::default();
         for &(node, ns) in &self.uncovered {

@@ -1,9 +1,9 @@
 //! What [`Tracer`] does as threads get the GVL and give it up, and as they collect garbage: time
 //! goes to the frame that is innermost then, by the state of its thread. At events, under the GVL.
 
-use super::fiber::Fiber;
-use super::tracer::{MAX_THREADS, ThreadNumber, Tracer};
-use super::tree::ROOT;
+use crate::fiber::Fiber;
+use crate::tracer::{MAX_THREADS, ThreadNumber, Tracer};
+use crate::tree::ROOT;
 use rperf_model::State;
 use rperf_vm::{GcEvent, VmName};
 

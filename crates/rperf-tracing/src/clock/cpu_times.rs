@@ -7,14 +7,14 @@
 use rperf_vm::GcMoment;
 
 /// A gap is long from so many ticks on: 20 to 100 us, by any clock that is read.
-pub(super) const LONG_GAP: u64 = 100_000;
+pub(crate) const LONG_GAP: u64 = 100_000;
 
 /// The gap that no gap is longer than: the clock is never read.
-pub(super) const NO_GAP: u64 = u64::MAX;
+pub(crate) const NO_GAP: u64 = u64::MAX;
 
 /// The running thread's window: since the CPU clock was read last.
 #[derive(Debug)]
-pub(super) struct CpuClock {
-    pub(super) read: fn() -> GcMoment,
-    pub(super) since: Option<GcMoment>,
+pub(crate) struct CpuClock {
+    pub(crate) read: fn() -> GcMoment,
+    pub(crate) since: Option<GcMoment>,
 }

@@ -1,9 +1,9 @@
 //! The time line of a traced session: calls that take long, each with its begin and end, if it was
 //! asked for. In hooks, under the GVL; its profile is made outside of them.
 
-use super::clock::ClockReading;
-use super::open_calls::{OpenCalls, TimedCall};
-use super::tree::TracedNode;
+use crate::clock::ClockReading;
+use crate::timed_calls::open_calls::{OpenCalls, TimedCall};
+use crate::tree::TracedNode;
 use rperf_model::{Span, TimeLine};
 use rperf_vm::ResolvedFrame;
 use rustc_hash::FxHashMap;
@@ -19,7 +19,7 @@ const SLACK: f64 = 0.99;
 
 /// The time line so far.
 #[derive(Debug)]
-pub(super) struct Spans {
+pub(crate) struct Spans {
     least_ns: u64,
     kept: LongCalls,
     /// The fibers that are threads' own, in order.
@@ -50,7 +50,7 @@ struct LongCall {
 
 /// The time line up to a moment.
 #[derive(Debug)]
-pub(super) struct SpansSnapshot {
+pub(crate) struct SpansSnapshot {
     least_ns: u64,
     kept: LongCalls,
     own_fibers: Vec<usize>,
@@ -59,7 +59,7 @@ pub(super) struct SpansSnapshot {
 impl Spans {
     /// The time line of calls that take at least `least_ns`; `ns_per_tick` is nearly the length of
     /// a tick.
-    pub(super) fn of(least_ns: u64, ns_per_tick: f64) -> Self {
+    pub(crate) fn of(least_ns: u64, ns_per_tick: f64) -> Self {
         Self::new(least_ns, ns_per_tick, ROOM)
     }
 
@@ -81,13 +81,13 @@ impl Spans {
     }
 
     /// A fiber is the own one of a new thread.
-    pub(super) fn add_thread(&mut self, fiber: usize) {
+    pub(crate) fn add_thread(&mut self, fiber: usize) {
         self.own_fibers.push(fiber);
     }
 
     /// A call has ended.
     #[inline]
-    pub(super) fn add(&mut self, call: TimedCall) {
+    pub(crate) fn add(&mut self, call: TimedCall) {
         self.kept.add(self.cut(call, false));
     }
 
@@ -100,7 +100,7 @@ impl Spans {
     }
 
     /// The time line up to `end`, with the calls that are open.
-    pub(super) fn snapshot(&self, open: &OpenCalls, end: &ClockReading) -> SpansSnapshot {
+    pub(crate) fn snapshot(&self, open: &OpenCalls, end: &ClockReading) -> SpansSnapshot {
         let mut kept = self.kept.clone();
         // What is open may need more room than hooks have.
         kept.room = usize::MAX;
@@ -115,14 +115,14 @@ impl Spans {
     }
 
     /// Lets go of all calls that have ended. Open ones begin at `start`.
-    pub(super) fn clear(&mut self, start: &ClockReading) {
+    pub(crate) fn clear(&mut self, start: &ClockReading) {
         self.kept.calls.clear();
         self.since = start.ticks;
         (self.kept.least, self.kept.left_out) = (self.kept.asked, 0);
     }
 
     /// Bytes held.
-    pub(super) fn memory(&self) -> usize {
+    pub(crate) fn memory(&self) -> usize {
         self.kept.calls.capacity() * size_of::<LongCall>()
     }
 }
@@ -170,7 +170,7 @@ impl LongCalls {
 impl SpansSnapshot {
     /// The time line without `excluded` nodes, and with names, which are those of the frames in the
     /// order of their rows.
-    pub(super) fn into_time_line(
+    pub(crate) fn into_time_line(
         self,
         (nodes, excluded): (&[TracedNode], &[bool]),
         names: &[ResolvedFrame],
@@ -223,9 +223,9 @@ impl SpansSnapshot {
 
 #[cfg(test)]
 mod tests {
-    use super::super::event::FrameKind;
-    use super::super::tree::{ROOT, TracedFrame, TracedTree};
     use super::*;
+    use crate::event::FrameKind;
+    use crate::tree::{ROOT, TracedFrame, TracedTree};
 
     fn call(took: u64) -> TimedCall {
         TimedCall {

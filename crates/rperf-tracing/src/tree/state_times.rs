@@ -7,11 +7,11 @@ use rustc_hash::FxHashMap;
 
 /// The sums of one thread, in ticks of the clock.
 #[derive(Debug, Clone, Default)]
-pub(super) struct StateTimes(FxHashMap<(u32, State), u64>);
+pub(crate) struct StateTimes(FxHashMap<(u32, State), u64>);
 
 impl StateTimes {
     /// Adds time of `node`.
-    pub(super) fn add(&mut self, node: u32, state: State, ticks: u64) {
+    pub(crate) fn add(&mut self, node: u32, state: State, ticks: u64) {
         if ticks > 0 {
             *self.0.entry((node, state)).or_default() += ticks;
         }
@@ -19,7 +19,7 @@ impl StateTimes {
 
     /// Adds the time of a thread that has been without the GVL from `since` to `now`, and was
     /// ready to run from `ready` on; before `since` if nobody told.
-    pub(super) fn add_away(&mut self, node: u32, since: u64, ready: u64, now: u64) {
+    pub(crate) fn add_away(&mut self, node: u32, since: u64, ready: u64, now: u64) {
         let now = now.max(since);
         let ready = if ready == 0 {
             now
@@ -31,7 +31,7 @@ impl StateTimes {
     }
 
     /// All sums, in the order of the nodes.
-    pub(super) fn sorted(&self) -> Vec<(u32, State, u64)> {
+    pub(crate) fn sorted(&self) -> Vec<(u32, State, u64)> {
         let sums = self.0.iter();
         let mut sums: Vec<_> = sums
             .map(|(&(node, state), &ticks)| (node, state, ticks))
@@ -41,7 +41,7 @@ impl StateTimes {
     }
 
     /// Bytes held.
-    pub(super) fn memory(&self) -> usize {
+    pub(crate) fn memory(&self) -> usize {
         self.0.capacity() * (size_of::<((u32, State), u64)>() + 1)
     }
 }

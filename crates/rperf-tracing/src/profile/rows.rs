@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 /// All columns, and those of a profile with times, with CPU time, and without any. Methods and C
 /// methods are calls; blocks are apart, as they have the names of their methods.
-pub(super) const COLUMNS: [(&str, &str); 5] = [
+pub(crate) const COLUMNS: [(&str, &str); 5] = [
     ("calls", "count"),
     ("wall", "nanoseconds"),
     ("overhead", "nanoseconds"),
@@ -18,10 +18,10 @@ const TIMED_WITH_CPU: [usize; 5] = [0, 1, 2, 3, 4];
 const COUNTED: [usize; 2] = [0, 3];
 
 /// A row's values, in the order of [`COLUMNS`].
-pub(super) type Values = [u64; COLUMNS.len()];
+pub(crate) type Values = [u64; COLUMNS.len()];
 
 /// The places of the [`COLUMNS`] that a profile has.
-pub(super) fn columns(timed: bool, with_cpu: bool) -> &'static [usize] {
+pub(crate) fn columns(timed: bool, with_cpu: bool) -> &'static [usize] {
     match (timed, with_cpu) {
         (false, _) => &COUNTED,
         (true, false) => &TIMED,
@@ -34,11 +34,11 @@ type RowKey = (NodeId, LabelSetId, State);
 
 /// The rows of one thread: several nodes of the traced tree can be one of the profile's.
 #[derive(Debug, Default)]
-pub(super) struct ThreadRows(FxHashMap<RowKey, Values>);
+pub(crate) struct ThreadRows(FxHashMap<RowKey, Values>);
 
 impl ThreadRows {
     /// Adds values, unless all are 0.
-    pub(super) fn add(&mut self, key: RowKey, values: Values) {
+    pub(crate) fn add(&mut self, key: RowKey, values: Values) {
         if values == Values::default() {
             return;
         }
@@ -50,7 +50,7 @@ impl ThreadRows {
 
     /// Adds all rows to a profile with these `columns`, for the thread with this number, and its name
     /// if it has one.
-    pub(super) fn add_to(
+    pub(crate) fn add_to(
         self,
         profile: &mut Profile,
         (seq, name): (u32, Option<&str>),

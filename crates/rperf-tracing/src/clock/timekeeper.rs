@@ -21,7 +21,7 @@ static NOTED: AtomicU64 = AtomicU64::new(0);
 
 /// The time as it was noted last.
 #[inline]
-pub(super) fn noted_ns() -> u64 {
+pub(crate) fn noted_ns() -> u64 {
     NOTED.load(Relaxed)
 }
 

@@ -1,25 +1,25 @@
 //! When a traced session is paused, and for how long it has been. Under the GVL.
 
-use super::clock::ClockReading;
+use crate::clock::ClockReading;
 
 /// The pauses of a session.
 #[derive(Debug, Default)]
-pub(super) struct Pauses {
+pub(crate) struct Pauses {
     /// When the present one began.
-    pub(super) since: Option<u64>,
+    pub(crate) since: Option<u64>,
     /// Ticks of those that are over.
-    pub(super) ticks: u64,
+    pub(crate) ticks: u64,
 }
 
 impl Pauses {
     /// Ticks of all from `start` to `end`.
-    pub(super) fn ticks_until(&self, start: &ClockReading, end: u64) -> u64 {
+    pub(crate) fn ticks_until(&self, start: &ClockReading, end: u64) -> u64 {
         let present = self.since.map(|since| since.max(start.ticks));
         self.ticks + present.map_or(0, |since| end.saturating_sub(since))
     }
 
     /// What comes is counted anew.
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.ticks = 0;
     }
 }

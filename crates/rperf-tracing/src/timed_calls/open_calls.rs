@@ -2,22 +2,22 @@
 //! an event, and so need nothing of the events themselves. For the time line and for how long calls
 //! take, and only there if one of them was asked for. In hooks, under the GVL.
 
-use super::fiber::Open;
+use crate::fiber::Open;
 
 /// The open calls of all fibers.
 #[derive(Debug, Default)]
-pub(super) struct OpenCalls {
+pub(crate) struct OpenCalls {
     fibers: Vec<Followed>,
 }
 
 /// A call with its begin and end, in ticks.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct TimedCall {
-    pub(super) node: u32,
-    pub(super) thread: u32,
-    pub(super) fiber: u32,
-    pub(super) began: u64,
-    pub(super) ended: u64,
+pub(crate) struct TimedCall {
+    pub(crate) node: u32,
+    pub(crate) thread: u32,
+    pub(crate) fiber: u32,
+    pub(crate) began: u64,
+    pub(crate) ended: u64,
 }
 
 /// The open frames of a fiber.
@@ -43,7 +43,7 @@ impl OpenCalls {
     /// The stack of a fiber is this one, after an event in it; `end` gets the calls that have
     /// ended.
     #[inline]
-    pub(super) fn follow(
+    pub(crate) fn follow(
         &mut self,
         fiber: usize,
         thread: u32,
@@ -70,21 +70,21 @@ impl OpenCalls {
     }
 
     /// A fiber is gone, and the next one has its place.
-    pub(super) fn end_fiber(&mut self, fiber: usize, end: impl FnMut(TimedCall)) {
+    pub(crate) fn end_fiber(&mut self, fiber: usize, end: impl FnMut(TimedCall)) {
         if let Some(followed) = self.fibers.get_mut(fiber) {
             followed.end(fiber, 0, followed.last, end);
         }
     }
 
     /// The open calls of a fiber are followed up to this moment.
-    pub(super) fn pause_fiber(&mut self, fiber: usize, at: u64, end: impl FnMut(TimedCall)) {
+    pub(crate) fn pause_fiber(&mut self, fiber: usize, at: u64, end: impl FnMut(TimedCall)) {
         if let Some(followed) = self.fibers.get_mut(fiber) {
             followed.end(fiber, 0, at, end);
         }
     }
 
     /// The calls that are open, as if they ended `now`.
-    pub(super) fn iter(&self, now: u64) -> impl Iterator<Item = TimedCall> {
+    pub(crate) fn iter(&self, now: u64) -> impl Iterator<Item = TimedCall> {
         let fibers = self.fibers.iter().enumerate();
         fibers.flat_map(move |(fiber, followed)| {
             let told = followed.stack.iter().filter(|it| it.is_told);
@@ -93,14 +93,14 @@ impl OpenCalls {
     }
 
     /// Bytes held.
-    pub(super) fn memory(&self) -> usize {
+    pub(crate) fn memory(&self) -> usize {
         let frames = self.fibers.iter().map(|it| it.stack.capacity());
         frames.sum::<usize>() * size_of::<Begun>()
     }
 }
 
 impl TimedCall {
-    pub(super) fn ticks(&self) -> u64 {
+    pub(crate) fn ticks(&self) -> u64 {
         self.ended.saturating_sub(self.began)
     }
 }

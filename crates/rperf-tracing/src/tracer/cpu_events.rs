@@ -1,10 +1,10 @@
 //! When [`Tracer`] reads the CPU clock, and whose the time is. At events, under the GVL, on the
 //! thread that they are of.
 
-use super::cpu_times::{CpuClock, LONG_GAP};
-use super::fiber::Fiber;
-use super::tracer::{ThreadNumber, Tracer};
-use super::tree::ROOT;
+use crate::clock::cpu_times::{CpuClock, LONG_GAP};
+use crate::fiber::Fiber;
+use crate::tracer::{ThreadNumber, Tracer};
+use crate::tree::ROOT;
 use rperf_model::State;
 use rperf_vm::GcMoment;
 use std::cell::Cell;
@@ -26,7 +26,7 @@ impl Tracer {
     /// or has been in this `state`.
     #[cold]
     #[inline(never)]
-    pub(super) fn end_cpu_window(&mut self, state: State) {
+    pub(crate) fn end_cpu_window(&mut self, state: State) {
         let Some(clock) = &mut self.cpu else {
             return;
         };
@@ -49,7 +49,7 @@ impl Tracer {
     }
 
     /// The running thread gives the GVL up.
-    pub(super) fn leave_cpu(&mut self) {
+    pub(crate) fn leave_cpu(&mut self) {
         self.end_cpu_window(State::Running);
         if let Some(CpuClock { since, .. }) = &mut self.cpu
             && let Some(since) = since.take()
@@ -61,7 +61,7 @@ impl Tracer {
 
     /// The running thread, `thread`, has got the GVL. What C code used without it is known if no
     /// other thread ran on this native thread meanwhile.
-    pub(super) fn enter_cpu(&mut self, thread: ThreadNumber) {
+    pub(crate) fn enter_cpu(&mut self, thread: ThreadNumber) {
         let Some(clock) = &mut self.cpu else {
             return;
         };

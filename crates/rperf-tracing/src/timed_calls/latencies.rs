@@ -1,10 +1,10 @@
 //! How long the calls of each method take, in a traced session that was asked for it. A method has
 //! a histogram from its first return on. In hooks, under the GVL; the rest outside of them.
 
-use super::event::FrameKind;
-use super::folds::{Exclusion, exclusion};
-use super::open_calls::TimedCall;
-use super::tree::TracedTree;
+use crate::event::FrameKind;
+use crate::timed_calls::open_calls::TimedCall;
+use crate::tree::TracedTree;
+use crate::tree::folds::{Exclusion, exclusion};
 use rperf_model::{Histogram, Latencies};
 use rperf_vm::ResolvedFrame;
 use rustc_hash::FxHashMap;
@@ -15,14 +15,14 @@ const MAX_METHODS: usize = 1 << 14;
 
 /// The durations of calls, in ns, by the rows of their frames.
 #[derive(Debug, Clone)]
-pub(super) struct MethodLatencies {
+pub(crate) struct MethodLatencies {
     ns_per_tick: f64,
     methods: FxHashMap<u32, Histogram>,
 }
 
 impl MethodLatencies {
     /// None yet; `ns_per_tick` is nearly the length of a tick.
-    pub(super) fn new(ns_per_tick: f64) -> Self {
+    pub(crate) fn new(ns_per_tick: f64) -> Self {
         Self {
             ns_per_tick,
             methods: FxHashMap::default(),
@@ -31,7 +31,7 @@ impl MethodLatencies {
 
     /// A call has ended. Blocks have the names of their methods, and are no calls of them.
     #[inline]
-    pub(super) fn add(&mut self, tree: &TracedTree, call: TimedCall) {
+    pub(crate) fn add(&mut self, tree: &TracedTree, call: TimedCall) {
         let node = tree.node(call.node);
         if node.kind == FrameKind::Block {
             return;
@@ -51,18 +51,18 @@ impl MethodLatencies {
     }
 
     /// Lets go of all.
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.methods.clear();
     }
 
     /// Bytes held.
-    pub(super) fn memory(&self) -> usize {
+    pub(crate) fn memory(&self) -> usize {
         self.methods.values().map(Histogram::memory).sum()
     }
 
     /// With names, which are those of the frames in the order of their rows, but for those that are
     /// `excluded`. Several frames can be one method.
-    pub(super) fn named(&self, names: &[ResolvedFrame], excluded: &[Exclusion]) -> Vec<Latencies> {
+    pub(crate) fn named(&self, names: &[ResolvedFrame], excluded: &[Exclusion]) -> Vec<Latencies> {
         let mut methods: BTreeMap<(&str, &str), Histogram> = BTreeMap::new();
         for (row, durations) in &self.methods {
             let shown = names.get(*row as usize);
@@ -88,8 +88,8 @@ impl MethodLatencies {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tree::{ROOT, TracedFrame};
     use super::*;
+    use crate::tree::{ROOT, TracedFrame};
 
     fn call(node: u32, ticks: u64) -> TimedCall {
         TimedCall {

@@ -17,7 +17,7 @@ pub struct StackCheck {
 
 impl StackCheck {
     /// Compares two stacks, leaf first.
-    pub(super) fn compare(&mut self, theirs: &[FrameWord], ours: &[FrameWord]) {
+    pub(crate) fn compare(&mut self, theirs: &[FrameWord], ours: &[FrameWord]) {
         self.compared += 1;
         if theirs != ours {
             self.unequal += 1;

@@ -2,10 +2,10 @@
 //! dropped, those that have come so are put in, and what doesn't fit is taken anew. At events,
 //! under the GVL.
 
-use super::event::{FrameKind, TraceVm, marked_frames};
-use super::fiber::{Known, Open};
-use super::tracer::{LOOK, Tracer};
-use super::tree::{ROOT, TracedFrame};
+use crate::event::{FrameKind, TraceVm, marked_frames};
+use crate::fiber::{Known, Open};
+use crate::tracer::{LOOK, Tracer};
+use crate::tree::{ROOT, TracedFrame};
 use rperf_vm::FrameWord;
 
 /// Frames at most that are put in between two that were told; else the whole stack is taken.
@@ -16,7 +16,7 @@ impl Tracer {
     /// on the VM's stack, `own` are those of what begins. `is_sure`: the VM has told of all returns.
     #[cold]
     #[inline(never)]
-    pub(super) fn follow(&mut self, vm: &impl TraceVm, depth: u32, own: usize, is_sure: bool) {
+    pub(crate) fn follow(&mut self, vm: &impl TraceVm, depth: u32, own: usize, is_sure: bool) {
         let fiber = &mut self.fibers[self.fiber];
         fiber.drop_while(|open| open.depth >= depth || !open.is_told());
         let mut room = std::mem::take(&mut self.room);
@@ -159,7 +159,7 @@ impl Tracer {
 
     /// Takes the present fiber's stack from the VM, but for the topmost `skipped` frames. What is
     /// left is of this `depth`.
-    pub(super) fn retake(&mut self, vm: &impl TraceVm, skipped: usize, depth: u32) {
+    pub(crate) fn retake(&mut self, vm: &impl TraceVm, skipped: usize, depth: u32) {
         let mut room = std::mem::take(&mut self.room);
         self.retake_with(vm, &mut room, skipped, depth);
         self.room = room;
@@ -177,7 +177,7 @@ impl Tracer {
     }
 
     /// A fiber's stack consists of these frames, leaf first, in which blocks are marked.
-    pub(super) fn rebase(
+    pub(crate) fn rebase(
         &mut self,
         vm: &impl TraceVm,
         fiber: usize,
@@ -231,7 +231,7 @@ impl Tracer {
     /// Our stack's top isn't what returns from `depth`.
     #[cold]
     #[inline(never)]
-    pub(super) fn leave_oddly(
+    pub(crate) fn leave_oddly(
         &mut self,
         vm: &impl TraceVm,
         c_method: Option<TracedFrame>,

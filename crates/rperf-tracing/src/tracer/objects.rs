@@ -1,10 +1,10 @@
 //! The objects that are made while calls are traced: each counts for the frame that was innermost.
 //! Under the GVL, in the hook on new objects.
 
-use super::event::FrameKind;
-use super::fiber::Fiber;
-use super::tracer::Tracer;
-use super::tree::ROOT;
+use crate::event::FrameKind;
+use crate::fiber::Fiber;
+use crate::tracer::Tracer;
+use crate::tree::ROOT;
 use rperf_vm::{AllocationSite, Allocations};
 
 impl Tracer {
