@@ -17,7 +17,7 @@ module Memory
   PROFILERS = ["none", "rperf cpu", "rperf wall"].freeze
   HEADINGS = ["profiler", "requests", "RSS MB", "extra MB", "quartiles", "peak MB"].freeze
   ROOT = File.expand_path("..", __dir__)
-  ENGINE_BENCH = "crates/rperf-engine/benches/memory.rs"
+  SAMPLING_BENCH = "crates/rperf-sampling/benches/memory.rs"
 
   module_function
 
@@ -68,9 +68,9 @@ module Memory
   def megabytes(values) = format("%.1f", Bench::Statistics.median(values) / 1024.0)
 
   def engine
-    return puts("the engine alone is left out: no #{ENGINE_BENCH}") unless File.exist?(File.join(ROOT, ENGINE_BENCH))
+    return puts("the engine alone is left out: no #{SAMPLING_BENCH}") unless File.exist?(File.join(ROOT, ENGINE_BENCH))
 
-    done = system("cargo", "bench", "--quiet", "-p", "rperf-engine", "--bench", "memory", chdir: ROOT)
+    done = system("cargo", "bench", "--quiet", "-p", "rperf-sampling", "--bench", "memory", chdir: ROOT)
     puts "the engine alone is left out: cargo isn't there" if done.nil?
     abort("bench/memory: the engine's benchmark failed") if done == false
   end

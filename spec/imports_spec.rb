@@ -40,9 +40,9 @@ RSpec.describe "the check of imports" do
     end
 
     it "names a circle that is planted in a crate, and where it is" do
-      append("crates/rperf-engine/src/values.rs", "use crate::counters::SessionCounters;\n")
+      append("crates/rperf-sampling/src/values.rs", "use crate::counters::SessionCounters;\n")
       expect(problems).to contain_exactly(
-        match(%r{\Acrates/rperf-engine.*: circle.*values}).and(match(%r{src/values.rs:\d+: values uses counters}))
+        match(%r{\Acrates/rperf-sampling.*: circle.*values}).and(match(%r{src/values.rs:\d+: values uses counters}))
       )
     end
 

@@ -107,7 +107,7 @@ layering() {
     case $crate in
       rperf-model) depends_only "$crate" '' ;;
       rperf-report | rperf-vm) depends_only "$crate" rperf-model ;;
-      rperf-engine | rperf-tracing) depends_only "$crate" 'rperf-model rperf-vm' ;;
+      rperf-sampling | rperf-tracing) depends_only "$crate" 'rperf-model rperf-vm' ;;
       rperf-format) depends_only "$crate" 'rperf-model rperf-report' ;;
       rperf-session) depends_only "$crate" 'rperf-model rperf-format rperf-report' ;;
       rperf-live) depends_only "$crate" 'rperf-model rperf-format rperf-report rperf-session' ;;

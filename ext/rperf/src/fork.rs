@@ -14,8 +14,8 @@ use crate::trace::state::session::{TRACE, trace_session};
 use crate::trace::state::targets::TARGETS;
 use crate::vm::hooks::{fiber, gc, objects, thread, time_slice};
 use crate::vm::state::session::{Ending, SESSION, session};
-use rperf_engine::reset_at_work;
-use rperf_engine::threads::native;
+use rperf_sampling::reset_at_work;
+use rperf_sampling::threads::native;
 use rperf_vm::Gvl;
 use std::cell::Cell;
 use std::mem::MaybeUninit;
@@ -106,7 +106,7 @@ unsafe extern "C" fn in_child() {
     Ending::forget();
     native::forget_id();
     reset_at_work();
-    rperf_engine::forget_in_child();
+    rperf_sampling::forget_in_child();
     rperf_live::port::forget_in_child();
 }
 

@@ -19,7 +19,7 @@ use cache::Changes;
 use magnus::r_hash::ForEach;
 use magnus::rb_sys::AsRawValue;
 use magnus::{Error, RArray, RHash, Ruby, Symbol, Value, prelude::*};
-use rperf_engine::AtWork;
+use rperf_sampling::AtWork;
 use rperf_vm::{Gvl, LabelSet};
 use std::hint::black_box;
 

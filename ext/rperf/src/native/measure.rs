@@ -9,7 +9,7 @@ use crate::trace::hooks as trace_hooks;
 use crate::vm::hooks::thread;
 use magnus::{Error, RHash, Ruby, Symbol};
 use rb_sys::{ID, VALUE};
-use rperf_engine::Mode;
+use rperf_sampling::Mode;
 use rperf_tracing::TraceLevel;
 use rperf_vm::{Backtrace, CapturedTree, Gvl, LastStack, clock};
 use std::hint::black_box;

@@ -7,11 +7,11 @@ use crate::interrupts::Stretch;
 use crate::text;
 use magnus::r_hash::ForEach;
 use magnus::{Error, RArray, RHash, RString, Ruby, Symbol, TryConvert, Value, prelude::*};
-use rperf_engine::Mode;
 use rperf_model::{
     DisplayFrame, FREQUENCIES, Frame, LabelSetId, Meta, Node, NodeId, Profile, RawSamples,
     SamplingStats, State, StringId, Thread, WeightKey, WeightTable,
 };
+use rperf_sampling::Mode;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Names of the samples, and whether they are raw ones.

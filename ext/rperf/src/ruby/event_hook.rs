@@ -3,7 +3,7 @@
 use super::ractor::AnyGvl;
 use super::version::internal_hooks_are_shared;
 use rb_sys::{ID, VALUE};
-use rperf_engine::other_ractors;
+use rperf_sampling::other_ractors;
 
 /// What the VM calls: with the event, and for some events the thread.
 pub type Callback = unsafe extern "C" fn(u32, VALUE, VALUE, ID, VALUE);

@@ -5,8 +5,8 @@ use super::threads::{HeldGvl, RubyThread};
 use super::version::{self, FRAME_KINDS, KIND_SHIFT};
 use super::{blocks, process, ractor};
 use rb_sys::VALUE;
-use rperf_engine::other_ractors;
-use rperf_engine::threads::ThreadState;
+use rperf_sampling::other_ractors;
+use rperf_sampling::threads::ThreadState;
 use rperf_tracing::TraceVm;
 use rperf_vm::{
     Backtrace, FiberWord, FrameLayout, FrameWord, GC_WATCH, Gvl, MethodWord, StackDigest, TickVm,

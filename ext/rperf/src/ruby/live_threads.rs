@@ -3,7 +3,7 @@
 use super::threads::{RubyThread, vm_thread};
 use magnus::rb_sys::AsRawValue;
 use magnus::{Error, RArray, Ruby, Value, prelude::*, value::Lazy};
-use rperf_engine::threads::{ThreadState, last_serial};
+use rperf_sampling::threads::{ThreadState, last_serial};
 use rperf_vm::{Gvl, VmThread};
 use std::hint::black_box;
 use std::ptr;

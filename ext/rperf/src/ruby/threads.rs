@@ -3,8 +3,8 @@
 
 use super::other_gvl::OtherGvl;
 use rb_sys::VALUE;
-use rperf_engine::ThreadSlot;
-use rperf_engine::threads::{NewList, ThreadState};
+use rperf_sampling::ThreadSlot;
+use rperf_sampling::threads::{NewList, ThreadState};
 use rperf_vm::{FiberWord, Gvl, VmThread};
 use std::ffi::c_void;
 use std::marker::PhantomData;

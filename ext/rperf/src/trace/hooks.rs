@@ -25,7 +25,7 @@ use rb_sys::{
     RUBY_INTERNAL_THREAD_EVENT_SUSPENDED as SUSPENDED, VALUE, rb_event_flag_t,
     rb_internal_thread_event_data_t,
 };
-use rperf_engine::set_other_ractors;
+use rperf_sampling::set_other_ractors;
 use rperf_tracing::{Call, CallKind, TraceLevel, TracedFrame, Tracer};
 use rperf_vm::Gvl;
 use std::ffi::c_void;

@@ -7,7 +7,7 @@ use crate::ruby::threads::RubyThread;
 use crate::vm::recording::{epoch, sample};
 use crate::vm::state::session::{self, counting_session, session};
 use crate::vm::state::{label_set, roots};
-use rperf_engine::{AtWork, HandlerOff, OffGvl, RunningSession, SharedTable, Ticks};
+use rperf_sampling::{AtWork, HandlerOff, OffGvl, RunningSession, SharedTable, Ticks};
 use rperf_vm::{Gvl, LabelTexts, clock};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};

@@ -17,8 +17,8 @@ use crate::vm::recording::sample;
 use crate::vm::state::label_set;
 use crate::vm::state::session::{StartedSession, session};
 use magnus::{Error, RArray, Ruby};
-use rperf_engine::threads::native;
-use rperf_engine::{AtWork, RunningSession, reset_at_work, set_other_ractors};
+use rperf_sampling::threads::native;
+use rperf_sampling::{AtWork, RunningSession, reset_at_work, set_other_ractors};
 use rperf_vm::{Gvl, clock};
 
 /// How time begins and ends to count in a session.

@@ -8,7 +8,7 @@ use crate::ruby::{safepoint, thread_names};
 use crate::vm::hooks::ended_ractors;
 use crate::vm::state::session::{SESSION, StartedSession};
 use magnus::{Error, Ruby};
-use rperf_engine::{
+use rperf_sampling::{
     Capture, Mode, RunningSession, SessionConfig, StartOptions, TimerKind, set_other_ractors,
 };
 use rperf_session::settings::{self, Settings, Signal};
@@ -82,7 +82,7 @@ fn options(settings: &Settings) -> StartOptions {
 fn timer_kind(signal: Option<Signal>) -> TimerKind {
     #[cfg(target_os = "linux")]
     return match signal {
-        None => TimerKind::Signal(rperf_engine::default_signal()),
+        None => TimerKind::Signal(rperf_sampling::default_signal()),
         Some(Signal::Number(number)) => TimerKind::Signal(number),
         Some(Signal::None) => TimerKind::Sleep,
     };

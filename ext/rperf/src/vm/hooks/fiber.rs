@@ -11,7 +11,7 @@ use crate::vm::state::label_set;
 use crate::vm::state::session::{in_main_ractor, session};
 use magnus::Error;
 use rb_sys::{ID, RUBY_EVENT_FIBER_SWITCH as FIBER_SWITCH, VALUE};
-use rperf_engine::{AtWork, RunningSession};
+use rperf_sampling::{AtWork, RunningSession};
 use rperf_vm::Gvl;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 

@@ -10,7 +10,7 @@ use crate::ruby::ractor::AnyGvl;
 use crate::ruby::threads::RubyThread;
 use crate::vm::recording::sample;
 use crate::vm::state::session;
-use rperf_engine::{AtWork, RunningSession};
+use rperf_sampling::{AtWork, RunningSession};
 use rperf_vm::{GC_WATCH, GcEvent, clock};
 
 /// The hook.

@@ -5,7 +5,7 @@ use crate::ruby::frames::RubyVm;
 use crate::ruby::other_gvl::OtherGvl;
 use crate::ruby::ractor;
 use crate::ruby::threads::RubyThread;
-use rperf_engine::OtherThread;
+use rperf_sampling::OtherThread;
 
 /// Calls `event` for `thread`, the calling one.
 #[cold]

@@ -6,7 +6,7 @@ use crate::ruby::frames::RubyVm;
 use crate::ruby::threads::RubyThread;
 use crate::vm::recording::{epoch, sample};
 use crate::vm::state::session::{self, counting_session};
-use rperf_engine::HandlerOff;
+use rperf_sampling::HandlerOff;
 use std::ffi::c_void;
 
 /// The callback.

@@ -19,8 +19,10 @@ use rb_sys::{
     RUBY_INTERNAL_THREAD_EVENT_SUSPENDED as SUSPENDED, rb_event_flag_t,
     rb_internal_thread_event_data_t,
 };
-use rperf_engine::threads::ThreadState;
-use rperf_engine::{FollowUp, Mode, OtherThread, RunningSession, other_ractors, set_other_ractors};
+use rperf_sampling::threads::ThreadState;
+use rperf_sampling::{
+    FollowUp, Mode, OtherThread, RunningSession, other_ractors, set_other_ractors,
+};
 use rperf_vm::Gvl;
 use std::ffi::c_void;
 

@@ -15,7 +15,7 @@ pub fn work_on_end(gvl: &mut Gvl<'_>) {
     let Some(session) = session(gvl) else {
         return;
     };
-    let is_ending = |session: &rperf_engine::RunningSession| {
+    let is_ending = |session: &rperf_sampling::RunningSession| {
         let state = session.state(gvl);
         state.is_some_and(|state| state.engine.is_ending())
     };

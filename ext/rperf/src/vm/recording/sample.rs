@@ -4,7 +4,7 @@
 use crate::ruby::frames::{RubyVm, take_complete};
 use crate::ruby::threads::RubyThread;
 use crate::vm::state::{label_set, roots};
-use rperf_engine::{AtWork, FollowUp, RunningSession, Wanted, WantedStack};
+use rperf_sampling::{AtWork, FollowUp, RunningSession, Wanted, WantedStack};
 use rperf_vm::Gvl;
 
 /// Does what is left to do.

@@ -10,7 +10,7 @@ use magnus::rb_sys::{AsRawId, AsRawValue, FromRawValue};
 use magnus::value::OpaqueId;
 use magnus::{ArgList, Error, RHash, RModule, Ruby, StaticSymbol, Thread, Value, prelude::*};
 use rb_sys::{ID, VALUE};
-use rperf_engine::{NotedLabels, RunningSession};
+use rperf_sampling::{NotedLabels, RunningSession};
 use rperf_vm::{Gvl, LabelSet, SessionId};
 use std::ffi::c_void;
 use std::sync::OnceLock;

@@ -6,7 +6,7 @@ use super::session::{self, SESSION};
 use crate::ruby::data_type::DataType;
 use crate::ruby::frames::object;
 use crate::ruby::root_object::RootObject;
-use rperf_engine::NewFrames;
+use rperf_sampling::NewFrames;
 use rperf_vm::{Allocations, FrameNames, FrameWord, Gvl, GvlCell, JobId, NamingJobs};
 use std::ffi::c_void;
 

@@ -2,8 +2,8 @@
 //! without it by a promise. A panic in a hook ends here.
 
 use crate::ruby::ractor::AnyGvl;
-use rperf_engine::threads::ThreadState;
-use rperf_engine::{RunningSession, Session};
+use rperf_sampling::threads::ThreadState;
+use rperf_sampling::{RunningSession, Session};
 use rperf_session::settings::Settings;
 use rperf_vm::{Allocations, Gvl, GvlCell, SessionSlot};
 use std::ops::Deref;

@@ -1,9 +1,9 @@
 //! What is done for each sample: interning of a captured stack, and summing up.
-//! `cargo bench -p rperf-engine --bench sampling`.
+//! `cargo bench -p rperf-sampling --bench sampling`.
 
 use divan::{Bencher, black_box};
-use rperf_engine::{Sample, SampleSums, SumLimits};
 use rperf_model::{LabelSetId, NodeId, State};
+use rperf_sampling::{Sample, SampleSums, SumLimits};
 use rperf_vm::{CapturedTree, FrameWord, LastStack};
 
 const DEPTHS: [usize; 4] = [10, 50, 100, 300];

@@ -1,10 +1,10 @@
 //! Memory of a session under ten million samples of 2,000 stacks: it must not
-//! grow after the first million. `cargo bench -p rperf-engine --bench memory`;
+//! grow after the first million. `cargo bench -p rperf-sampling --bench memory`;
 //! with `--smoke`, a hundred thousand samples.
 
 #![allow(clippy::print_stdout, reason = "a benchmark prints its results")]
 
-use rperf_engine::{
+use rperf_sampling::{
     Accounting, DEFAULT_MAX_NODES, Mode, NO_OVERHEAD_LIMIT, Position, SampleStack, Session,
     SessionConfig, TimerKind, Values,
 };

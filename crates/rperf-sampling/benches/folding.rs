@@ -1,13 +1,13 @@
 //! What it costs to fold a full call tree: CPU time and memory of a session whose stacks are nearly
-//! all different, with several limits. `cargo bench -p rperf-engine --bench folding`; with
+//! all different, with several limits. `cargo bench -p rperf-sampling --bench folding`; with
 //! `--smoke`, a tenth of the samples.
 
 #![allow(clippy::print_stdout, reason = "a benchmark prints its results")]
 
-use rperf_engine::{
+use rperf_model::Profile;
+use rperf_sampling::{
     Accounting, Mode, NO_OVERHEAD_LIMIT, Position, SampleStack, Session, SessionConfig, TimerKind,
 };
-use rperf_model::Profile;
 use rperf_vm::{FrameWord, LastStack, ResolvedFrame, Stack, clock};
 use std::process::ExitCode;
 use std::sync::Arc;

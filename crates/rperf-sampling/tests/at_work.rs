@@ -1,7 +1,7 @@
 //! When the handler of ticks may take a stack. One test in a process of its own, as the flags are
 //! the process's.
 
-use rperf_engine::{AtWork, may_take_stack, reset_at_work};
+use rperf_sampling::{AtWork, may_take_stack, reset_at_work};
 use rperf_vm::Gvl;
 
 #[test]
