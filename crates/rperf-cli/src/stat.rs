@@ -68,7 +68,7 @@ pub fn for_terminal(profile: &Profile, figures: &Figures, width: Option<usize>) 
     ));
     times(&mut page, profile, figures);
     page.line("");
-    breakdown(&mut page, profile, figures, (&totals, idle));
+    breakdown(&mut page, profile, figures, &totals, idle);
     if figures.processes > 1 {
         let text = "[Ruby] processes; the figures are their sums";
         page.count(figures.processes as u64, text);
@@ -107,12 +107,7 @@ fn times(page: &mut Page, profile: &Profile, figures: &Figures) {
 /// Where the threads' time went. Shares are of the profiled time; the time before
 /// and after it is shown so that one thread's rows add up to the real time. The `idle` time of
 /// threads that wait for work has no share.
-fn breakdown(
-    page: &mut Page,
-    profile: &Profile,
-    figures: &Figures,
-    (totals, idle): (&Totals, i64),
-) {
+fn breakdown(page: &mut Page, profile: &Profile, figures: &Figures, totals: &Totals, idle: i64) {
     let is_wall = profile.schema.default_type().name == "wall";
     let times = figures.times.filter(|_| is_wall);
     if let Some(times) = times {

@@ -128,7 +128,7 @@ fn encode(view: &View<'_>, least_share: f64) -> Result<Vec<u8>, FormatError> {
         };
         let is_idle: Vec<bool> = kept.iter().map(|&(row, _)| idle[row]).collect();
         let kept: Vec<Weight<'_>> = kept.into_iter().map(|(_, weight)| weight).collect();
-        let rows = tables.add_profile(titled.profile, (&kept, &is_idle), pruned.any());
+        let rows = tables.add_profile(titled.profile, &kept, &is_idle, pruned.any());
         let types = columns_for(value_types(view), &titled.profile.schema);
         write_rows(&mut columns, index, &rows, &types, &pruned);
         latencies::write(index, titled.profile, &mut tables, &mut columns);

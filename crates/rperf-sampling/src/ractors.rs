@@ -30,6 +30,7 @@ use std::sync::atomic::{
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::Thread;
 use std::time::Duration;
+use thread_recording::{ThreadRecording, Wake};
 
 /// How long the worker lets stacks wait in logs, at most, and for how many ticks.
 const PAUSE: Duration = Duration::from_millis(250);
@@ -182,7 +183,12 @@ impl OtherRactors {
             // Its event was lost.
             holders.leave(place);
         }
-        recorder.resumed(vm, (ready, now), self.began_ns.load(Relaxed), has_moved);
+        recorder.resumed(
+            vm,
+            Wake { ready, now },
+            self.began_ns.load(Relaxed),
+            has_moved,
+        );
         let owner: *mut c_void = ptr::from_ref(recorder).cast_mut().cast();
         let place = holders.enter(native::id(), owner, recorder.last_place(), now);
         recorder.set_place(place);
@@ -204,7 +210,8 @@ impl OtherRactors {
         &self,
         holders: &OtherHolders,
         vm: &impl VmFrames,
-        (thread, name): (OtherThread, &impl VmName),
+        thread: OtherThread,
+        name: &impl VmName,
     ) {
         let recorder = self.recorder(thread);
         if let Some(place) = recorder.leave_place() {
@@ -221,12 +228,13 @@ impl OtherRactors {
         vm: &impl VmFrames,
         thread: OtherThread,
         event: GcEvent,
-        (tick, is_marking): (u64, bool),
+        tick: u64,
+        is_marking: bool,
     ) {
         let began_ns = self.began_ns.load(Relaxed);
         let recorder = self.recorder(thread);
         LAST_HERE.set(self.here(recorder));
-        recorder.collecting(vm, event, (tick, is_marking), began_ns);
+        recorder.collecting(vm, event, tick, is_marking, began_ns);
     }
 
     /// `thread`, the calling one, has ended, without its Ractor's GVL. Its object isn't looked at.
@@ -275,14 +283,10 @@ impl OtherRactors {
             layout: self.layout.get().copied(),
             ..self.config
         };
-        let OtherThread {
-            thread,
-            slot,
-            ractor,
-        } = thread;
-        let recorder = Recorder::new((thread, slot), ractor, (seq, seed), config, &self.pace);
+        let recording = ThreadRecording::new(seq, seed, config, &self.pace);
+        let recorder = Recorder::new(thread.thread, thread.slot, thread.ractor, recording);
         let recorder = self.new.push(recorder);
-        slot.recorder.store(recorder, SeqCst);
+        thread.slot.recorder.store(recorder, SeqCst);
         recorder
     }
 

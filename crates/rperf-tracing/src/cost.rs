@@ -176,7 +176,8 @@ pub(crate) fn compensate(
     nodes: &[TracedNode],
     sums: &ThreadSums,
     costs: &Costs,
-    (folds, c_pays): (&Folds, bool),
+    folds: &Folds,
+    c_pays: bool,
     rounding: &mut Rounding,
 ) -> ThreadTimes {
     let mut overheads: FxHashMap<u32, f64> = FxHashMap::default();
@@ -295,8 +296,7 @@ mod tests {
     ) -> (Vec<Times>, f64) {
         let (sums, mut rounding) = (sums(counts), Rounding::new(ns_per_tick));
         let folds = Folds::new(tree.nodes(), excluded, u32::MAX, c_pays);
-        let folds = (&folds, c_pays);
-        let times = compensate(tree.nodes(), &sums, &COSTS, folds, &mut rounding);
+        let times = compensate(tree.nodes(), &sums, &COSTS, &folds, c_pays, &mut rounding);
         let uncovered_ns = times.uncovered_ns();
         (times.nodes, uncovered_ns)
     }
@@ -436,7 +436,7 @@ mod tests {
         };
         let mut rounding = Rounding::new(0.4987);
         let folds = Folds::new(tree.nodes(), &[], u32::MAX, false);
-        let times = compensate(tree.nodes(), &sums, &COSTS, (&folds, false), &mut rounding);
+        let times = compensate(tree.nodes(), &sums, &COSTS, &folds, false, &mut rounding);
         let nodes = times.nodes.iter().map(|it| it.running_ns + it.overhead_ns);
         let sum: u64 = nodes.chain(times.states.iter().map(|it| it.2)).sum();
         assert_eq!(sum, ((199.0 * 100.0 + 11.0) * 0.4987_f64).round() as u64);

@@ -143,8 +143,8 @@ impl TraceSnapshot {
         let sets = add_label_sets(&mut profile, &self.label_sets);
         let c_pays = self.level.c_methods;
         let folds = Folds::new(&self.nodes, excluded, self.deepest, c_pays);
-        let shown = (names, folds.excluded());
-        let mut map = add_nodes(&mut profile, &self.nodes, self.truncated, shown);
+        let hidden = folds.excluded();
+        let mut map = add_nodes(&mut profile, &self.nodes, self.truncated, names, hidden);
         map.push(self.add_own_root(&mut profile, &folds));
         let costs = calibration.costs_with(&self.bodies, self.ns_per_tick());
         let mut sums = Sums {
@@ -157,17 +157,17 @@ impl TraceSnapshot {
                 (ThreadRows::default(), Rounding::new(self.ns_per_tick()));
             for (labels, counted) in thread {
                 sums.add_folded(&self.nodes, &folds, excluded, counted);
-                let folds = (&folds, c_pays);
-                let mut times = compensate(&self.nodes, counted, &costs, folds, &mut rounding);
+                let mut times =
+                    compensate(&self.nodes, counted, &costs, &folds, c_pays, &mut rounding);
                 if self.clock == TraceClock::Noted {
                     times.spread_uncovered(&self.nodes);
                 }
                 let labels = sets[labels.0 as usize];
-                self.add_labelled(&mut rows, &times, (&map, labels), &mut sums);
+                self.add_labelled(&mut rows, &times, &map, labels, &mut sums);
             }
             let name = self.thread_names.get(number).cloned().flatten();
-            let thread = (number as u32 + 1, name.as_deref());
-            rows.add_to(&mut profile, thread, columns);
+            let seq = number as u32 + 1;
+            rows.add_to(&mut profile, seq, name.as_deref(), columns);
         }
         if let Some(objects) = &self.objects {
             let nodes = 0..self.nodes.len() as u32;
@@ -176,8 +176,7 @@ impl TraceSnapshot {
         }
         if let Some(spans) = self.spans.take() {
             let (start, end) = (&self.start, &self.end);
-            let nodes = (&*self.nodes, folds.excluded());
-            let line = spans.into_time_line(nodes, names, start, end, &program);
+            let line = spans.into_time_line(&self.nodes, hidden, names, start, end, &program);
             profile.time_lines.push(line);
         }
         if let Some(latencies) = &self.latencies {
@@ -244,7 +243,8 @@ impl TraceSnapshot {
         &self,
         rows: &mut ThreadRows,
         times: &ThreadTimes,
-        (map, labels): (&[NodeId], LabelSetId),
+        map: &[NodeId],
+        labels: LabelSetId,
         sums: &mut Sums,
     ) {
         sums.uncovered_ns += times.uncovered_ns();
@@ -382,7 +382,8 @@ pub(crate) fn add_nodes(
     profile: &mut Profile,
     nodes: &[TracedNode],
     truncated: Option<u32>,
-    (names, excluded): (&[ResolvedFrame], &[bool]),
+    names: &[ResolvedFrame],
+    excluded: &[bool],
 ) -> Vec<NodeId> {
     let unknown = special("(unknown)", "<C method>");
     let no_room = special("[truncated]", "<rperf>");

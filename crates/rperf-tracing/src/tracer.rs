@@ -290,7 +290,7 @@ impl Tracer {
     pub fn snapshot(&self, end: ClockReading) -> TraceSnapshot {
         let sums = self.threads.iter().map(TracedThread::labelled).collect();
         let names = self.threads.iter().map(|it| it.name.clone()).collect();
-        self.taken(end, self.tree.nodes().to_vec(), (sums, names))
+        self.taken(end, self.tree.nodes().to_vec(), sums, names)
     }
 
     /// What was counted up to `end`, where the session is over.
@@ -300,14 +300,15 @@ impl Tracer {
         let sums = threads.into_iter().map(TracedThread::into_labelled);
         let sums = sums.collect();
         let nodes = self.tree.take_nodes();
-        self.taken(end, nodes, (sums, names))
+        self.taken(end, nodes, sums, names)
     }
 
     fn taken(
         &self,
         end: ClockReading,
         nodes: Vec<TracedNode>,
-        (threads, thread_names): (Vec<LabelledSums>, Vec<Option<Arc<str>>>),
+        threads: Vec<LabelledSums>,
+        thread_names: Vec<Option<Arc<str>>>,
     ) -> TraceSnapshot {
         let timed = self.timed_calls.as_deref();
         TraceSnapshot {

@@ -96,7 +96,8 @@ impl Tables {
     pub(super) fn add_profile<'a>(
         &mut self,
         profile: &Profile,
-        (rows, is_idle): (&[Weight<'a>], &[bool]),
+        rows: &[Weight<'a>],
+        is_idle: &[bool],
         has_pruned: bool,
     ) -> Rows<'a> {
         let paths = Paths {

@@ -33,7 +33,8 @@ impl OtherRactors {
         &self,
         now: u64,
         ready: &OthersReady,
-        (from, until_ns): (usize, u64),
+        from: usize,
+        until_ns: u64,
         mut take: impl FnMut(Part<'_>),
     ) -> Option<usize> {
         let is_time_over = || until_ns != u64::MAX && clock::monotonic_ns() >= until_ns;

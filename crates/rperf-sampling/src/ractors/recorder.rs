@@ -2,16 +2,13 @@
 //! thread, with its Ractor's GVL; the main Ractor and the worker come from other threads. So each
 //! takes the recorder for the moment of its work, and none of the first two waits for it.
 
-use super::config::RecorderConfig;
 use super::merged::Merged;
 use super::missed_events::{MissedEvent, MissedEvents};
-use super::thread_recording::ThreadRecording;
+use super::thread_recording::{ThreadRecording, Wake};
 use crate::threads::ThreadEnd;
-use crate::timer::pace::Pace;
 use rperf_vm::{FrameWord, GcEvent, NativeId, VmFrames, VmName, VmThread, clock};
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
-use std::sync::Arc;
 use std::sync::atomic::{
     AtomicBool, AtomicPtr, AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release,
     Ordering::SeqCst,
@@ -83,13 +80,12 @@ impl Drop for Taken<'_> {
 }
 
 impl Recorder {
-    /// For a thread of which nothing is known yet, which has the number `seq` in the profile.
+    /// The recorder of `thread`, of which nothing is known yet.
     pub fn new(
-        (thread, slot): (VmThread, &'static ThreadSlot),
+        thread: VmThread,
+        slot: &'static ThreadSlot,
         ractor: u32,
-        (seq, seed): (u32, u64),
-        config: RecorderConfig,
-        pace: &Arc<Pace>,
+        recording: ThreadRecording,
     ) -> Box<Self> {
         Box::new(Recorder {
             thread,
@@ -101,7 +97,7 @@ impl Recorder {
             place: AtomicUsize::new(NOWHERE),
             last_place: AtomicUsize::new(0),
             missed: MissedEvents::default(),
-            recording: UnsafeCell::new(ThreadRecording::new(seq, seed, config, pace)),
+            recording: UnsafeCell::new(recording),
         })
     }
 
@@ -158,22 +154,15 @@ impl Recorder {
         self.last_place.load(Relaxed)
     }
 
-    /// The thread, which is calling, has got its Ractor's GVL at `now`; it was ready since `ready`,
-    /// or 0. Since `began_ns` time counts. `has_moved`: it ran on another native thread before, or
+    /// The thread, which is calling, has got its Ractor's GVL. Since `began_ns` time counts. `has_moved`: it ran on another native thread before, or
     /// another thread on this one.
-    pub fn resumed(
-        &self,
-        vm: &impl VmFrames,
-        (ready, now): (u64, u64),
-        began_ns: u64,
-        has_moved: bool,
-    ) {
+    pub fn resumed(&self, vm: &impl VmFrames, wake: Wake, began_ns: u64, has_moved: bool) {
         let Some(mut taken) = self.try_take() else {
-            self.missed.push(MissedEvent::Resumed(now, ready));
+            self.missed.push(MissedEvent::Resumed(wake.now, wake.ready));
             return;
         };
         taken.catch_up(&self.missed, began_ns);
-        taken.resumed_here(vm, (ready, now), began_ns, has_moved);
+        taken.resumed_here(vm, wake, began_ns, has_moved);
     }
 
     /// The thread, which is calling and has this `name`, is about to give its Ractor's GVL up.
@@ -194,7 +183,8 @@ impl Recorder {
         &self,
         vm: &impl VmFrames,
         event: GcEvent,
-        (tick, is_marking): (u64, bool),
+        tick: u64,
+        is_marking: bool,
         began_ns: u64,
     ) {
         let Some(mut taken) = self.try_take() else {

@@ -104,7 +104,7 @@ fn at(merged: &Merged, frame: FrameWord, state: State, ractor: u32) -> u64 {
 fn take(others: &OtherRactors, ready: &OthersReady) -> Merged {
     let mut merged = Merged::new(&CONFIG);
     let now = clock::monotonic_ns();
-    let rest = others.hand_over(now, ready, (0, u64::MAX), |part| add(&mut merged, part));
+    let rest = others.hand_over(now, ready, 0, u64::MAX, |part| add(&mut merged, part));
     assert_eq!(rest, None);
     merged
 }
@@ -132,7 +132,7 @@ fn threads_have_their_time_each_in_its_own_ractor() {
         assert!(holders.is_any_running());
         run(Duration::from_millis(3));
         tick(&holders, &vm);
-        others.suspended(&holders, &vm, (thread, &Unnamed));
+        others.suspended(&holders, &vm, thread, &Unnamed);
         assert!(!holders.is_any_running());
         others.exited(&holders, thread.thread);
     }
@@ -158,7 +158,7 @@ fn threads_have_their_names_when_they_have_ended_too() {
         others.resumed(&holders, &vm, thread, 0);
         run(Duration::from_millis(2));
         tick(&holders, &vm);
-        others.suspended(&holders, &vm, (thread, &Named(name)));
+        others.suspended(&holders, &vm, thread, &Named(name));
     };
     turn(threads[0], "lives");
     turn(threads[1], "first name");
@@ -209,7 +209,7 @@ fn who_waits_has_the_stack_at_which_it_began_to() {
     let (others, holders) = others();
     let (ready, thread) = (OthersReady::default(), thread(1));
     others.resumed(&holders, &vm(thread, 10), thread, 0);
-    others.suspended(&holders, &vm(thread, 20), (thread, &Unnamed));
+    others.suspended(&holders, &vm(thread, 20), thread, &Unnamed);
     std::thread::sleep(Duration::from_millis(5));
     let merged = take(&others, &ready);
     assert!(at(&merged, 20, State::GvlBlocked, 1) >= 4_000_000);
@@ -231,14 +231,14 @@ fn hooks_dont_wait_and_lose_no_time() {
     {
         let _taken = others.recorder(thread).take();
         tick(&holders, &vm);
-        others.suspended(&holders, &vm, (thread, &Unnamed));
+        others.suspended(&holders, &vm, thread, &Unnamed);
         std::thread::sleep(Duration::from_millis(2));
         others.resumed(&holders, &vm, thread, 0);
         tick(&holders, &vm);
     }
     tick(&holders, &vm);
     run(Duration::from_millis(2));
-    others.suspended(&holders, &vm, (thread, &Unnamed));
+    others.suspended(&holders, &vm, thread, &Unnamed);
     let life = began.elapsed().as_nanos() as u64;
     let merged = take(&others, &ready);
     let sum = total(&merged);
@@ -261,7 +261,7 @@ fn the_worker_empties_logs_and_merges_what_has_ended() {
         others.resumed(&holders, &vm, thread, 0);
         run(Duration::from_millis(1));
         tick(&holders, &vm);
-        others.suspended(&holders, &vm, (thread, &Unnamed));
+        others.suspended(&holders, &vm, thread, &Unnamed);
     }
     others.exited(&holders, ended.thread);
     others.empty_logs(clock::monotonic_ns());
@@ -318,7 +318,7 @@ fn one_that_ends_without_a_wait_before_has_no_time_afterwards() {
     let (others, holders) = others();
     let (ready, thread) = (OthersReady::default(), thread(1));
     // It computed when time began to count, and no event had told of it.
-    others.suspended(&holders, &vm(thread, 10), (thread, &Unnamed));
+    others.suspended(&holders, &vm(thread, 10), thread, &Unnamed);
     others.exited(&holders, thread.thread);
     assert_eq!(others.threads(), 0);
     let _ = take(&others, &ready);
@@ -369,7 +369,7 @@ fn what_is_handed_over_a_part_at_a_time_is_all_there() {
         others.resumed(&holders, &vm, thread, 0);
         run(Duration::from_micros(20));
         tick(&holders, &vm);
-        others.suspended(&holders, &vm, (thread, &Unnamed));
+        others.suspended(&holders, &vm, thread, &Unnamed);
         if number % 2 == 0 {
             others.exited(&holders, thread.thread);
         }
@@ -377,7 +377,7 @@ fn what_is_handed_over_a_part_at_a_time_is_all_there() {
     let mut merged = Merged::new(&CONFIG);
     let (mut from, mut parts) = (0, 1);
     // Time is over at once: each time there is one thread.
-    while let Some(next) = others.hand_over(clock::monotonic_ns(), &ready, (from, 0), |part| {
+    while let Some(next) = others.hand_over(clock::monotonic_ns(), &ready, from, 0, |part| {
         add(&mut merged, part);
     }) {
         (from, parts) = (next, parts + 1);
@@ -410,7 +410,7 @@ fn many_rows_are_handed_over_in_parts() {
     let mut merged = Merged::new(&config);
     let mut parts = Vec::new();
     let mut handed_over = |until_ns| {
-        others.hand_over(clock::monotonic_ns(), &ready, (0, until_ns), |part| {
+        others.hand_over(clock::monotonic_ns(), &ready, 0, until_ns, |part| {
             parts.push(part.sums.rows());
             let (sums, truncated) =
                 move_samples(part.sums, part.tree, &mut merged.tree, |labels| labels);

@@ -60,6 +60,15 @@ pub struct ThreadRecording {
     spent_ns: u64,
 }
 
+/// When a thread has got its Ractor's GVL.
+#[derive(Debug, Clone, Copy)]
+pub struct Wake {
+    /// Since when it was ready to run; 0 if that isn't known.
+    pub ready: u64,
+    /// When it got the GVL.
+    pub now: u64,
+}
+
 /// Sums samples.
 #[derive(Debug)]
 struct Sums {
@@ -156,21 +165,15 @@ impl ThreadRecording {
 
     /// The thread, which is calling, has got its Ractor's GVL; as
     /// [`Recorder::resumed`](super::recorder::Recorder::resumed).
-    pub fn resumed_here(
-        &mut self,
-        vm: &impl VmFrames,
-        (ready, now): (u64, u64),
-        began_ns: u64,
-        has_moved: bool,
-    ) {
+    pub fn resumed_here(&mut self, vm: &impl VmFrames, wake: Wake, began_ns: u64, has_moved: bool) {
         if has_moved || self.native_id != native::id() {
             self.accounting
                 .moved_to_native_thread(clock::thread_cpu_ns());
             self.native_id = native::id();
         }
-        self.resumed_ns = now;
-        if let Some(dues) = self.resumed(now, ready, began_ns, clock::thread_cpu_ns) {
-            self.record(vm, now, dues);
+        self.resumed_ns = wake.now;
+        if let Some(dues) = self.resumed(wake.now, wake.ready, began_ns, clock::thread_cpu_ns) {
+            self.record(vm, wake.now, dues);
         }
     }
 

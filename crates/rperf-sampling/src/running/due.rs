@@ -131,7 +131,8 @@ impl<'a> Wanted<'a> {
 
     /// The `dues` of the thread in `row`.
     pub(super) fn of_row(
-        (row, thread): (usize, VmThread),
+        row: usize,
+        thread: VmThread,
         is_current: bool,
         now_ns: u64,
         dues: Dues,

@@ -134,7 +134,8 @@ impl RunningSession {
         gvl: &'a Gvl<'_>,
         current: VmThread,
         has_ended: impl Fn(&ThreadState) -> bool,
-        (from, limit_ns): (usize, u64),
+        from: usize,
+        limit_ns: u64,
     ) -> Option<EveryThread<'a>> {
         let mut state = self.state(gvl)?;
         let now = clock::monotonic_ns();
@@ -155,7 +156,8 @@ impl RunningSession {
         &'a self,
         gvl: &'a Gvl<'_>,
         current: VmThread,
-        (from, limit_ns): (usize, u64),
+        from: usize,
+        limit_ns: u64,
     ) -> Option<EveryThread<'a>> {
         let mut state = self.state(gvl)?;
         let now = clock::monotonic_ns();
@@ -192,7 +194,8 @@ impl RunningSession {
         gvl: &Gvl<'_>,
         thread: &ThreadState,
         is_current: bool,
-        (now, up_to): (u64, UpTo),
+        now: u64,
+        up_to: UpTo,
     ) -> Option<Dues> {
         let mut part = thread.gvl_part(gvl)?;
         let accounting = part.accounting.as_mut()?;
@@ -291,10 +294,11 @@ impl<'a> Iterator for EveryThread<'a> {
             }
             self.row += 1;
             let is_current = thread.thread == self.current;
-            let moment = (now, self.up_to);
-            let dues = self.session.bring_up(gvl, thread, is_current, moment);
+            let dues = self
+                .session
+                .bring_up(gvl, thread, is_current, now, self.up_to);
             if let Some(dues) = dues.filter(|dues| !dues.is_empty()) {
-                return Some(Wanted::of_row((row, thread.thread), is_current, now, dues));
+                return Some(Wanted::of_row(row, thread.thread, is_current, now, dues));
             }
         }
         if self.up_to == UpTo::Flush {

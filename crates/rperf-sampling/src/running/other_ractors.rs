@@ -21,8 +21,7 @@ impl RunningSession {
     pub fn other_suspended(&self, vm: &impl VmFrames, thread: OtherThread, name: &impl VmName) {
         // READY can't come before the GVL is given up.
         self.others_ready.forget(thread.thread);
-        self.others
-            .suspended(&self.ticks.others, vm, (thread, name));
+        self.others.suspended(&self.ticks.others, vm, thread, name);
     }
 
     /// `thread`, the calling one, of another Ractor, collects garbage. As
@@ -35,8 +34,7 @@ impl RunningSession {
         is_marking: bool,
     ) {
         let tick = self.ticks.last_tick();
-        self.others
-            .collecting(vm, thread, event, (tick, is_marking));
+        self.others.collecting(vm, thread, event, tick, is_marking);
     }
 
     /// Brings the threads of other Ractors from row `from` on up to `now`, and takes in what was
@@ -45,7 +43,8 @@ impl RunningSession {
         &'a self,
         gvl: &'a Gvl<'_>,
         now: u64,
-        (from, until_ns): (usize, u64),
+        from: usize,
+        until_ns: u64,
     ) -> (NewFrames<'a>, Option<usize>) {
         let Some(mut state) = self.state(gvl) else {
             return (NewFrames::NONE, None);
@@ -53,7 +52,7 @@ impl RunningSession {
         let engine = &mut state.engine;
         let next = self
             .others
-            .hand_over(now, &self.others_ready, (from, until_ns), |part| {
+            .hand_over(now, &self.others_ready, from, until_ns, |part| {
                 engine.add_others(part);
             });
         (NewFrames::take(state), next)

@@ -126,8 +126,7 @@ fn is_epoch_over(session: &RunningSession, vm: &FakeVm) -> bool {
 
 /// Brings every thread up to now, which is returned.
 fn flush(session: &RunningSession, vm: &FakeVm, has_ended: impl Fn(&ThreadState) -> bool) -> u64 {
-    let all = (0, u64::MAX);
-    let threads = session.flush(vm.gvl(), vm.thread.get(), has_ended, all);
+    let threads = session.flush(vm.gvl(), vm.thread.get(), has_ended, 0, u64::MAX);
     let mut threads = threads.expect("no borrow is held");
     for wanted in threads.by_ref() {
         record(session, vm, wanted);
@@ -456,7 +455,7 @@ fn threads_that_are_brought_up_in_parts_have_all_of_their_time() {
         begin_thread(&session, &vm, thread(&session, id), began);
     }
     let part = |from, limit_ns| {
-        let threads = session.flush(vm.gvl(), MAIN, |_| false, (from, limit_ns));
+        let threads = session.flush(vm.gvl(), MAIN, |_| false, from, limit_ns);
         let mut threads = threads.expect("no borrow is held");
         let recorded = threads.by_ref().map(|wanted| record(&session, &vm, wanted));
         (recorded.count(), threads.next_row())

@@ -53,7 +53,8 @@ impl ThreadRows {
     pub(crate) fn add_to(
         self,
         profile: &mut Profile,
-        (seq, name): (u32, Option<&str>),
+        seq: u32,
+        name: Option<&str>,
         columns: &[usize],
     ) {
         let mut rows: Vec<_> = self.0.into_iter().collect();

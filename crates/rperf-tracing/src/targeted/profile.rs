@@ -57,7 +57,7 @@ impl TargetedSnapshot {
             CallColumns::Alone => without_samples(profile),
             CallColumns::BesideSamples => with_more_columns(profile),
         };
-        let map = add_nodes(&mut profile, &self.nodes, self.truncated, (names, &[]));
+        let map = add_nodes(&mut profile, &self.nodes, self.truncated, names, &[]);
         let sets = add_label_sets(&mut profile, &self.label_sets);
         let mut rows = self.sums.rows.clone();
         let mut table = WeightTable::from(&profile.weights);

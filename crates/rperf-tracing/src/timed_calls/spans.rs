@@ -172,7 +172,8 @@ impl SpansSnapshot {
     /// order of their rows.
     pub(crate) fn into_time_line(
         self,
-        (nodes, excluded): (&[TracedNode], &[bool]),
+        nodes: &[TracedNode],
+        excluded: &[bool],
         names: &[ResolvedFrame],
         start: &ClockReading,
         end: &ClockReading,
@@ -279,7 +280,7 @@ mod tests {
         let mut tree = TracedTree::default();
         tree.child(ROOT, TracedFrame { word: 1, method: 0 }, FrameKind::Method);
         let taken = spans.snapshot(&OpenCalls::default(), &end);
-        let line = taken.into_time_line((tree.nodes(), &[]), &[], &start, &end, "");
+        let line = taken.into_time_line(tree.nodes(), &[], &[], &start, &end, "");
         assert_eq!(line.spans.len(), 64);
         let mut ends = line.spans.iter().map(|it| it.start_ns + it.duration_ns);
         assert!(ends.all(|end| end == 333), "{:?}", line.spans);

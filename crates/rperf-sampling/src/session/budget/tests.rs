@@ -56,7 +56,7 @@ impl Program {
         }
     }
 
-    fn add(&mut self, now: u64, (at, length): (usize, u64)) {
+    fn add(&mut self, now: u64, at: usize, length: u64) {
         let row = self.threads.len();
         let seq = row as u32 + 1;
         let mut accounting =
@@ -179,7 +179,8 @@ fn shares_are_right_and_stacks_few_at_any_number_of_threads() {
         let mut program = Program::new();
         let mut turns = vec![0; threads];
         for row in 0..threads {
-            program.add(row as u64 * 1_000, KINDS[row % 4][0]);
+            let (at, length) = KINDS[row % 4][0];
+            program.add(row as u64 * 1_000, at, length);
         }
         program.run(seconds * SECOND, |_, row, _| {
             turns[row] ^= 1;
@@ -209,7 +210,7 @@ fn shares_are_right_where_the_load_comes_and_goes() {
     for phase in [SECOND / 10, SECOND] {
         let mut program = Program::new();
         for row in 0..100 {
-            program.add(row * 3_000, (1, 1_000_000));
+            program.add(row * 3_000, 1, 1_000_000);
         }
         program.run(10 * SECOND, |_, row, now| {
             let left = phase - now % phase;
@@ -231,7 +232,7 @@ fn shares_are_right_where_the_load_comes_and_goes() {
 fn intervals_are_short_again_when_many_threads_have_gone() {
     let mut program = Program::new();
     for row in 0..200 {
-        program.add(row * 3_000, (0, 1_000_000));
+        program.add(row * 3_000, 0, 1_000_000);
     }
     let mut longest = 0;
     program.run(4 * SECOND, |program, row, now| {
@@ -246,14 +247,14 @@ fn intervals_are_short_again_when_many_threads_have_gone() {
 #[test]
 fn short_threads_in_numbers_share_few_stacks_rightly() {
     let mut program = Program::new();
-    program.add(0, (3, 500_000));
+    program.add(0, 3, 500_000);
     // 20,000 threads a second, which sleep 1 ms at one stack and 3 ms at another.
     let mut turns = Vec::new();
     program.run(5 * SECOND, |program, row, now| {
         turns.resize(program.threads.len(), 0);
         if row == 0 {
             for _ in 0..10 {
-                program.add(now, (0, 1_000_000));
+                program.add(now, 0, 1_000_000);
             }
             return Some((3, 500_000));
         }
@@ -271,7 +272,8 @@ fn shares_are_right_while_intervals_change_at_random() {
     program.adapts = false;
     let mut dither = Dither::new(3);
     for row in 0..40 {
-        program.add(row as u64, KINDS[row % 4][0]);
+        let (at, length) = KINDS[row % 4][0];
+        program.add(row as u64, at, length);
     }
     let mut turns = [0; 40];
     let mut change_at = 0;
@@ -292,7 +294,7 @@ fn shares_are_right_while_intervals_change_at_random() {
 fn a_short_session_has_time_of_every_thread() {
     let mut program = Program::new();
     for row in 0..200 {
-        program.add(row * 1_000, (row as usize % 8, 1_000_000));
+        program.add(row * 1_000, row as usize % 8, 1_000_000);
     }
     program.run(SECOND, |_, row, _| Some((row % 8, 1_000_000)));
     program.stop(SECOND);

@@ -96,15 +96,15 @@ fn bring_up(gvl: &Gvl<'_>, session: &RunningSession) -> Option<(u64, bool)> {
     let guard = AtWork::begin(gvl);
     sample::drain_ticks(gvl, session, &guard);
     let current = RubyThread::current(gvl).id();
-    let mut threads = session.flush_seen(gvl, current, (MAIN_ROW.load(Relaxed), limit_ns))?;
+    let mut threads = session.flush_seen(gvl, current, MAIN_ROW.load(Relaxed), limit_ns)?;
     let now = threads.now_ns;
     for wanted in threads.by_ref() {
         sample::record(gvl, session, wanted);
     }
     let main = threads.next_row();
     MAIN_ROW.store(main.unwrap_or(0), Relaxed);
-    let others = (OTHER_ROW.load(Relaxed), now.saturating_add(2 * limit_ns));
-    let (frames, other) = session.add_others(gvl, now, others);
+    let until_ns = now.saturating_add(2 * limit_ns);
+    let (frames, other) = session.add_others(gvl, now, OTHER_ROW.load(Relaxed), until_ns);
     roots::keep_alive(&frames);
     OTHER_ROW.store(other.unwrap_or(0), Relaxed);
     Some((now, main.is_none() && other.is_none()))

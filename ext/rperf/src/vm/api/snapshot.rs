@@ -137,7 +137,7 @@ fn bring_up(
             continue;
         }
         let limit_ns = if is_second { limit_ns } else { slice_ns };
-        let (now, next) = flush(gvl, session, &threads, (from, limit_ns))
+        let (now, next) = flush(gvl, session, &threads, from, limit_ns)
             .ok_or_else(|| errors::rperf(ruby, INSIDE_CALLBACK))?;
         match next {
             Some(next) if !is_second => from = next,
@@ -172,7 +172,8 @@ fn flush(
     gvl: &Gvl<'_>,
     session: &StartedSession,
     threads: &LiveThreads,
-    (from, limit_ns): (Rows, u64),
+    from: Rows,
+    limit_ns: u64,
 ) -> Option<(u64, Option<Rows>)> {
     // A tick from here on would come before the time that all threads are brought up to.
     let guard = AtWork::begin(gvl);
@@ -180,13 +181,13 @@ fn flush(
     note_names(gvl, session, threads);
     let current = RubyThread::current(gvl).id();
     let lacks = |thread: &ThreadState| threads.lacks(gvl, thread);
-    let mut threads = session.flush(gvl, current, lacks, (from.main_ractor, limit_ns))?;
+    let mut threads = session.flush(gvl, current, lacks, from.main_ractor, limit_ns)?;
     let now = threads.now_ns;
     for wanted in threads.by_ref() {
         sample::record(gvl, session, wanted);
     }
     let until_ns = now.saturating_add(limit_ns);
-    let (frames, others) = session.add_others(gvl, now, (from.others, until_ns));
+    let (frames, others) = session.add_others(gvl, now, from.others, until_ns);
     roots::keep_alive(&frames);
     let next = match (threads.next_row(), others) {
         (None, None) => None,
