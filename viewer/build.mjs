@@ -44,7 +44,7 @@ function sources() {
   return [...files, "build.mjs", "package.json", "package-lock.json", "tsconfig.json"].sort();
 }
 
-/** One digest of all: of lines "DIGEST  PATH", in the order of the paths. spec/viewer_asset_spec.rb does the same. */
+/** One digest of all: of lines "DIGEST  PATH", in the order of the paths, as in spec/formats/viewer_asset_spec.rb. */
 function sourceDigest() {
   return sha256(
     sources()
@@ -87,7 +87,7 @@ page = fill(page, "@SCRIPT@", script);
 if (page.split("@RPERF_DATA@").length !== 2) throw new Error("the page must have exactly one @RPERF_DATA@");
 
 const lock = `${[
-  "# Written by viewer/build.mjs; spec/viewer_asset_spec.rb fails if the page is not what the sources make.",
+  "# Written by viewer/build.mjs; spec/formats/viewer_asset_spec.rb fails if the page is not what the sources make.",
   `sources ${sourceDigest()}`,
   `viewer.html ${sha256(page, "hex")}`,
   `esbuild ${esbuildVersion}`,

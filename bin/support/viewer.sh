@@ -1,6 +1,6 @@
 # The checks of the viewer's page, for bin/test. Run in $ROOT.
 
-# Without Node the page's digests are still checked, by spec/viewer_asset_spec.rb.
+# Without Node the page's digests are still checked, by spec/formats/viewer_asset_spec.rb.
 check_viewer() {
   if ! have npm || [ "$(node --version | sed 's/^v//; s/[.].*//')" -lt 20 ]; then
     echo "no Node 20 or newer: the viewer is not checked"

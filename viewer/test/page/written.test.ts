@@ -67,7 +67,8 @@ let browser: Browser;
 before(async () => {
   rmSync(DIRECTORY, { recursive: true, force: true });
   mkdirSync(DIRECTORY, { recursive: true });
-  for (const [name, profile] of Object.entries(FOREIGN)) writeFileSync(join(DIRECTORY, `${name}.pb.gz`), pprof(profile));
+  for (const [name, profile] of Object.entries(FOREIGN))
+    writeFileSync(join(DIRECTORY, `${name}.pb.gz`), pprof(profile));
   writeFileSync(join(DIRECTORY, "program.rb"), PROGRAM);
   run("program.rb");
   browser = await openBrowser();

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "fileutils"
-require_relative "support/pprof_message"
+require_relative "../support/pprof_message"
 
 # What a profile says where rperf can't rely on what it knows of the VM's internals.
 RSpec.describe "Missing detail", vm: true do

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "support/terminals"
+require_relative "../support/terminals"
 
 RSpec.describe "Tables on terminals" do
   include Ports

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 require "json"
-require_relative "../bench/support/pprof"
-require_relative "support/compilers"
+require_relative "../../bench/support/pprof"
+require_relative "../support/compilers"
 
 # Nothing of ours throws compiled code away, or makes it leave for the interpreter.
 RSpec.describe "compiled code", vm: true, alone: true, if: Compilers::FLAGS.key?("YJIT") do

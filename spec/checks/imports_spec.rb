@@ -2,7 +2,7 @@
 
 require "fileutils"
 require "tmpdir"
-require_relative "../bin/support/imports"
+require_relative "../../bin/support/imports"
 
 RSpec.describe "the check of imports" do
   around do |example|

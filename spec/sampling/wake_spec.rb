@@ -67,7 +67,7 @@ RSpec.describe "A program that waits", vm: true, if: Gem::Platform.local.os == "
   RUBY
   before = <<~RUBY
     require "json"
-    require #{File.join(__dir__, "support", "fiber_scheduler").dump}
+    require #{File.join(__dir__, "../support/fiber_scheduler").dump}
     begin
       require "fiddle"
       SLEEP = Fiddle::Function.new(Fiddle.dlopen(nil)["sleep"], [Fiddle::TYPE_INT], Fiddle::TYPE_INT)

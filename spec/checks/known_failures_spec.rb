@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "fileutils"
-require_relative "../bin/support/known_failures"
+require_relative "../../bin/support/known_failures"
 
 # What may fail on a Ruby that isn't released yet: bin/test.
 RSpec.describe "the list of known failures" do

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "json"
-require_relative "support/compilers"
+require_relative "../support/compilers"
 
 # Blocks are frames of their own, with the names that Ruby's own backtraces have.
 RSpec.describe "blocks", vm: true do

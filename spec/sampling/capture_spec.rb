@@ -2,8 +2,8 @@
 
 require "spec_helper"
 require "zlib"
-require_relative "../bench/support/c_extension"
-require_relative "support/compilers"
+require_relative "../../bench/support/c_extension"
+require_relative "../support/compilers"
 
 # The stack at the tick, and at the safepoint.
 RSpec.describe "the capture of stacks", vm: true, alone: true, if: RUBY_PLATFORM.include?("linux") do
@@ -25,7 +25,7 @@ RSpec.describe "the capture of stacks", vm: true, alone: true, if: RUBY_PLATFORM
     end
   RUBY
 
-  native = Bench::CExtension.new("spec_native", File.expand_path("native", __dir__))
+  native = Bench::CExtension.new("spec_native", File.expand_path("../native", __dir__))
 
   define_method(:native) { native }
 

@@ -60,7 +60,7 @@ RSpec.describe "A port whose clients come and go", vm: true, if: File.exist?("/p
   end
 
   it "goes on also where the program does everything at once" do
-    program = File.join(__dir__, "torture", "program.rb")
+    program = File.join(__dir__, "../torture", "program.rb")
     command = [ruby, "-W0", "-I#{Commands::ROOT}/lib", "-rrperf", program, seconds.to_s, "1"]
     running = Thread.new { run(*command, env: { "RPERF_LISTEN" => "1" }, limit: seconds + Commands::TIME_LIMIT) }
     wait_until("port") { sockets.any? }

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 require "json"
-require_relative "../bench/support/pprof"
-require_relative "support/compilers"
+require_relative "../../bench/support/pprof"
+require_relative "../support/compilers"
 
 # A wait is known by its control frames if its stack is that of the last one, and then the stack isn't taken again.
 # Stacks that differ in a line, in a method or in its callers are told apart.

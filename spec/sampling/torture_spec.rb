@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "json"
-require_relative "support/compilers"
+require_relative "../support/compilers"
 
 # Everything at once, at the highest frequency: the program goes on, its profiles are valid, their time adds up, and
 # memory stays bounded. 20 seconds for all variants together, in one session each. With RPERF_LONG=1 (bin/test --long)
@@ -27,7 +27,7 @@ RSpec.describe "a program that does everything at once", vm: true, alone: true d
   seconds = Commands::LONG ? 600.0 : 20.0 / variants.size
 
   def torture(flags, seconds, sessions, options)
-    command = [ruby, *flags, "-W0", "-I#{Commands::ROOT}/lib", File.join(__dir__, "torture", "program.rb")]
+    command = [ruby, *flags, "-W0", "-I#{Commands::ROOT}/lib", File.join(__dir__, "../torture", "program.rb")]
     outcome = run(*command, seconds.to_s, sessions.to_s, JSON.generate(options), limit: Commands::TIME_LIMIT + seconds)
     expect([outcome.status, outcome.stderr]).to match([be_success, ""])
     JSON.parse(outcome.stdout, symbolize_names: true)

@@ -1,21 +1,21 @@
 # frozen_string_literal: true
 
 require "json"
-require_relative "../bench/support/c_extension"
-require_relative "support/compilers"
+require_relative "../../bench/support/c_extension"
+require_relative "../support/compilers"
 require_relative "system_calls/sqlite_calls"
 
 # A profiled program's system calls are those of the program alone: what they return, their errors, their times. With
 # capture: :tick there is one exception: an extension's call may end early if it begins in the very moment of a tick.
 # See docs/internals/signals.md.
 RSpec.describe "the system calls of a profiled program", vm: true do
-  extension = Bench::CExtension.new("spec_native", File.expand_path("native", __dir__))
+  extension = Bench::CExtension.new("spec_native", File.expand_path("../native", __dir__))
   alone = nil
 
   before { expect(extension.missing).to be_nil }
 
   def results(extension, flags = [], options = nil)
-    program = File.join(__dir__, "system_calls", "program.rb")
+    program = File.join(__dir__, "../system_calls", "program.rb")
     command = [ruby, *flags, "-W0", "-I#{Commands::ROOT}/lib", program, extension.library]
     outcome = run(*command, *(options && JSON.generate(options)))
     expect([outcome.status, outcome.stderr]).to match([be_success, ""])
@@ -85,7 +85,7 @@ RSpec.describe "the system calls of a profiled program", vm: true do
 
     # How long a wait of 0.5 s for a lock takes, in seconds. Work without a wait succeeds.
     def wait_for_lock(flags, options)
-      program = File.join(__dir__, "system_calls", "sqlite_program.rb")
+      program = File.join(__dir__, "../system_calls", "sqlite_program.rb")
       command = [ruby, *flags, "-W0", "-I#{Commands::ROOT}/lib", program, path_to("database"), "500"]
       outcome = run(*command, *(options && JSON.generate(options)))
       expect([outcome.status, outcome.stderr]).to match([be_success, ""])

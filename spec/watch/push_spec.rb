@@ -2,7 +2,7 @@
 
 require "socket"
 require "zlib"
-require_relative "../bench/support/protobuf"
+require_relative "../../bench/support/protobuf"
 
 # `rperf push`, to servers of ours that say what they were sent.
 RSpec.describe "rperf push", if: RUBY_PLATFORM.include?("linux") do

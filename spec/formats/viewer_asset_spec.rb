@@ -5,7 +5,7 @@ require "rubygems"
 
 # The page in the gem is built from viewer/, by Node. This spec needs no Node: it compares digests.
 RSpec.describe "The viewer's page" do
-  let(:root) { File.expand_path("..", __dir__) }
+  let(:root) { Commands::ROOT }
   let(:asset) { File.join(root, "lib", "rperf", "viewer") }
   let(:page) { File.binread(File.join(asset, "viewer.html")) }
   let(:lock) do

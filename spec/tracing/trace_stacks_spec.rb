@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "support/compilers"
+require_relative "../support/compilers"
 
 # The stack that a trace keeps is the VM's, whatever a program does: they are compared at events by chance. With
 # RPERF_LONG=1 (bin/test --long) a hundred times as often.
@@ -9,7 +9,7 @@ RSpec.describe "The stack of a trace", vm: true do
 
   def compare(level, turns, *flags, env: {})
     seed = Random.new_seed % 1_000_000
-    program = File.join(__dir__, "torture", "calls.rb")
+    program = File.join(__dir__, "../torture", "calls.rb")
     # A stack that overflows soon.
     env = { "RUBY_THREAD_VM_STACK_SIZE" => "200000", **env }
     command = [ruby, "-W0", *flags, "-I#{Commands::ROOT}/lib", program, level, turns.to_s, seed.to_s]
