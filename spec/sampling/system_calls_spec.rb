@@ -3,7 +3,7 @@
 require "json"
 require_relative "../../bench/support/c_extension"
 require_relative "../support/compilers"
-require_relative "system_calls/sqlite_calls"
+require_relative "../system_calls/sqlite_calls"
 
 # A profiled program's system calls are those of the program alone: what they return, their errors, their times. With
 # capture: :tick there is one exception: an extension's call may end early if it begins in the very moment of a tick.
