@@ -13,5 +13,5 @@ require_relative "api/files"
 
 # A sampling profiler for CRuby. See {Rperf.start}.
 module Rperf
-  private_constant :Native, :NativeProfile, :NativePush, :NativeSettings
+  private_constant :Native, :NativeProfile, :NativePush, :NativePushSender, :NativeSettings
 end

@@ -4,6 +4,5 @@
 mod profile;
 mod programs;
 pub mod push;
-mod queue;
 mod reply;
 pub mod serve;

@@ -30,8 +30,6 @@ pub mod stat;
 pub mod verbose;
 mod viewer;
 
-pub use fleet::push::answer::{Answer, Verdict};
-pub use fleet::push::destination::{Destination, Kind, Names, Wish};
 pub use fleet::push::{Parcel, Post};
 
 use args::{Args, Subcommand};

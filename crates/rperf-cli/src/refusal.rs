@@ -1,6 +1,7 @@
 //! What the command says where it can't go on, and the exit statuses for that. Used by all
 //! parts of the command, on its threads.
 
+use rperf_push::InvalidDestination;
 use rperf_report::one_line::one_line;
 use rperf_session::settings::InvalidSetting;
 use std::borrow::Cow;
@@ -34,6 +35,12 @@ impl Refusal {
             message: message.into(),
             status: USAGE,
         }
+    }
+}
+
+impl From<InvalidDestination> for Refusal {
+    fn from(invalid: InvalidDestination) -> Self {
+        Refusal::usage(invalid.to_string())
     }
 }
 

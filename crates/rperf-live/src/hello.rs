@@ -2,7 +2,7 @@
 //! port, read by the client; any thread.
 
 use crate::message::PROTOCOL;
-use crate::text::shown;
+use rperf_report::terminal_text::shown;
 use serde_json::{Value, json};
 use std::time::Duration;
 

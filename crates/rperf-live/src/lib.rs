@@ -16,9 +16,8 @@ pub mod mirror;
 mod peer;
 mod place;
 pub mod port;
-mod text;
 
 pub use message::PROTOCOL;
 pub use peer::Peer;
 pub use place::{Place, PlaceError, TokenFile};
-pub use text::shown;
+pub use rperf_report::terminal_text::shown;

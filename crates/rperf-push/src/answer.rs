@@ -1,9 +1,9 @@
 //! What a server says to a profile, and what follows from it. For the command, and for programs that
 //! push their own. Any thread.
 
-use super::destination::Kind;
+use crate::destination::Kind;
 use rperf_format::otlp;
-use rperf_live::shown;
+use rperf_report::terminal_text::shown;
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
@@ -30,13 +30,13 @@ pub struct Answer {
 /// What follows.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is there.
+    /// The server has the profile.
     Taken,
-    /// It is there, but not all of it if the number is above 0.
+    /// The server has the profile, but not all of it if the number is above 0.
     TakenInPart(u64, String),
-    /// It will not be taken later either.
+    /// The server will not take the profile later either.
     Refused(String),
-    /// It may be taken later.
+    /// The server may take the profile later.
     Later(String),
 }
 

@@ -1,10 +1,8 @@
 //! Where profiles are pushed to, and what is sent there. For the command, and for programs that push
 //! their own. Any thread.
 
-use crate::Refusal;
 use rperf_format::{FormatError, otlp, pprof::pyroscope};
 use rperf_model::Profile;
-use rperf_session::settings::quoted;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::Read;
@@ -54,6 +52,11 @@ pub struct Wish<'a> {
     /// Further headers, as `NAME: VALUE`.
     pub headers: &'a [String],
 }
+
+/// Why nothing can be sent there, in one line.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct InvalidDestination(String);
 
 /// A server, checked.
 #[derive(Debug)]
@@ -129,7 +132,7 @@ const USER_AGENT: &str = concat!(
 
 impl Destination {
     /// The server that the user has asked for, checked.
-    pub fn of(wish: &Wish<'_>) -> Result<Self, Refusal> {
+    pub fn of(wish: &Wish<'_>) -> Result<Self, InvalidDestination> {
         let kind = wish.kind;
         let (url, shown, has_user) = url(wish)?;
         let mut headers = kind.headers();
@@ -140,7 +143,7 @@ impl Destination {
             if has_user && header.0.eq_ignore_ascii_case("Authorization") {
                 let (url, header) = (wish.names.url, wish.names.header);
                 let message = format!("{url} has a user, so {header} can't be Authorization");
-                return Err(Refusal::usage(message));
+                return Err(InvalidDestination(message));
             }
             headers.retain(|(name, _)| !name.eq_ignore_ascii_case(&header.0));
             headers.push(header);
@@ -154,9 +157,8 @@ impl Destination {
             let is_name = |it: &str| kind.is_label(it);
             let label = pair(wish.names.label, kind.label_form(), label, is_name)?;
             if label.0 == "__name__" || labels.iter().any(|(name, _)| *name == label.0) {
-                let name = quoted(label.0.as_ref());
-                let message = format!("{}: {name} is there already", wish.names.label);
-                return Err(Refusal::usage(message));
+                let message = format!("{}: '{}' is there already", wish.names.label, label.0);
+                return Err(InvalidDestination(message));
             }
             labels.push(label);
         }
@@ -192,10 +194,9 @@ impl Destination {
     }
 }
 
-/// With the path of the API behind it; without what must not be shown; and whether that has a user.
-/// Messages don't show it
-/// either: it may have a password.
-fn url(wish: &Wish<'_>) -> Result<(String, String, bool), Refusal> {
+/// The URL with the path of the API behind it; the URL without what must not be shown; and whether it
+/// has a user. Messages don't show it either: it may have a password.
+fn url(wish: &Wish<'_>) -> Result<(String, String, bool), InvalidDestination> {
     let text = wish.url;
     let rest = text
         .strip_prefix("https://")
@@ -215,7 +216,7 @@ fn url(wish: &Wish<'_>) -> Result<(String, String, bool), Refusal> {
         let shown = base.replacen(authority, host, 1);
         return Ok((format!("{base}{api}"), shown, !user.is_empty()));
     };
-    Err(Refusal::usage(format!("{} {wrong}", wish.names.url)))
+    Err(InvalidDestination(format!("{} {wrong}", wish.names.url)))
 }
 
 /// Whether all is as RFC 3986 has it for users and paths, but for an `@`, which would make one out of
@@ -251,7 +252,7 @@ fn is_host(text: &str) -> bool {
 }
 
 /// What the variable says, if it says anything.
-fn authorization(value: Option<OsString>) -> Result<Option<String>, Refusal> {
+fn authorization(value: Option<OsString>) -> Result<Option<String>, InvalidDestination> {
     let value = value.map(OsString::into_string).transpose();
     let value = value.map(|it| it.map(|it| it.trim().to_string()));
     match value {
@@ -259,7 +260,7 @@ fn authorization(value: Option<OsString>) -> Result<Option<String>, Refusal> {
             Ok(value.filter(|it| !it.is_empty()))
         }
         // It is a secret.
-        _ => Err(Refusal::usage(format!(
+        _ => Err(InvalidDestination(format!(
             "{AUTHORIZATION} must be one line of text"
         ))),
     }
@@ -286,7 +287,7 @@ fn pair(
     form: Form,
     text: &str,
     is_name: impl Fn(&str) -> bool,
-) -> Result<(String, String), Refusal> {
+) -> Result<(String, String), InvalidDestination> {
     let (name, value) = text.split_once(form.between).unwrap_or_default();
     let (name, value) = (name.trim(), value.trim());
     let wanted = if name.is_empty() {
@@ -298,7 +299,7 @@ fn pair(
     } else {
         return Ok((name.into(), value.into()));
     };
-    Err(Refusal::usage(format!("{flag} must {wanted}")))
+    Err(InvalidDestination(format!("{flag} must {wanted}")))
 }
 
 fn is_header_name(name: &str) -> bool {
@@ -389,7 +390,7 @@ mod tests {
         let mut both = wish(pyroscope, "http://u:p@b");
         both.headers = &headers;
         let refusal = Destination::of(&both).map(|_| ()).expect_err("none");
-        assert!(refusal.message.contains("can't be Authorization"));
+        assert!(refusal.0.contains("can't be Authorization"));
         for odd in [
             "",
             "a:4040",
@@ -409,8 +410,7 @@ mod tests {
             "http://a/b|c",
         ] {
             let refusal = url(&wish(pyroscope, odd)).expect_err("none");
-            assert_eq!(refusal.status, 2, "{odd}");
-            assert!(!refusal.message.contains("sec"), "{odd}");
+            assert!(!refusal.0.contains("sec"), "{odd}");
         }
     }
 
@@ -422,7 +422,7 @@ mod tests {
         assert_eq!(authorization(None).expect("none"), None);
         let refusal = of("Bearer x\nsecret").expect_err("two lines");
         assert_eq!(
-            refusal.message,
+            refusal.0,
             "RPERF_PUSH_AUTHORIZATION must be one line of text"
         );
     }
@@ -458,7 +458,7 @@ mod tests {
         let refusal = of(Kind::Pyroscope).expect_err("its names have no dots");
         assert!(
             refusal
-                .message
+                .0
                 .starts_with("--label must have a name that Pyroscope takes: ")
         );
     }

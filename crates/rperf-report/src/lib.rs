@@ -47,6 +47,7 @@ pub mod one_line;
 mod paths;
 mod pattern;
 mod tags;
+pub mod terminal_text;
 mod top;
 mod totals;
 mod tree;

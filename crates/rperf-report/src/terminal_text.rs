@@ -1,5 +1,5 @@
-//! Text of other programs, made fit for a terminal. Used by `client` and by the command; any
-//! thread.
+//! Text of other programs, made fit for a terminal. Used by the client of ports, by the
+//! command, and for what servers say; any thread.
 
 use std::borrow::Cow;
 

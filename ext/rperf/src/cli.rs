@@ -1,11 +1,11 @@
 //! `Rperf::Native.cli`, which hands over to the crate rperf-cli. Called on Ruby's main thread, with
 //! the GVL: nothing else of Ruby has to run while the command does.
 
-use crate::text;
-use magnus::{Error, RModule, RString, Ruby, Value, function, prelude::*};
-use rperf_cli::{Answer, Parcel};
+use crate::push;
+use magnus::{Error, RModule, Ruby, Value, function, prelude::*};
+use rperf_cli::Parcel;
+use rperf_push::Answer;
 use std::path::PathBuf;
-use std::time::Duration;
 
 /// Defines the function on `native`.
 pub fn init(native: RModule) -> Result<(), Error> {
@@ -19,17 +19,8 @@ fn cli(ruby: &Ruby, arguments: Vec<PathBuf>, library: PathBuf, abi: String, send
     let post = |parcel: &Parcel<'_>| {
         let headers = ruby.ary_from_iter(parcel.headers.iter().cloned());
         let body = ruby.str_from_slice(parcel.body);
-        let answer = sender.funcall("call", (parcel.url, headers, body));
-        let answer: Result<(u16, String, RString, f64), Error> = answer;
-        match answer {
-            Ok((status, said, body, retry_after)) => Answer {
-                status,
-                said,
-                body: text::bytes(body),
-                retry_after: Duration::try_from_secs_f64(retry_after).ok(),
-            },
-            Err(error) => Answer::nothing(error.to_string()),
-        }
+        let found: Result<push::Found, Error> = sender.funcall("call", (parcel.url, headers, body));
+        found.map_or_else(|error| Answer::nothing(error.to_string()), push::answer)
     };
     rperf_cli::run(arguments, &library, &abi, &post)
 }

@@ -1,13 +1,15 @@
-//! `Rperf::NativePush`: where `Rperf.push` sends profiles to, what it sends, and what follows from an
-//! answer. On Ruby threads, with the GVL; lib/rperf/live/push.rb is the thread that sends.
+//! `Rperf::NativePush`: where `Rperf.push` sends profiles to, and what it sends; its
+//! `NativePushSender` says when, and what follows from an answer. On Ruby threads, with the GVL;
+//! lib/rperf/live/push.rb is the thread that sends.
 
 use crate::interrupts::without_gvl_if_possible;
 use crate::profile::errors;
 use crate::text;
 use magnus::{Error, RArray, RModule, RString, Ruby, TypedData, function, method, prelude::*};
-use rperf_cli::{Answer, Destination, Kind, Names, Verdict, Wish};
 use rperf_format::pprof;
 use rperf_model::label_keys::{PID, PROCESS};
+use rperf_push::{Answer, Destination, Kind, Names, Next, Owner, Sender, Wish};
+use std::cell::RefCell;
 use std::time::Duration;
 
 /// How messages begin.
@@ -36,7 +38,13 @@ pub fn init(ruby: &Ruby, rperf: RModule) -> Result<(), Error> {
     class.define_method("url", method!(Push::url, 0))?;
     class.define_method("headers", method!(Push::headers, 0))?;
     class.define_method("body", method!(Push::body, 3))?;
-    class.define_method("verdict", method!(Push::verdict, 5))
+    class.define_method("sender", method!(Push::sender, 0))?;
+    let class = rperf.define_class("NativePushSender", ruby.class_object())?;
+    class.undef_default_alloc_func();
+    let _ = PushSender::class(ruby);
+    class.define_method("add", method!(PushSender::add, 1))?;
+    class.define_method("step", method!(PushSender::step, 2))?;
+    class.define_method("once", method!(PushSender::once, 1))
 }
 
 /// `NativePush.to(otlp, url, service, labels, headers)`; labels and headers are Arrays of
@@ -58,7 +66,7 @@ fn to(
         headers: &headers,
     };
     let destination = Destination::of(&wish);
-    let destination = destination.map_err(|it| errors::argument(ruby, it.message))?;
+    let destination = destination.map_err(|it| errors::argument(ruby, it.to_string()))?;
     Ok(Push(destination))
 }
 
@@ -94,42 +102,58 @@ impl Push {
         Ok(ruby.str_from_slice(&body))
     }
 
-    /// `verdict(status, said, body, retry_after, failures)`: a Symbol, what is to be said or nil, and
-    /// the seconds to wait.
-    fn verdict(
-        ruby: &Ruby,
-        rb_self: &Self,
-        status: u16,
-        said: String,
-        body: RString,
-        retry_after: f64,
-        failures: u32,
-    ) -> Result<RArray, Error> {
-        let answer = Answer {
-            status,
-            said,
-            body: text::bytes(body),
-            retry_after: Duration::try_from_secs_f64(retry_after).ok(),
+    /// What sends to this server. A thread has its own.
+    fn sender(&self) -> PushSender {
+        PushSender(RefCell::new(Sender::new(&self.0, Owner::Program)))
+    }
+}
+
+/// What the Ruby object holds that says what is sent when. Whoever borrows it calls no method, so it
+/// is never borrowed twice.
+#[magnus::wrap(class = "Rperf::NativePushSender", free_immediately)]
+struct PushSender(RefCell<Sender>);
+
+impl PushSender {
+    /// `add(body)`: one more profile.
+    fn add(&self, body: RString) {
+        let body = text::bytes(body);
+        self.0.borrow_mut().add(body);
+    }
+
+    /// `step(now, answer)`: the body that is to be sent now or nil, and the lines to say before. `now`
+    /// is in seconds; the answer to the body before is an Array as for [`answer`], or nil.
+    fn step(ruby: &Ruby, rb_self: &Self, now: f64, found: Option<Found>) -> Result<RArray, Error> {
+        let now = Duration::try_from_secs_f64(now).unwrap_or_default();
+        let found = found.map(answer);
+        let step = rb_self.0.borrow_mut().step(now, found.as_ref());
+        let body = match step.next {
+            Next::Send(body) => Some(ruby.str_from_slice(&body)),
+            Next::Wait(_) | Next::End => None,
         };
-        let (name, text) = match answer.verdict(rb_self.0.kind) {
-            Verdict::Taken => ("taken", None),
-            Verdict::TakenInPart(0, why) => (
-                "taken",
-                Some(format!("it takes a profile, and says: {why}")),
-            ),
-            Verdict::TakenInPart(count, why) => {
-                let text =
-                    format!("it refuses a part of a profile ({count} of its profiles): {why}");
-                ("taken", Some(text))
-            }
-            Verdict::Refused(why) => ("refused", Some(format!("it refuses a profile: {why}"))),
-            Verdict::Later(why) => ("later", Some(format!("it takes no profile: {why}"))),
-        };
-        let pause = answer.pause(failures).as_secs_f64();
-        let found = ruby.ary_new();
-        found.push(ruby.to_symbol(name))?;
-        found.push(text)?;
-        found.push(pause)?;
-        Ok(found)
+        let result = ruby.ary_new();
+        result.push(body)?;
+        result.push(ruby.ary_from_vec(step.lines))?;
+        Ok(result)
+    }
+
+    /// `once(line)`: the line, or nil if it is the one that was said last.
+    fn once(&self, line: RString) -> Option<String> {
+        let line = text::content(line);
+        self.0.borrow_mut().once(line)
+    }
+}
+
+/// HTTP's status, a line of what was said, all of it, and the seconds after which to come again, or
+/// -1: what lib/rperf/web/post.rb returns.
+pub type Found = (u16, RString, RString, f64);
+
+/// What came back from a server.
+pub fn answer(found: Found) -> Answer {
+    let (status, said, body, retry_after) = found;
+    Answer {
+        status,
+        said: text::content(said),
+        body: text::bytes(body),
+        retry_after: Duration::try_from_secs_f64(retry_after).ok(),
     }
 }

@@ -2,6 +2,7 @@
 
 require_relative "../session/session"
 require_relative "fiber_stacks"
+require_relative "own_thread"
 require_relative "stacks"
 
 module Rperf
@@ -14,29 +15,16 @@ module Rperf
     PATIENCE = 0.1
     # The methods as they are now: a program may put its own in their place.
     SLEEP = Kernel.method(:sleep)
-    WAKEUP, JOIN = %i[wakeup join].map { |name| Thread.instance_method(name) }
+    WAKEUP = Thread.instance_method(:wakeup)
     READABLE = IO.instance_method(:wait_readable)
-    HANDLE_INTERRUPT = Thread.method(:handle_interrupt)
     CLASS = Kernel.instance_method(:class)
     NAME = Module.instance_method(:name)
-    # The helper has the mask of the thread that made it. While it rests, it can be ended all the same: the program's
-    # end waits for that.
-    UNMASKED = { Object => :immediate }.freeze
-    private_constant :REST, :PATIENCE, :SLEEP, :WAKEUP, :JOIN, :READABLE, :HANDLE_INTERRUPT, :CLASS, :NAME,
-                     :UNMASKED
+    private_constant :REST, :PATIENCE, :SLEEP, :WAKEUP, :READABLE, :CLASS, :NAME
 
     class << self
-      # Whatever ends it, nobody is told; and it is no thread that a server should warn of, or a program wait for.
       # @return [Thread] the helper, which is the calling thread
       def prepare
-        helper = Thread.current
-        helper.report_on_exception = false
-        helper.abort_on_exception = false
-        helper.name = "rperf"
-        helper.thread_variable_set(:fork_safe, true)
-        helper.define_singleton_method(:join) { |*| self }
-        helper.define_singleton_method(:value) { nil }
-        @thread = helper
+        @thread = OwnThread.prepare(Thread.current, "rperf")
       end
 
       def facts(thread, with_line) = Stacks.facts(thread, with_line)
@@ -72,7 +60,7 @@ module Rperf
       # @param live [Boolean] whether a session runs that clients have begun
       # @return [Boolean] whether the helper is to look for questions again
       def rest(live)
-        HANDLE_INTERRUPT.call(UNMASKED) do
+        OwnThread.unmasked do
           next hear(@bell) || live if @bell
 
           SLEEP.call(REST) if live
@@ -100,7 +88,7 @@ module Rperf
 
         helper = @thread
         WAKEUP.bind_call(helper)
-        JOIN.bind_call(helper, PATIENCE)
+        OwnThread.await(helper, PATIENCE)
       rescue ThreadError
         nil # It has ended.
       end

@@ -4,33 +4,22 @@ require_relative "../errors"
 require_relative "../message"
 require_relative "../web/post"
 require_relative "own_port"
+require_relative "own_thread"
 require_relative "port"
 
 module Rperf
   # A thread of the program that sends the program's profile, one stretch of time after the other. It sleeps nearly all
-  # of the time; the port profiles.
+  # of the time; the port profiles, and the extension says what is sent when.
   class Push
     # What has been checked.
     Plan = Struct.new(:destination, :every, :query)
-    # Profiles that wait; the oldest is dropped for one more.
-    MOST = 4
-    # Seconds: how long nothing is done in a forked child, which may only run another program, or end.
-    FIRST_REST = 1
-    # Seconds: how long a profile may take beyond its time, how long nothing is tried if there was none, and how long
-    # the program's end waits for the thread.
-    PATIENCE = 10
-    REST = 5
-    LAST_PATIENCE = 0.1
-    # The methods as they are now: a program may put its own in their place.
-    JOIN = Thread.instance_method(:join)
-    HANDLE_INTERRUPT = Thread.method(:handle_interrupt)
-    # The thread has the mask of the one that made it. It can be ended all the same: the program's end depends on that.
-    UNMASKED = { Object => :immediate }.freeze
-    private_constant :MOST, :FIRST_REST, :PATIENCE, :REST, :LAST_PATIENCE, :JOIN, :HANDLE_INTERRUPT, :UNMASKED
+    # Seconds: how long nothing is done in a forked child, which may only run another program, or end; how long a profile
+    # may take beyond its time; how long nothing is tried if there was none; and how long the program's end waits.
+    FIRST_REST, PATIENCE, REST, LAST_PATIENCE = 1, 10, 5, 0.1
+    private_constant :FIRST_REST, :PATIENCE, :REST, :LAST_PATIENCE
 
     class << self
       # Takes the place of an earlier plan.
-      # @param plan [Plan]
       # @raise [Rperf::Error] if there can't be a port or a thread
       def begin(plan)
         require "json"
@@ -59,30 +48,19 @@ module Rperf
 
       def start(rest)
         @thread&.kill
-        @thread = Thread.new(@plan) { |plan| HANDLE_INTERRUPT.call(UNMASKED) { new(plan).run(rest) } }
-        @thread.report_on_exception = false
-        @thread.name = "rperf push"
-        @thread.thread_variable_set(:fork_safe, true)
-        # Programs that wait for all threads don't mean this one.
-        @thread.define_singleton_method(:join) { |*| self }
-        @thread.define_singleton_method(:value) { nil }
+        @thread = Thread.new(@plan) { |plan| OwnThread.unmasked { new(plan).run(rest) } }
+        OwnThread.prepare(@thread, "rperf push")
       end
 
       def finish
         @plan = nil
-        JOIN.bind_call(@thread.kill, LAST_PATIENCE) if @thread
+        OwnThread.await(@thread.kill, LAST_PATIENCE) if @thread
       end
     end
 
     def initialize(plan)
       @plan = plan
-      @destination = plan.destination
-      @every = plan.every
-      @target = "/v1/profile?seconds=#{plan.every}&#{plan.query}"
-      @waiting = []
-      @failures = 0
-      @lost = 0
-      @next_try = 0
+      @sender = plan.destination.sender
     end
 
     # @param rest [Numeric] seconds before the first profile
@@ -99,59 +77,31 @@ module Rperf
       file = profile
       return sleep(REST) unless file
 
-      @lost += 1 if @waiting.size == MOST && @waiting.shift
-      @waiting << @destination.body(file, Process.pid, $PROGRAM_NAME.to_s)
+      @sender.add(@plan.destination.body(file, Process.pid, $PROGRAM_NAME.to_s))
       send_waiting
     rescue StandardError => e
-      say("no profile: #{Message.first_line(e)}")
+      no_profile(Message.first_line(e))
       sleep(REST)
     end
 
     # @return [String, nil] of the next stretch of time
     def profile
-      answer = OwnPort.ask(Port.begin(nil), @target, patience: @every + PATIENCE)
+      target = "/v1/profile?seconds=#{@plan.every}&#{@plan.query}"
+      answer = OwnPort.ask(Port.begin(nil), target, patience: @plan.every + PATIENCE)
       return answer.body if answer&.status == 200
 
-      say("no profile: #{answer ? JSON.parse(answer.body)["error"] : "Ruby's VM doesn't answer"}")
+      no_profile(answer ? JSON.parse(answer.body)["error"] : "Ruby's VM doesn't answer")
     end
 
-    # Where one isn't taken, those behind it wouldn't be either.
-    def send_waiting
-      while @waiting.any? && now >= @next_try
-        answer = Web::Post.call(@destination.url, @destination.headers, @waiting.first, open: nil)
-        verdict, text, pause = @destination.verdict(*answer, @failures + 1)
-        @waiting.shift unless verdict == :later
-        note(verdict, text, pause)
-      end
+    def send_waiting(answer = nil)
+      body, lines = @sender.step(now, answer)
+      lines.each { |line| Message.say(line) }
+      return unless body
+
+      send_waiting(Web::Post.call(@plan.destination.url, @plan.destination.headers, body, open: nil))
     end
 
-    def note(verdict, text, pause)
-      case verdict
-      when :later
-        @failures += 1
-        @next_try = now + pause
-      when :refused
-        @lost += 1
-      else
-        text = [again, text].compact.join("; ") if @failures.positive? || @lost.positive?
-        @failures = @lost = 0
-      end
-      @said = nil unless text
-      say("#{@destination.shown}: #{text}") if text
-    end
-
-    def again
-      return "it takes profiles again" if @lost.zero?
-
-      "it takes profiles again (#{@lost} #{@lost == 1 ? "was" : "were"} lost)"
-    end
-
-    # Once, until there is something else to say.
-    def say(line)
-      Message.say(line) unless line == @said
-      @said = line
-      nil
-    end
+    def no_profile(why) = @sender.once("no profile: #{why}")&.then { |line| Message.say(line) }
 
     def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
   end

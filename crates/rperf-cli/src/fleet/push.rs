@@ -2,22 +2,18 @@
 //! OpenTelemetry, again and again. Called by `run`, on Ruby's main thread, which also sends: by
 //! Ruby's HTTP and TLS. Another thread profiles.
 
-pub mod answer;
-pub mod destination;
-
 use super::profile::of_all;
 use super::programs::Programs;
-use super::queue::{Next, Queue};
 use crate::args::PushArgs;
 use crate::attach::recording::Wanted;
 use crate::signals::Actions;
 use crate::{FAILURE, Refusal, say};
-use answer::{Answer, Verdict};
-use destination::{Destination, Kind, Names, Wish};
 use nix::sys::signal::{SigHandler, Signal};
+use rperf_push::{Answer, Destination, Kind, Names, Next, Owner, Sender, Wish};
 use rperf_session::settings::quoted;
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -29,9 +25,6 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Between two tries to profile anything, if there was nothing to profile.
 const IDLE: Duration = Duration::from_secs(1);
-
-/// With `-n`: how often it is tried to send something once all profiles are made.
-const TRIES_AT_END: u32 = 3;
 
 /// Signals that end it.
 const ENDS: [Signal; 3] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP];
@@ -81,43 +74,77 @@ pub fn run(args: &PushArgs, post: Post<'_>) -> Result<i32, Refusal> {
         plan.destination.shown,
         plan.every.as_secs_f64()
     ));
-    let queue = Queue::default();
-    let mut sender = Sender {
-        destination: &plan.destination,
-        queue: &queue,
-        post,
-        counts: Counts::default(),
-        failures: 0,
-        failures_at_end: 0,
-        last_said: String::new(),
+    let queue = Queue {
+        sender: Mutex::new(Sender::new(&plan.destination, Owner::Command)),
+        changed: Condvar::new(),
     };
     let collected = thread::scope(|scope| {
         let collector = scope.spawn(|| {
             let _closes = Closes(&queue);
             collect(&plan, &queue);
         });
-        sender.run();
+        queue.send(&plan.destination, post);
         collector.join()
     });
     if collected.is_err() {
         say("an internal error ended the profiles");
     }
-    let Counts {
-        sent,
-        in_part,
-        refused,
-    } = sender.counts;
-    let lost = refused + queue.dropped();
-    let mut text = format!("{} sent", counted(sent));
-    if in_part > 0 {
-        text.push_str(&format!(", {in_part} of them in part"));
+    let counts = queue.sender().counts();
+    say(&counts.to_string());
+    Ok(if counts.is_all() && collected.is_ok() {
+        0
+    } else {
+        FAILURE
+    })
+}
+
+/// What one thread brings and the other one sends.
+struct Queue {
+    sender: Mutex<Sender>,
+    /// There is one more profile, or there will be none.
+    changed: Condvar,
+}
+
+impl Queue {
+    fn sender(&self) -> MutexGuard<'_, Sender> {
+        self.sender.lock().unwrap_or_else(PoisonError::into_inner)
     }
-    if lost > 0 {
-        text.push_str(&format!(", {lost} lost"));
+
+    fn change(&self, change: impl FnOnce(&mut Sender)) {
+        change(&mut self.sender());
+        self.changed.notify_all();
     }
-    say(&text);
-    let is_all = sent > 0 && lost == 0 && in_part == 0 && collected.is_ok();
-    Ok(if is_all { 0 } else { FAILURE })
+
+    /// Does what the sender wants, until its end.
+    fn send(&self, destination: &Destination, post: Post<'_>) {
+        let began = Instant::now();
+        let mut answer = None;
+        let mut sender = self.sender();
+        loop {
+            if has_ended() {
+                sender.hurry();
+            }
+            let step = sender.step(began.elapsed(), answer.take().as_ref());
+            step.lines.iter().for_each(|line| say(line));
+            sender = match step.next {
+                Next::Send(body) => {
+                    drop(sender);
+                    answer = Some(post(&Parcel {
+                        url: &destination.url,
+                        headers: &destination.headers,
+                        body: &body,
+                    }));
+                    self.sender()
+                }
+                Next::Wait(pause) => {
+                    let time = pause.map_or(PATIENCE, |pause| pause.min(POLL));
+                    let waited = self.changed.wait_timeout(sender, time);
+                    waited.unwrap_or_else(PoisonError::into_inner).0
+                }
+                Next::End => return,
+            }
+        }
+    }
 }
 
 /// However the thread ends that brings profiles: the other one waits for them.
@@ -125,14 +152,7 @@ struct Closes<'a>(&'a Queue);
 
 impl Drop for Closes<'_> {
     fn drop(&mut self) {
-        self.0.close();
-    }
-}
-
-fn counted(count: u64) -> String {
-    match count {
-        1 => "1 profile".into(),
-        count => format!("{count} profiles"),
+        self.0.change(Sender::close);
     }
 }
 
@@ -197,7 +217,7 @@ fn collect(plan: &Plan, queue: &Queue) {
             continue;
         };
         match plan.destination.body(&profile) {
-            Ok(body) => queue.add(body),
+            Ok(body) => queue.change(|sender| sender.add(body)),
             Err(error) => say(&format!("a profile is lost: {error}")),
         }
         count += 1;
@@ -208,89 +228,5 @@ fn wait(time: Duration) {
     let until = Instant::now() + time;
     while !has_ended() && Instant::now() < until {
         thread::sleep(POLL.min(until.saturating_duration_since(Instant::now())));
-    }
-}
-
-struct Sender<'a> {
-    destination: &'a Destination,
-    queue: &'a Queue,
-    post: Post<'a>,
-    counts: Counts,
-    /// In a row.
-    failures: u32,
-    /// Failures in a row since the last profile was made.
-    failures_at_end: u32,
-    last_said: String,
-}
-
-#[derive(Default)]
-struct Counts {
-    sent: u64,
-    /// Profiles, among those that were sent, of which the server refused a part.
-    in_part: u64,
-    refused: u64,
-}
-
-impl Sender<'_> {
-    fn run(&mut self) {
-        loop {
-            match self.queue.next(PATIENCE) {
-                Next::Body(body) => self.send(body),
-                Next::Nothing => {}
-                Next::End => return,
-            }
-        }
-    }
-
-    fn send(&mut self, body: Vec<u8>) {
-        let answer = (self.post)(&Parcel {
-            url: &self.destination.url,
-            headers: &self.destination.headers,
-            body: &body,
-        });
-        match answer.verdict(self.destination.kind) {
-            Verdict::Taken => self.taken(),
-            Verdict::TakenInPart(count, why) => {
-                self.taken();
-                self.counts.in_part += u64::from(count > 0);
-                self.say(&match count {
-                    0 => format!("it takes a profile, and says: {why}"),
-                    count => {
-                        format!("it refuses a part of a profile ({count} of its profiles): {why}")
-                    }
-                });
-            }
-            Verdict::Refused(why) => {
-                self.counts.refused += 1;
-                self.say(&format!("it refuses a profile: {why}"));
-            }
-            Verdict::Later(why) => {
-                self.failures += 1;
-                self.say(&format!("it takes no profile: {why}; trying again"));
-                self.queue.put_back(body);
-                self.failures_at_end += u32::from(self.queue.is_closed());
-                if has_ended() || self.failures_at_end >= TRIES_AT_END {
-                    self.queue.drop_all();
-                } else {
-                    wait(answer.pause(self.failures));
-                }
-            }
-        }
-    }
-
-    fn taken(&mut self) {
-        self.counts.sent += 1;
-        if self.failures > 0 {
-            self.say("it takes profiles again");
-            (self.failures, self.failures_at_end) = (0, 0);
-        }
-    }
-
-    /// Once, until there is something else to say.
-    fn say(&mut self, what: &str) {
-        if self.last_said != what {
-            say(&format!("{}: {what}", self.destination.shown));
-            self.last_said = what.into();
-        }
     }
 }
