@@ -109,10 +109,13 @@ layering() {
       rperf-report | rperf-vm) depends_only "$crate" rperf-model ;;
       rperf-sampling | rperf-tracing) depends_only "$crate" 'rperf-model rperf-vm' ;;
       rperf-format) depends_only "$crate" 'rperf-model rperf-report' ;;
+      rperf-push) depends_only "$crate" 'rperf-model rperf-report rperf-format' ;;
       rperf-session) depends_only "$crate" 'rperf-model rperf-format rperf-report' ;;
       rperf-live) depends_only "$crate" 'rperf-model rperf-format rperf-report rperf-session' ;;
       rperf-top) depends_only "$crate" rperf-model ;;
-      rperf-cli) depends_only "$crate" 'rperf-model rperf-format rperf-report rperf-session rperf-live rperf-top' ;;
+      rperf-cli)
+        depends_only "$crate" 'rperf-model rperf-format rperf-report rperf-session rperf-live rperf-push rperf-top'
+        ;;
       *) echo "$crate: say in bin/support/checks.sh and docs/internals/architecture.md what it may depend on" && false ;;
     esac || bad=1
   done

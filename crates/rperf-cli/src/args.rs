@@ -3,7 +3,7 @@
 //! front, for which clap has no message of one line.
 
 use crate::diff::DiffArgs;
-use crate::flags::{PageFlags, RecordFlags, TraceFlags};
+use crate::flags::{AttachFlags, PageFlags, PushFlags, RecordFlags, TraceFlags};
 use crate::live::choose::Choice;
 use crate::live::ps::PsArgs;
 use crate::live::stacks::StacksArgs;
@@ -394,24 +394,9 @@ pub struct AttachArgs {
     /// Print a text profile to stdout instead of writing a file
     #[arg(short, long)]
     pub print: bool,
-    /// wall: all time, with waiting and sleeping; cpu: CPU time of each thread
-    #[arg(
-        short,
-        long,
-        value_name = "MODE",
-        default_value = "wall",
-        allow_hyphen_values = true
-    )]
-    pub mode: OsString,
-    /// Samples per second, 1 to 1000
-    #[arg(
-        short,
-        long,
-        value_name = "HZ",
-        default_value = "1000",
-        allow_hyphen_values = true
-    )]
-    pub frequency: OsString,
+    /// What is measured, and how often.
+    #[command(flatten)]
+    pub settings: AttachFlags,
     /// Add a table of the hottest lines to text output
     #[arg(long)]
     pub lines: bool,
@@ -488,12 +473,9 @@ pub struct PushArgs {
     /// A header of all requests, such as 'X-Scope-OrgID: team'; may be given several times
     #[arg(long = "header", value_name = "NAME: VALUE")]
     pub headers: Vec<String>,
-    /// wall: all time, with waiting and sleeping; cpu: CPU time of each thread
-    #[arg(short, long, value_name = "MODE", default_value = "wall", value_parser = ["wall", "cpu"])]
-    pub mode: String,
-    /// Samples per second, 1 to 1000
-    #[arg(short, long, value_name = "HZ", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub frequency: u32,
+    /// What is measured, and how often.
+    #[command(flatten)]
+    pub settings: PushFlags,
     /// End after so many profiles
     #[arg(short = 'n', value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub count: Option<u64>,

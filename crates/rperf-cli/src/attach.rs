@@ -14,16 +14,13 @@ use recording::{Recording, Wanted};
 use rperf_model::Profile;
 use rperf_model::label_keys::{PID, PROCESS};
 use rperf_session::merge::Merged;
-use rperf_session::settings::{FORMAT, FREQUENCY, LINES, MODE, OUTPUT, Setting, VERBOSE, quoted};
+use rperf_session::settings::{FORMAT, LINES, OUTPUT, Setting, VERBOSE, quoted};
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
 use std::time::{Duration, Instant};
-
-/// The highest frequency that a port takes.
-const MOST_FREQUENT: u32 = 1000;
 
 /// The longest time, in seconds.
 const LONGEST: f64 = 86_400.0;
@@ -85,25 +82,17 @@ fn duration(text: &str) -> Result<Duration, Refusal> {
 /// The options of `rperf attach`, checked like those of `rperf record`, as far as a port has them.
 fn options(args: &AttachArgs) -> Result<Options, Refusal> {
     let on = |is_on: bool| is_on.then(|| OsString::from("1"));
-    let given: Vec<(&'static Setting, OsString)> = [
+    let others: [(&'static Setting, Option<OsString>); 4] = [
         (&OUTPUT, args.output.clone()),
         (&FORMAT, args.format.clone()),
-        (&MODE, Some(args.mode.clone())),
-        (&FREQUENCY, Some(args.frequency.clone())),
         (&LINES, on(args.lines)),
         (&VERBOSE, on(args.verbose)),
-    ]
-    .into_iter()
-    .filter_map(|(setting, text)| Some((setting, text?)))
-    .collect();
-    let options = Options::for_attach(given, args.print)?;
-    let frequency = options.settings.frequency();
-    if frequency > MOST_FREQUENT {
-        let message =
-            format!("-f must be a whole number from 1 to {MOST_FREQUENT}, not '{frequency}'");
-        return Err(Refusal::usage(message));
-    }
-    Ok(options)
+    ];
+    let others = others
+        .into_iter()
+        .filter_map(|(it, text)| Some((it, text?)));
+    let given = args.settings.given.iter().cloned().chain(others);
+    Options::for_attach(given.collect(), args.print)
 }
 
 /// The line that shows how far it is, where there is a terminal.

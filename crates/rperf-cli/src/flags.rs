@@ -2,27 +2,77 @@
 //! by `args`; on Ruby's main thread.
 
 use clap::{Arg, ArgAction, ArgMatches, Command, Error, FromArgMatches};
-use rperf_session::settings::{ALL, Defaults, Setting, Source, Takes, Tracing};
+use rperf_session::settings::{ALL, ATTACH, Defaults, PUSH, Setting, Source, Takes, Tracing};
 use std::ffi::{OsStr, OsString};
+use std::marker::PhantomData;
 
 /// The flags of `rperf record`.
-pub type RecordFlags = SettingFlags<false, false>;
+pub type RecordFlags = SettingFlags<Record>;
 /// The flags of `rperf stat` and `rperf exec`, which print a page.
-pub type PageFlags = SettingFlags<true, false>;
+pub type PageFlags = SettingFlags<Page>;
 /// The flags of `rperf trace`.
-pub type TraceFlags = SettingFlags<false, true>;
+pub type TraceFlags = SettingFlags<Trace>;
+/// The flags of `rperf attach`.
+pub type AttachFlags = SettingFlags<Attach>;
+/// The flags of `rperf push`.
+pub type PushFlags = SettingFlags<Push>;
+
+/// The settings that a command has flags of.
+pub trait Rows {
+    /// Whether it prints a page.
+    const PAGE: bool = false;
+    /// Whether it traces.
+    const TRACED: bool = false;
+    /// The rows of a command that has its own, with their defaults.
+    const OWN: &'static [&'static Setting] = &[];
+}
+
+/// Of `rperf record`.
+#[derive(Debug)]
+pub struct Record;
+impl Rows for Record {}
+
+/// Of `rperf stat` and `rperf exec`.
+#[derive(Debug)]
+pub struct Page;
+impl Rows for Page {
+    const PAGE: bool = true;
+}
+
+/// Of `rperf trace`.
+#[derive(Debug)]
+pub struct Trace;
+impl Rows for Trace {
+    const TRACED: bool = true;
+}
+
+/// Of `rperf attach`.
+#[derive(Debug)]
+pub struct Attach;
+impl Rows for Attach {
+    const OWN: &'static [&'static Setting] = &ATTACH;
+}
+
+/// Of `rperf push`.
+#[derive(Debug)]
+pub struct Push;
+impl Rows for Push {
+    const OWN: &'static [&'static Setting] = &PUSH;
+}
 
 /// What was given by flags: each setting with a value as text, which nobody has checked yet.
 #[derive(Debug)]
-pub struct SettingFlags<const PAGE: bool, const TRACED: bool> {
-    /// For a flag without a value, `1` stands for on and `0` for off.
+pub struct SettingFlags<R> {
+    /// For a flag without a value, `1` stands for on and `0` for off. A command's own rows are here
+    /// with their defaults.
     pub given: Vec<(&'static Setting, OsString)>,
+    rows: PhantomData<R>,
 }
 
-impl<const PAGE: bool, const TRACED: bool> clap::Args for SettingFlags<PAGE, TRACED> {
+impl<R: Rows> clap::Args for SettingFlags<R> {
     fn augment_args(command: Command) -> Command {
-        let flagged = flagged(PAGE, TRACED);
-        command.args(flagged.flat_map(|(setting, takes)| flags(setting, takes, PAGE)))
+        let flagged = flagged::<R>().into_iter();
+        command.args(flagged.flat_map(|(setting, takes)| flags(setting, takes, R::PAGE)))
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -30,11 +80,20 @@ impl<const PAGE: bool, const TRACED: bool> clap::Args for SettingFlags<PAGE, TRA
     }
 }
 
-impl<const PAGE: bool, const TRACED: bool> FromArgMatches for SettingFlags<PAGE, TRACED> {
+impl<R: Rows> FromArgMatches for SettingFlags<R> {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
-        let read = |(setting, takes)| Some((setting, given(matches, setting, takes)?));
-        let given = flagged(PAGE, TRACED).filter_map(read).collect();
-        Ok(Self { given })
+        let default = |setting: &Setting| {
+            let text = setting.default.record.filter(|_| !R::OWN.is_empty());
+            text.map(OsString::from)
+        };
+        let read = |(setting, takes)| {
+            let given = given(matches, setting, takes);
+            Some((setting, given.or_else(|| default(setting))?))
+        };
+        Ok(Self {
+            given: flagged::<R>().into_iter().filter_map(read).collect(),
+            rows: PhantomData,
+        })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
@@ -44,13 +103,19 @@ impl<const PAGE: bool, const TRACED: bool> FromArgMatches for SettingFlags<PAGE,
 }
 
 /// The settings that have flags.
-fn flagged(page: bool, traced: bool) -> impl Iterator<Item = (&'static Setting, &'static Takes)> {
-    let other = if traced { Tracing::No } else { Tracing::Only };
-    let ours = ALL.into_iter().filter(move |it| it.tracing != other);
-    ours.filter_map(move |setting| {
+fn flagged<R: Rows>() -> Vec<(&'static Setting, &'static Takes)> {
+    let other = if R::TRACED {
+        Tracing::No
+    } else {
+        Tracing::Only
+    };
+    let rows = if R::OWN.is_empty() { &ALL } else { R::OWN };
+    let ours = rows.iter().filter(|it| it.tracing != other);
+    let flagged = ours.filter_map(|&setting| {
         let flags = setting.flags.as_ref()?;
-        (!page || !flags.record_only).then_some((setting, &flags.takes))
-    })
+        (!R::PAGE || !flags.record_only).then_some((setting, &flags.takes))
+    });
+    flagged.collect()
 }
 
 fn flags(setting: &'static Setting, takes: &'static Takes, page: bool) -> Vec<Arg> {

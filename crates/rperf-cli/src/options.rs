@@ -4,6 +4,7 @@
 use crate::Refusal;
 use crate::args::{PageArgs, RecordArgs, TraceArgs};
 use crate::checked::refuse_reports_file;
+use crate::flags::PushFlags;
 use rperf_session::settings::{FORMAT, MODE, OUTPUT, Setting, Settings, quoted};
 use std::ffi::OsString;
 use std::path::Path;
@@ -94,6 +95,13 @@ impl Options {
     }
 }
 
+/// What `rperf push` profiles with.
+pub fn for_push(flags: &PushFlags) -> Result<Settings, Refusal> {
+    check_page_mode(&flags.given)?;
+    // Like a page, it writes no file.
+    Ok(Settings::from_flags(flags.given.iter().cloned(), true)?)
+}
+
 /// A file is named as what it will be, unless the format is given apart from it.
 fn check_file(given: &[(&'static Setting, OsString)]) -> Result<(), Refusal> {
     let of = |name| given.iter().find(|(it, _)| it.name == name);
@@ -144,6 +152,46 @@ mod tests {
             | Subcommand::Push(_)
             | Subcommand::Help(_) => {
                 panic!("runs no command")
+            }
+        }
+    }
+
+    #[test]
+    fn running_programs_are_profiled_by_rows_of_their_own() {
+        let parsed = |line: &str| {
+            let line = format!("rperf {line}");
+            let args = Args::try_parse_from(line.split(' ')).expect("clap takes it");
+            match args.subcommand {
+                Subcommand::Attach(args) => {
+                    let options = Options::for_attach(args.settings.given, false);
+                    options.map(|options| options.settings)
+                }
+                Subcommand::Push(args) => for_push(&args.settings),
+                _ => panic!("asks no program"),
+            }
+        };
+        for (command, frequency) in [("attach 1", 1000), ("push --to http://h", 100)] {
+            let usual = parsed(command).expect("defaults are allowed");
+            assert_eq!((usual.mode(), usual.frequency()), ("wall", frequency));
+            let given = parsed(&format!("{command} -m cpu -f 99")).expect("allowed");
+            assert_eq!((given.mode(), given.frequency()), ("cpu", 99));
+            for (flags, message) in [
+                (
+                    "-f 5000",
+                    "-f must be a whole number from 1 to 1000 (samples per second), not '5000'",
+                ),
+                (
+                    "-f -1",
+                    "-f must be a whole number from 1 to 1000 (samples per second), not '-1'",
+                ),
+                ("-m foo", "-m must be cpu or wall, not 'foo'"),
+                (
+                    "-m trace",
+                    "-m must be cpu or wall, not 'trace': 'rperf trace' traces calls",
+                ),
+            ] {
+                let refusal = parsed(&format!("{command} {flags}")).expect_err("refused");
+                assert_eq!((refusal.status, &*refusal.message), (2, message));
             }
         }
     }

@@ -9,6 +9,7 @@ use magnus::{Error, RArray, RModule, RString, Ruby, TypedData, function, method,
 use rperf_format::pprof;
 use rperf_model::label_keys::{PID, PROCESS};
 use rperf_push::{Answer, Destination, Kind, Names, Next, Owner, Sender, Wish};
+use rperf_session::settings::ASKED_FREQUENCIES;
 use std::cell::RefCell;
 use std::time::Duration;
 
@@ -34,6 +35,7 @@ pub fn init(ruby: &Ruby, rperf: RModule) -> Result<(), Error> {
     // Looked for now, not at first use: an interrupt could come then.
     let _ = Push::class(ruby);
     class.define_singleton_method("to", function!(to, 5))?;
+    class.const_set("MOST_FREQUENT", *ASKED_FREQUENCIES.end())?;
     class.define_method("shown", method!(Push::shown, 0))?;
     class.define_method("url", method!(Push::url, 0))?;
     class.define_method("headers", method!(Push::headers, 0))?;

@@ -25,7 +25,7 @@ module Rperf
     def push(to: nil, otlp: nil, every: 15, service: nil, labels: {}, headers: {}, mode: :wall, frequency: 100)
       url = pushed_to(to, otlp)
       in_range(:every, every, Numeric, 1..3600)
-      in_range(:frequency, frequency, Integer, 1..1000)
+      in_range(:frequency, frequency, Integer, 1..NativePush::MOST_FREQUENT)
       Argument.one_of(:mode, mode, %i[wall cpu])
       Argument.reject(:service, service, "a String or nil") unless service.nil? || Argument.a?(service, String)
       pairs = [pairs(:labels, labels, "="), pairs(:headers, headers, ":")]

@@ -7,10 +7,10 @@ use super::programs::Programs;
 use crate::args::PushArgs;
 use crate::attach::recording::Wanted;
 use crate::signals::Actions;
-use crate::{FAILURE, Refusal, say};
+use crate::{FAILURE, Refusal, options, say};
 use nix::sys::signal::{SigHandler, Signal};
 use rperf_push::{Answer, Destination, Kind, Names, Next, Owner, Sender, Wish};
-use rperf_session::settings::quoted;
+use rperf_session::settings::{Settings, quoted};
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -57,8 +57,7 @@ pub type Post<'a> = &'a dyn Fn(&Parcel<'_>) -> Answer;
 struct Plan {
     destination: Destination,
     every: Duration,
-    mode: String,
-    frequency: u32,
+    settings: Settings,
     count: u64,
     programs: Programs,
 }
@@ -186,8 +185,7 @@ impl Plan {
         Ok(Plan {
             destination,
             every: Duration::from_secs_f64(every),
-            mode: args.mode.clone(),
-            frequency: args.frequency,
+            settings: options::for_push(&args.settings)?,
             count: args.count.unwrap_or(u64::MAX),
             programs: Programs::matching(args.matching.as_deref())?,
         })
@@ -198,8 +196,8 @@ impl Plan {
 fn collect(plan: &Plan, queue: &Queue) {
     let wanted = Wanted {
         time: plan.every,
-        mode: &plan.mode,
-        frequency: plan.frequency,
+        mode: plan.settings.mode(),
+        frequency: plan.settings.frequency(),
     };
     let mut said = HashSet::new();
     let mut count = 0;

@@ -2,9 +2,7 @@
 //! the helper.
 
 use crate::message::{Refusal, Request};
-
-/// The highest frequency that clients may have.
-const MOST: u32 = 1000;
+use rperf_session::settings::ASKED_FREQUENCIES;
 
 /// Mode and frequency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,10 +21,16 @@ impl Sampling {
             "cpu" => false,
             _ => return Err(refused("there is no such mode", "mode=wall or mode=cpu")),
         };
-        let frequency = request.parameter("frequency").map_or(Ok(MOST), str::parse);
-        match frequency {
-            Ok(frequency) if (1..=MOST).contains(&frequency) => Ok(Sampling { is_wall, frequency }),
-            _ => Err(refused("there is no such frequency", "frequency=1 to 1000")),
+        let (least, most) = (ASKED_FREQUENCIES.start(), ASKED_FREQUENCIES.end());
+        let frequency = request.parameter("frequency");
+        match frequency.map_or(Ok(*most), str::parse) {
+            Ok(frequency) if ASKED_FREQUENCIES.contains(&frequency) => {
+                Ok(Sampling { is_wall, frequency })
+            }
+            _ => {
+                let allowed = format!("frequency={least} to {most}");
+                Err(refused("there is no such frequency", &allowed))
+            }
         }
     }
 

@@ -38,7 +38,7 @@ impl Settings {
     }
 
     /// The settings of a command, by its flags: `1` and `0` stand for flags that switch something
-    /// on or off. `page`: it prints a page.
+    /// on or off. Each value is checked by the row that it comes with. `page`: it prints a page.
     pub fn from_flags(
         given: impl IntoIterator<Item = (&'static Setting, OsString)>,
         page: bool,
@@ -72,7 +72,8 @@ impl Settings {
         let given: Vec<_> = given.into_iter().collect();
         self.read_texts(Source::Flag, page, |setting| {
             let mut given = given.iter();
-            given.find(|it| it.0.name == setting.name).map(|it| &*it.1)
+            let (row, text) = given.find(|it| it.0.name == setting.name)?;
+            Some((*row, text.as_os_str()))
         })
     }
 
@@ -88,7 +89,10 @@ impl Settings {
         let read = |setting: &Setting| variable(&setting.key()).filter(|_| setting.variable);
         let mut page = Self::new();
         page.read(&STAT, Source::Variable, read(&STAT), None)?;
-        Self::new().read_texts(Source::Variable, page.is_on(&STAT), read)
+        let page = page.is_on(&STAT);
+        Self::new().read_texts(Source::Variable, page, |setting| {
+            Some((setting, read(setting)?))
+        })
     }
 
     /// The settings of a process that takes part in a session, by the session's settings.
@@ -103,12 +107,12 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Adds all that have no value yet.
+    /// Adds all that have no value yet: those that were given by the row that is given with them.
     fn read_texts<'a>(
         mut self,
         source: Source,
         page: bool,
-        given: impl Fn(&Setting) -> Option<&'a OsStr>,
+        given: impl Fn(&'static Setting) -> Option<(&'static Setting, &'a OsStr)>,
     ) -> Result<Self, InvalidSetting> {
         for setting in ALL {
             if self.get(setting).is_some() {
@@ -117,7 +121,8 @@ impl Settings {
             let default = &setting.default;
             let usual = if page { default.page } else { default.record };
             let command = default.command.filter(|_| source == Source::Flag);
-            self.read(setting, source, given(setting), command.or(usual))?;
+            let (row, text) = given(setting).unzip();
+            self.read(row.unwrap_or(setting), source, text, command.or(usual))?;
         }
         self.check_together(source)?;
         Ok(self)

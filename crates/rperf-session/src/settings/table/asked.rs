@@ -1,0 +1,52 @@
+//! The settings of commands that profile programs that run already: what their ports take. They
+//! stand for those of the same names.
+
+use super::super::form::Form::{self, Number, Word};
+use super::super::setting::{Defaults, Flags, Setting, Takes};
+use super::super::words::CPU;
+use std::ops::RangeInclusive;
+
+/// The frequencies that ports take.
+pub const ASKED_FREQUENCIES: RangeInclusive<u32> = 1..=1000;
+
+/// The settings of `rperf attach`.
+pub static ATTACH: [&Setting; 2] = [&MODE, &ATTACH_FREQUENCY];
+
+/// The settings of `rperf push`.
+pub static PUSH: [&Setting; 2] = [&MODE, &PUSH_FREQUENCY];
+
+static MODE: Setting = Setting {
+    default: Defaults::is("wall"),
+    flags: Some(Flags {
+        short: Some('m'),
+        takes: Takes::Value(
+            "MODE",
+            "wall: all time, with waiting and sleeping; cpu: CPU time of each thread",
+        ),
+        record_only: false,
+    }),
+    ..Setting::named("mode", &[Word(CPU), Word("wall")], "what to measure")
+};
+
+static ATTACH_FREQUENCY: Setting = frequency("1000");
+
+/// Lower, as it is for days.
+static PUSH_FREQUENCY: Setting = frequency("100");
+
+const FREQUENCY_FORMS: [Form; 1] = [Number(
+    *ASKED_FREQUENCIES.start(),
+    *ASKED_FREQUENCIES.end(),
+    "samples per second",
+)];
+
+const fn frequency(default: &'static str) -> Setting {
+    Setting {
+        default: Defaults::is(default),
+        flags: Some(Flags {
+            short: Some('f'),
+            takes: Takes::Value("HZ", "Samples per second, {values}"),
+            record_only: false,
+        }),
+        ..Setting::named("frequency", &FREQUENCY_FORMS, "samples per second")
+    }
+}
