@@ -27,33 +27,33 @@ pub trait Rows {
     const OWN: &'static [&'static Setting] = &[];
 }
 
-/// Of `rperf record`.
+/// The settings of `rperf record`.
 #[derive(Debug)]
 pub struct Record;
 impl Rows for Record {}
 
-/// Of `rperf stat` and `rperf exec`.
+/// The settings of `rperf stat` and `rperf exec`.
 #[derive(Debug)]
 pub struct Page;
 impl Rows for Page {
     const PAGE: bool = true;
 }
 
-/// Of `rperf trace`.
+/// The settings of `rperf trace`.
 #[derive(Debug)]
 pub struct Trace;
 impl Rows for Trace {
     const TRACED: bool = true;
 }
 
-/// Of `rperf attach`.
+/// The settings of `rperf attach`.
 #[derive(Debug)]
 pub struct Attach;
 impl Rows for Attach {
     const OWN: &'static [&'static Setting] = &ATTACH;
 }
 
-/// Of `rperf push`.
+/// The settings of `rperf push`.
 #[derive(Debug)]
 pub struct Push;
 impl Rows for Push {

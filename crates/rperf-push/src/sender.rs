@@ -31,7 +31,7 @@ pub enum Owner {
 pub struct Counts {
     /// Profiles that the server has.
     pub sent: u64,
-    /// Those of them of which the server refused a part.
+    /// Profiles, among those that were sent, of which the server refused a part.
     pub in_part: u64,
     /// Profiles that were refused or dropped.
     pub lost: u64,

@@ -13,9 +13,13 @@ module Rperf
   class Push
     # What has been checked.
     Plan = Struct.new(:destination, :every, :query)
-    # Seconds: how long nothing is done in a forked child, which may only run another program, or end; how long a profile
-    # may take beyond its time; how long nothing is tried if there was none; and how long the program's end waits.
-    FIRST_REST, PATIENCE, REST, LAST_PATIENCE = 1, 10, 5, 0.1
+    # Seconds: how long nothing is done in a forked child, which may only run another program, or end.
+    FIRST_REST = 1
+    # Seconds: how long a profile may take beyond its time, how long nothing is tried if there was none, and how long
+    # the program's end waits for the thread.
+    PATIENCE = 10
+    REST = 5
+    LAST_PATIENCE = 0.1
     private_constant :FIRST_REST, :PATIENCE, :REST, :LAST_PATIENCE
 
     class << self
