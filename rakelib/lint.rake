@@ -5,6 +5,7 @@ namespace :lint do
   task :rust do
     sh "cargo", "fmt", "--all", "--check"
     sh "cargo", "clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"
+    sh "cargo", "clippy", "--quiet", "--package", "rperf", "--features", "measure", "--", "-D", "warnings"
   end
 
   desc "RuboCop, where there is one"

@@ -119,7 +119,15 @@ layering() {
       *) echo "$crate: say in bin/support/checks.sh and docs/internals/architecture.md what it may depend on" && false ;;
     esac || bad=1
   done
+  ships_no_measures || bad=1
   [ "$bad" -eq 0 ]
+}
+
+# What `gem install` builds is without the feature `measure`: spec/native_methods_spec.rb says what that has.
+ships_no_measures() {
+  local tree
+  tree=$(cargo tree --package rperf --prefix none --format '{lib} {f}') || return 1
+  ! grep -w measure <<<"$tree" || { echo "the feature measure is for checkouts only" && false; }
 }
 
 # depends_only CRATE "ALLOWED...": of our own crates; and none that links Ruby.
@@ -144,7 +152,8 @@ run_imports() { "$RUBY" bin/support/imports.rb; }
 
 run_clippy() {
   have cargo-clippy || { echo "no clippy; run: rustup component add clippy rustfmt" && return 1; }
-  cargo clippy --quiet --workspace --all-targets -- -D warnings
+  cargo clippy --quiet --workspace --all-targets -- -D warnings &&
+    cargo clippy --quiet --package rperf --features measure -- -D warnings
 }
 
 # The examples of gvl.rs that must not compile fail for the reasons they name: only an unstable

@@ -1,5 +1,5 @@
-# Builds the extension in release mode, with line tables (the profile `checkout`),
-# into lib/rperf, when it is missing or older than what it is made from. Needs $RUBY.
+# Builds the extension in release mode, with line tables (the profile `checkout`) and what specs and
+# benchmarks ask of it (the feature `measure`), into lib/rperf, when it is missing or older than what it is made from. Needs $RUBY.
 # EXTENSION_PROFILE names another profile, and EXTENSION_SOURCES another checkout
 # with the same sources: so copies can share what doesn't depend on Ruby.
 
@@ -73,7 +73,7 @@ setup_extension() {
   mkdir -p "$ROOT/tmp" "$ROOT/lib/rperf"
   started=$(mktemp "$ROOT/tmp/started.XXXXXX")
   RUBY="$RUBY" ${run[@]+"${run[@]}"} cargo "${build[@]}" "${manifest[@]}" --package rperf --profile "$profile" --lib \
-    --target-dir "$target" ${link[@]+"${link[@]}"} >&2 ||
+    --features measure --target-dir "$target" ${link[@]+"${link[@]}"} >&2 ||
     {
       rm -f "$started"
       say "the extension could not be built"

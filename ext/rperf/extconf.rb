@@ -9,4 +9,6 @@ puts "rperf: building the extension, which is written in Rust: this takes one to
 create_rust_makefile("rperf/rperf") do |config|
   # A profiler that is built without optimisation measures itself.
   config.profile = ENV.fetch("RB_SYS_CARGO_PROFILE", "release").to_sym
+  # Only a checkout has what specs and benchmarks ask for.
+  config.features = ENV.fetch("RB_SYS_CARGO_FEATURES", "").split(",")
 end

@@ -9,6 +9,7 @@ use crate::timed_calls::spans::SpansSnapshot;
 use crate::tree::folds::{Exclusion, Folds, exclusion};
 use crate::tree::thread::{LabelledSums, ThreadSums};
 use crate::tree::{ROOT, TracedNode};
+#[cfg(feature = "measure")]
 use check::StackCheck;
 use label_sets::add_label_sets;
 use rows::{COLUMNS, ThreadRows};
@@ -20,6 +21,7 @@ use rperf_vm::{AllocationSums, LabelTexts, ResolvedFrame};
 use std::process;
 use std::sync::Arc;
 
+#[cfg(feature = "measure")]
 pub(crate) mod check;
 pub(crate) mod label_sets;
 pub(crate) mod rows;
@@ -53,6 +55,7 @@ pub struct TraceSnapshot {
     pub(crate) with_cpu: bool,
     /// Objects, if they were counted.
     pub(crate) objects: Option<AllocationSums>,
+    #[cfg(feature = "measure")]
     pub(crate) check: Option<StackCheck>,
     pub(crate) spans: Option<SpansSnapshot>,
     /// How long calls took, if that was measured.
@@ -330,19 +333,8 @@ impl TraceSnapshot {
                  VM doesn't tell of all their calls"
             ));
         }
-        if let Some(check) = &self.check {
-            let StackCheck {
-                compared,
-                unequal,
-                first,
-            } = check;
-            lines.push(format!("{compared} stacks compared, {unequal} unequal"));
-            if let Some((equal, theirs, ours)) = first {
-                lines.push(format!(
-                    "the first one from frame {equal} on: {theirs} frames, and not {ours}"
-                ));
-            }
-        }
+        #[cfg(feature = "measure")]
+        lines.extend(self.check.iter().flat_map(StackCheck::lines));
         if self.unlabelled > 0 {
             let times = grouped(self.unlabelled);
             lines.push(format!(

@@ -9,6 +9,7 @@ use crate::cost::Bodies;
 use crate::event::{CallKind, TraceLevel, TraceVm, marked_frames};
 use crate::fiber::{Fiber, Open};
 use crate::profile::TraceSnapshot;
+#[cfg(feature = "measure")]
 use crate::profile::check::StackCheck;
 use crate::profile::label_sets::TracedLabels;
 use crate::timed_calls::TimedCalls;
@@ -74,6 +75,7 @@ pub struct Tracer {
     /// Objects, if they are counted.
     pub(crate) objects: Option<Allocations>,
     /// Where stacks are compared.
+    #[cfg(feature = "measure")]
     pub(crate) check: Option<StackCheck>,
     /// Calls that are timed one by one, if that was asked for.
     pub(crate) timed_calls: Option<Box<TimedCalls>>,
@@ -105,6 +107,7 @@ impl Tracer {
             long_gap: NO_GAP,
             cpu: None,
             objects: None,
+            #[cfg(feature = "measure")]
             check: None,
             timed_calls: None,
             room: vec![0; MAX_DEPTH],
@@ -231,11 +234,20 @@ impl Tracer {
         self.last = self.last.max(now);
     }
 
+    /// Whether stacks are compared.
+    #[inline]
+    pub fn is_checked(&self) -> bool {
+        #[cfg(feature = "measure")]
+        return self.check.is_some();
+        #[cfg(not(feature = "measure"))]
+        false
+    }
+
     /// Whether the hook is to look at its own time now: in 1 of about 64 events, at random, as
     /// calls and returns come in patterns.
     #[inline]
     pub fn is_look_due(&mut self) -> bool {
-        let is_checked = self.check.is_some();
+        let is_checked = self.is_checked();
         if self.events < self.next_look || !(self.level.timed || is_checked) {
             return false;
         }
@@ -329,6 +341,7 @@ impl Tracer {
             bodies: self.bodies,
             with_cpu: self.cpu.is_some(),
             objects: self.objects.as_ref().map(Allocations::sums),
+            #[cfg(feature = "measure")]
             check: self.check.clone(),
             spans: timed.and_then(|calls| calls.spans_until(&end)),
             latencies: timed.and_then(|calls| calls.latencies.clone()),

@@ -3,24 +3,25 @@
 //! may not call methods of this extension.
 
 pub mod live;
+#[cfg(feature = "measure")]
 mod measure;
 pub mod session;
+mod token;
+
+pub use token::gvl;
 
 use crate::fork;
 use crate::labels::{self, endpoint, scope};
 use crate::profile::own_files;
-use crate::ruby::thread_hook;
 use crate::settings::SettingsObject;
 use crate::text;
 use crate::trace::api;
 use crate::trace::hooks::targets;
 use crate::trace::state::roots as trace_roots;
-use crate::trace::state::session::check_stacks;
 use crate::trace::state::targets::Notes;
 use crate::vm::state::roots;
 use magnus::{Error, Object, RArray, RHash, RModule, RString, Ruby, Value, function};
 use rperf_live::port::task::Why;
-use rperf_vm::Gvl;
 
 /// Defines the methods.
 pub fn init(native: RModule) -> Result<(), Error> {
@@ -46,23 +47,9 @@ pub fn init(native: RModule) -> Result<(), Error> {
     native.define_singleton_method("forking", function!(fork::announce, 1))?;
     native.define_singleton_method("forget_in_child", function!(forget_in_child, 0))?;
     native.define_singleton_method("own_files", function!(note_own_files, 1))?;
-    // For benchmarks and specs.
-    native.define_singleton_method("add_empty_hooks", function!(measure::add_empty_hooks, 1))?;
-    native.define_singleton_method("add_empty_trace", function!(measure::add_empty_trace, 1))?;
-    native.define_singleton_method("check_traces", function!(check_stacks, 0))?;
-    native.define_singleton_method(
-        "remove_empty_hooks",
-        function!(measure::remove_empty_hooks, 0),
-    )?;
-    native.define_singleton_method("sample_cost", function!(sample_cost, 3))?;
-    native.define_singleton_method("hooks?", function!(thread_hook::is_registered, 0))
-}
-
-/// The token of a method. Each asks for it once, at its head, as does the port's helper.
-pub fn gvl(_: &Ruby) -> Gvl<'_> {
-    // SAFETY: the VM lets only threads of the main Ractor call these methods, with its GVL, and
-    // nothing else calls them.
-    unsafe { Gvl::assume_held() }
+    #[cfg(feature = "measure")]
+    measure::init(native)?;
+    Ok(())
 }
 
 /// `Native.start(settings)`: begins a session with these `NativeSettings`. Fails if one is
@@ -179,9 +166,4 @@ fn forget_in_child(ruby: &Ruby) {
     if !session::is_running() {
         fork::remove_inherited_hooks();
     }
-}
-
-/// See [`measure::sample_cost`].
-fn sample_cost(ruby: &Ruby, rounds: u32, kept: u32, lines: bool) -> Result<RHash, Error> {
-    measure::sample_cost(ruby, &gvl(ruby), rounds, kept, lines)
 }

@@ -1,4 +1,4 @@
-//! What comparisons of our stack with the VM's own have found: a session makes them only where
+//! What comparisons of our stack with the VM's own have found: with the feature `measure`, where
 //! tests of tracing ask for it. Under the GVL.
 
 use rperf_vm::FrameWord;
@@ -25,5 +25,15 @@ impl StackCheck {
             let equal = equal.take_while(|(their, our)| their == our).count();
             self.first.get_or_insert((equal, theirs.len(), ours.len()));
         }
+    }
+
+    /// For the head of the profile.
+    pub(super) fn lines(&self) -> Vec<String> {
+        let (compared, unequal) = (self.compared, self.unequal);
+        let mut lines = vec![format!("{compared} stacks compared, {unequal} unequal")];
+        lines.extend(self.first.map(|(equal, theirs, ours)| {
+            format!("the first one from frame {equal} on: {theirs} frames, and not {ours}")
+        }));
+        lines
     }
 }

@@ -6,15 +6,10 @@ use crate::tracer::Tracer;
 use rperf_vm::FrameWord;
 
 impl Tracer {
-    /// From here on stacks are compared, many times more often than the hook's time is looked at.
-    pub fn check_stacks(&mut self) {
+    /// A tracer whose stacks are compared, many times more often than the hook's time is looked at.
+    pub fn with_stack_check(mut self) -> Self {
         self.check = Some(StackCheck::default());
-    }
-
-    /// Whether stacks are compared.
-    #[inline]
-    pub fn is_checked(&self) -> bool {
-        self.check.is_some()
+        self
     }
 
     /// Compares the stacks, if they are to be, at a call, or at a return of a frame that the VM

@@ -1,17 +1,20 @@
 //! What benchmarks and specs ask of the extension itself: hooks that do nothing, as
-//! the floor that a profiler's own cost is set against, and what a sample costs.
+//! the floor that a profiler's own cost is set against, what a sample costs, and the comparison of
+//! traced stacks with the VM's. With the feature `measure`.
 
+use super::token::gvl;
 use crate::ruby::event_hook::EventHook;
 use crate::ruby::frames::{RubyVm, take_complete};
 use crate::ruby::gc_hook;
 use crate::ruby::thread_hook::{self, ThreadHook};
 use crate::trace::hooks as trace_hooks;
+use crate::trace::state::session::check_stacks;
 use crate::vm::hooks::thread;
-use magnus::{Error, RHash, Ruby, Symbol};
+use magnus::{Error, Object, RHash, RModule, Ruby, Symbol, function};
 use rb_sys::{ID, VALUE};
 use rperf_sampling::Mode;
 use rperf_tracing::TraceLevel;
-use rperf_vm::{Backtrace, CapturedTree, Gvl, LastStack, clock};
+use rperf_vm::{Backtrace, CapturedTree, LastStack, clock};
 use std::hint::black_box;
 
 /// Samples between two readings of the clock: its own cost is then negligible.
@@ -22,9 +25,19 @@ static EMPTY_HOOK: ThreadHook = ThreadHook::new();
 
 static EMPTY_GC_HOOK: EventHook = EventHook::new(no_gc_event, gc_hook::EVENTS);
 
+/// Defines the methods of `Rperf::Native`.
+pub fn init(native: RModule) -> Result<(), Error> {
+    native.define_singleton_method("add_empty_hooks", function!(add_empty_hooks, 1))?;
+    native.define_singleton_method("add_empty_trace", function!(add_empty_trace, 1))?;
+    native.define_singleton_method("check_traces", function!(check_stacks, 0))?;
+    native.define_singleton_method("remove_empty_hooks", function!(remove_empty_hooks, 0))?;
+    native.define_singleton_method("sample_cost", function!(sample_cost, 3))?;
+    native.define_singleton_method("hooks?", function!(thread_hook::is_registered, 0))
+}
+
 /// Registers the same events as a session in `mode`, with callbacks that do
 /// nothing.
-pub fn add_empty_hooks(ruby: &Ruby, mode: Symbol) -> Result<(), Error> {
+fn add_empty_hooks(ruby: &Ruby, mode: Symbol) -> Result<(), Error> {
     let mode = Mode::from_name(&mode.name()?)
         .ok_or_else(|| Error::new(ruby.exception_arg_error(), "mode must be :cpu or :wall"))?;
     remove_empty_hooks();
@@ -35,7 +48,7 @@ pub fn add_empty_hooks(ruby: &Ruby, mode: Symbol) -> Result<(), Error> {
 
 /// Registers the same events of calls as a session that traces at `level`, with a callback that
 /// does nothing.
-pub fn add_empty_trace(ruby: &Ruby, level: Symbol) -> Result<(), Error> {
+fn add_empty_trace(ruby: &Ruby, level: Symbol) -> Result<(), Error> {
     let level = TraceLevel::from_name(&level.name()?).ok_or_else(|| {
         let message = "calls must be ruby, all, count or count-all";
         Error::new(ruby.exception_arg_error(), message)
@@ -45,7 +58,7 @@ pub fn add_empty_trace(ruby: &Ruby, level: Symbol) -> Result<(), Error> {
 }
 
 /// Removes the empty hooks on threads and on collections.
-pub fn remove_empty_hooks() {
+fn remove_empty_hooks() {
     EMPTY_HOOK.remove();
     EMPTY_GC_HOOK.remove();
 }
@@ -56,14 +69,9 @@ unsafe extern "C" fn no_gc_event(_: u32, _: VALUE, _: VALUE, _: ID, _: VALUE) {}
 /// backtrace alone, `sampled_ns` for capturing and interning it, `clocks_ns` for
 /// the clocks that a sample reads besides. Of the last stack `kept_permille` are
 /// known from the root; the rest is looked up.
-pub fn sample_cost(
-    ruby: &Ruby,
-    gvl: &Gvl<'_>,
-    rounds: u32,
-    kept_permille: u32,
-    lines: bool,
-) -> Result<RHash, Error> {
-    let vm = RubyVm::new(gvl);
+fn sample_cost(ruby: &Ruby, rounds: u32, kept_permille: u32, lines: bool) -> Result<RHash, Error> {
+    let gvl = gvl(ruby);
+    let vm = RubyVm::new(&gvl);
     let mut backtrace = Backtrace::new(lines);
     // The frames are on this thread's stack, and so alive; nothing here runs a
     // collection.

@@ -85,10 +85,12 @@ pub fn add_thread_hook() {
 }
 
 /// Registers a hook that does nothing, on the events of a level: for benchmarks.
+#[cfg(feature = "measure")]
 pub fn add_empty(level: TraceLevel) {
     EventHook::new(on_nothing, events(level)).add();
 }
 
+#[cfg(feature = "measure")]
 unsafe extern "C" fn on_nothing(_: u32, _: VALUE, _: VALUE, _: ID, _: VALUE) {}
 
 /// Removes the hooks that are there. With the GVL.
@@ -124,6 +126,7 @@ fn count(gvl: &Gvl<'_>, event: u32, id: ID, class: VALUE) {
     with_counting_tracer(gvl, |_, tracer| {
         let vm = RubyVm::new(gvl);
         tracer.count(&vm, call_of(event, id, class));
+        #[cfg(feature = "measure")]
         if tracer.is_checked() && tracer.is_look_due() {
             tracer.compare_stacks(&vm, false);
         }
@@ -155,6 +158,7 @@ fn time(gvl: &Gvl<'_>, event: u32, id: ID, class: VALUE) {
         if tracer.is_look_due() {
             tracer.note_look(kind, is_return, session.clock.now().saturating_sub(now));
             // A rescue clause has come without a word, and a method of C has gone.
+            #[cfg(feature = "measure")]
             if !matches!(event, RESCUE | C_RETURN) {
                 let is_return = matches!(event, RETURN | B_RETURN | END);
                 tracer.compare_stacks(&RubyVm::new(gvl), is_return);

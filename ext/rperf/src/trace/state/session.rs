@@ -23,9 +23,11 @@ static NUMBER: ThreadKey = ThreadKey::new();
 static LAST_ID: AtomicU32 = AtomicU32::new(0);
 
 /// Whether sessions compare their stacks with the VM's.
+#[cfg(feature = "measure")]
 static CHECKS: AtomicBool = AtomicBool::new(false);
 
 /// From the next session on, stacks are compared with the VM's at random events: for specs.
+#[cfg(feature = "measure")]
 pub fn check_stacks() {
     CHECKS.store(true, Relaxed);
 }
@@ -89,10 +91,13 @@ pub struct TraceSession {
 
 impl TraceSession {
     pub fn new(settings: Arc<Settings>, level: TraceLevel, clock: TraceClock) -> Self {
-        let mut tracer = Tracer::new(level, clock, clock.reading());
-        if CHECKS.load(Relaxed) {
-            tracer.check_stacks();
-        }
+        let tracer = Tracer::new(level, clock, clock.reading());
+        #[cfg(feature = "measure")]
+        let tracer = if CHECKS.load(Relaxed) {
+            tracer.with_stack_check()
+        } else {
+            tracer
+        };
         Self {
             settings,
             level,
