@@ -23,6 +23,7 @@ use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 pub(crate) mod calls;
+#[cfg(feature = "measure")]
 pub(crate) mod compare;
 pub(crate) mod cpu_events;
 pub(crate) mod follow;

@@ -5,11 +5,10 @@ use crate::profile::{self, errors, stat};
 use crate::settings::{self, SettingsObject};
 use magnus::{Error, RArray, RHash, RModule, Ruby, Symbol, Value, function, prelude::*};
 use rperf_model::Profile;
-use rperf_session::environment::{Environment, RUBY_VARIABLES, names};
-use rperf_session::event::{ANOTHER, Event, REFUSED};
+use rperf_session::environment::Environment;
+use rperf_session::event::Event;
 use rperf_session::output::Descriptor;
 use rperf_session::process_stats::ProcessStats;
-use rperf_session::settings::{ENABLED_VARIABLE, LISTEN, PREFIX, SESSION_VARIABLE};
 use rperf_session::status::Status;
 use rperf_session::{directory, merge};
 use std::path::PathBuf;
@@ -23,7 +22,6 @@ pub fn init(native: RModule) -> Result<(), Error> {
     native.define_singleton_method("tell", function!(tell, 4))?;
     native.define_singleton_method("merge_session", function!(merge_session, 2))?;
     native.define_singleton_method("stats_line", function!(stats_line, 1))?;
-    native.define_singleton_method("session_words", function!(session_words, 0))?;
     native.define_singleton_method("descriptor", function!(descriptor, 1))
 }
 
@@ -104,35 +102,6 @@ fn merge_session(ruby: &Ruby, directory: PathBuf, own: Value) -> Result<RArray, 
     remarks.extend(merge::silence(&status));
     result.push(ruby.ary_from_iter(remarks))?;
     Ok(result)
-}
-
-/// The words that lib/rperf/processes/launch.rb has to know, as it works without the extension; a spec
-/// compares them.
-fn session_words(ruby: &Ruby) -> Result<RHash, Error> {
-    let words = ruby.hash_new();
-    for (key, word) in [
-        ("prefix", PREFIX),
-        ("enabled", ENABLED_VARIABLE),
-        ("session", SESSION_VARIABLE),
-        ("settings", directory::SETTINGS),
-        ("status", directory::STATUS),
-        ("refused", REFUSED),
-        ("another", ANOTHER),
-        ("initiator", names::INITIATOR),
-        ("inherit", names::INHERIT),
-        ("abi", names::ABI),
-        ("added", names::ADDED),
-        ("original", names::ORIGINAL),
-    ] {
-        words.aset(ruby.to_symbol(key), word)?;
-    }
-    words.aset(ruby.to_symbol("listen"), LISTEN.key())?;
-    let separators = ruby.hash_new();
-    for (name, separator) in RUBY_VARIABLES {
-        separators.aset(name, separator)?;
-    }
-    words.aset(ruby.to_symbol("separators"), separators)?;
-    Ok(words)
 }
 
 /// The number of the open descriptor that a path names, or nil.
