@@ -6,6 +6,8 @@ pub mod live;
 #[cfg(feature = "measure")]
 mod measure;
 pub mod session;
+#[cfg(feature = "measure")]
+mod session_words;
 mod token;
 
 pub use token::gvl;

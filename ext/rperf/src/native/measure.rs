@@ -1,7 +1,8 @@
 //! What benchmarks and specs ask of the extension itself: hooks that do nothing, as
-//! the floor that a profiler's own cost is set against, what a sample costs, the comparison of
-//! traced stacks with the VM's, and words. With the feature `measure`.
+//! the floor that a profiler's own cost is set against, what a sample costs, and the comparison
+//! of traced stacks with the VM's. With the feature `measure`.
 
+use super::session_words::session_words;
 use super::token::gvl;
 use crate::ruby::event_hook::EventHook;
 use crate::ruby::frames::{RubyVm, take_complete};
@@ -13,10 +14,6 @@ use crate::vm::hooks::thread;
 use magnus::{Error, Object, RHash, RModule, Ruby, Symbol, function};
 use rb_sys::{ID, VALUE};
 use rperf_sampling::Mode;
-use rperf_session::directory;
-use rperf_session::environment::{RUBY_VARIABLES, names};
-use rperf_session::event::{ANOTHER, REFUSED};
-use rperf_session::settings::{ENABLED_VARIABLE, LISTEN, PREFIX, SESSION_VARIABLE};
 use rperf_tracing::TraceLevel;
 use rperf_vm::{Backtrace, CapturedTree, LastStack, clock};
 use std::hint::black_box;
@@ -122,33 +119,4 @@ fn per_call(mut call: impl FnMut()) -> f64 {
 fn median(values: &mut [f64]) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(0.0)
-}
-
-/// The words that lib/rperf/processes/launch.rb has to know, as it works without the extension; a spec
-/// compares them.
-fn session_words(ruby: &Ruby) -> Result<RHash, Error> {
-    let words = ruby.hash_new();
-    for (key, word) in [
-        ("prefix", PREFIX),
-        ("enabled", ENABLED_VARIABLE),
-        ("session", SESSION_VARIABLE),
-        ("settings", directory::SETTINGS),
-        ("status", directory::STATUS),
-        ("refused", REFUSED),
-        ("another", ANOTHER),
-        ("initiator", names::INITIATOR),
-        ("inherit", names::INHERIT),
-        ("abi", names::ABI),
-        ("added", names::ADDED),
-        ("original", names::ORIGINAL),
-    ] {
-        words.aset(ruby.to_symbol(key), word)?;
-    }
-    words.aset(ruby.to_symbol("listen"), LISTEN.key())?;
-    let separators = ruby.hash_new();
-    for (name, separator) in RUBY_VARIABLES {
-        separators.aset(name, separator)?;
-    }
-    words.aset(ruby.to_symbol("separators"), separators)?;
-    Ok(words)
 }
