@@ -123,7 +123,7 @@ layering() {
   [ "$bad" -eq 0 ]
 }
 
-# What `gem install` builds is without the feature `measure`: spec/native_methods_spec.rb says what that has.
+# What `gem install` builds is without the feature `measure`: spec/checks/native_methods_spec.rb says what that has.
 ships_no_measures() {
   local tree
   tree=$(cargo tree --package rperf --prefix none --format '{lib} {f}') || return 1

@@ -154,7 +154,7 @@ RSpec.describe "The settings" do
       expect(launch.constants.to_h { |name| [name.downcase, launch.const_get(name)] }).to eq(words)
     end
 
-    # But for shared_session.rs, which hands some to Ruby under names that are alike.
+    # But for session_words.rs, which hands some to Ruby under names that are alike.
     it "stand in one file of Rust each" do
       files = Dir[File.join(Commands::ROOT, "{crates,ext}/*/src/**/*.rs")]
       code = files.to_h { |path| [path, File.read(path)[/\A.*?(?=^#\[cfg\(test\)\]|\z)/m]] }

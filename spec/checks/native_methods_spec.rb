@@ -3,7 +3,7 @@
 # The methods of the extension that lib/ doesn't call are for specs and benchmarks: they are in native/measure.rs,
 # behind a feature of cargo that only checkouts turn on. bin/test lint sees to it that nothing else does.
 RSpec.describe "The methods of Rperf::Native" do
-  root = File.expand_path("..", __dir__)
+  root = File.expand_path("../..", __dir__)
 
   it "are called by lib/ or exe/, but for those that only a checkout has" do
     native = Rperf.const_get(:Native)
