@@ -1,7 +1,7 @@
 //! Who may ask over TCP. Every local user can connect to a loopback address, and so can the pages of
 //! any site in a browser: so a request must have the token, and no sign of a page. Any thread.
 
-use crate::message::{Refusal, Request};
+use rperf_protocol::message::{Refusal, Request};
 use std::fs::File;
 use std::hint::black_box;
 use std::io::{self, Read};
@@ -154,7 +154,7 @@ fn is_same(found: &[u8], right: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::parse_request;
+    use rperf_protocol::message::parse_request;
 
     const TOKEN: &str = "0123456789abcdef";
 

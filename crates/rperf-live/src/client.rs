@@ -2,15 +2,15 @@
 //! is bounded in bytes and in time, and whoever listens must be the process that was meant. On the
 //! command's thread.
 
-use crate::delta::{BadDelta, Delta};
-use crate::hello::Hello;
-use crate::message::{MAX_REPLY_HEAD, NotAReply, PROTOCOL, ReplyHead, parse_reply};
 use crate::peer::Peer;
 use crate::place::connect_to;
-use crate::text::shown;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::unistd::Uid;
 use rperf_model::live_table::Cursor;
+use rperf_protocol::delta::{BadDelta, Delta};
+use rperf_protocol::hello::Hello;
+use rperf_protocol::message::{MAX_REPLY_HEAD, NotAReply, PROTOCOL, ReplyHead, parse_reply};
+use rperf_protocol::shown;
 use serde_json::Value;
 use std::io::{self, Read, Write};
 use std::net::Shutdown;

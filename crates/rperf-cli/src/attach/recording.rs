@@ -4,8 +4,8 @@
 use crate::Refusal;
 use crate::live::process;
 use rperf_live::client::{AskError, Client, Reply};
-use rperf_live::hello::{Hello, Session};
 use rperf_model::Profile;
+use rperf_protocol::hello::{Hello, Session};
 use rperf_session::process_id::ProcessId;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;

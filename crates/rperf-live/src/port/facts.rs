@@ -2,10 +2,10 @@
 
 use super::state::Port;
 use super::waits::native_thread;
-use crate::hello::{Hello, Keeper};
-use crate::message::PROTOCOL;
 use nix::time::{ClockId, clock_gettime};
 use nix::unistd::{SysconfVar, sysconf};
+use rperf_protocol::hello::{Hello, Keeper};
+use rperf_protocol::message::PROTOCOL;
 use rperf_session::process_id::ProcessId;
 use std::fs::File;
 use std::io::Read;

@@ -4,9 +4,9 @@
 use super::sampling::Sampling;
 use super::state::Port;
 use super::task::{Message, ProfileUpTo};
-use crate::message::{Refusal, Request};
 use rperf_format::pprof;
 use rperf_model::Profile;
+use rperf_protocol::message::{Refusal, Request};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};

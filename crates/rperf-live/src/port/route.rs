@@ -7,7 +7,7 @@ use super::profiling::Profiling;
 use super::sampling::Sampling;
 use super::step::Pull;
 use super::task::Task;
-use crate::message::{PROTOCOL, Refusal, Request};
+use rperf_protocol::message::{PROTOCOL, Refusal, Request};
 
 /// The paths.
 const HELLO: &str = "/v1/hello";

@@ -1,7 +1,7 @@
 //! How a session samples that clients have begun. Read from requests on the port's thread, and by
 //! the helper.
 
-use crate::message::{Refusal, Request};
+use rperf_protocol::message::{Refusal, Request};
 
 /// The highest frequency that clients may have.
 const MOST: u32 = 1000;

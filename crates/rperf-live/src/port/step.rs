@@ -1,8 +1,8 @@
 //! What a client pulls that watches the session, and what the session's worker answers. Made on
 //! the port's thread, and on the worker's.
 
-use crate::message::{Refusal, Request};
 use rperf_model::live_table::{Cursor, LiveTable};
+use rperf_protocol::message::{Refusal, Request};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 

@@ -3,8 +3,8 @@
 use super::task::Reply;
 use super::*;
 use crate::client::{AskError, Client};
-use crate::hello::Session;
 use crate::place::finished;
+use rperf_protocol::hello::Session;
 use std::io::{Read, Write};
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Mutex, MutexGuard};

@@ -3,7 +3,7 @@
 
 use super::destination::Kind;
 use rperf_format::otlp;
-use rperf_live::shown;
+use rperf_protocol::shown;
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 

@@ -4,8 +4,8 @@ use super::rates::{Interval, Times};
 use super::watched::Stuck;
 use crate::live::process::KEPT;
 use crate::report::screen::{Screen, Style};
-use rperf_live::shown;
 use rperf_model::live_table::LiveFacts;
+use rperf_protocol::shown;
 use rperf_report::CodePaths;
 use serde_json::{Value, json};
 

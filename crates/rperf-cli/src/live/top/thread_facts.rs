@@ -6,7 +6,7 @@ use super::feed::{SharedStore, lock};
 use super::group::Member;
 use super::watched::Take;
 use crate::live::{process, stacks};
-use rperf_live::shown;
+use rperf_protocol::shown;
 use rperf_top::store::ThreadFacts;
 use serde_json::Value;
 use std::collections::HashMap;

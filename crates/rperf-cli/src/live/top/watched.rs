@@ -4,11 +4,11 @@
 use crate::Refusal;
 use crate::live::process;
 use rperf_live::client::{AskError, Client};
-use rperf_live::delta::{BadDelta, Delta};
-use rperf_live::hello::{Hello, Keeper};
 use rperf_live::mirror::Mirror;
 use rperf_model::WeightKey;
 use rperf_model::live_table::{LiveFacts, LiveValues};
+use rperf_protocol::delta::{BadDelta, Delta};
+use rperf_protocol::hello::{Hello, Keeper};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
