@@ -219,6 +219,32 @@ mod tests {
     }
 
     #[test]
+    fn it_is_what_other_versions_know() {
+        let session = Session {
+            mode: "wall".into(),
+            frequency: 99,
+            is_live: true,
+        };
+        let all = Hello {
+            session: Some(session),
+            ..hello()
+        };
+        let least = Hello {
+            roots: Vec::new(),
+            uptime_ns: None,
+            tcp: None,
+            keeper: None,
+            ..hello()
+        };
+        for (hello, golden) in [
+            (all, include_str!("../golden/hello.json")),
+            (least, include_str!("../golden/least_hello.json")),
+        ] {
+            assert_eq!(format!("{}\n", hello.to_json()), golden);
+        }
+    }
+
+    #[test]
     fn long_texts_are_cut_off() {
         let hello = Hello {
             program: "\u{301}".repeat(100_000),

@@ -333,6 +333,16 @@ mod tests {
     }
 
     #[test]
+    fn refusals_are_what_other_versions_know() {
+        let refusal = Refusal::new(401, "no \"}", "\u{1b}é").response(true);
+        let golden = include_bytes!("../golden/refusal.http");
+        assert_eq!(
+            String::from_utf8_lossy(&refusal),
+            String::from_utf8_lossy(golden)
+        );
+    }
+
+    #[test]
     fn replies_of_others_are_none() {
         for text in [
             "SSH-2.0-OpenSSH\r\n\r\n",

@@ -136,7 +136,11 @@ fn state_of(thread: &ThreadStack, is_woken: bool) -> &'static str {
 /// The answer to `/v1/stacks` without the VM, as JSON: what the system knows of native threads, and
 /// why there is no more.
 pub fn of_system(note: &str, is_woken: bool, elapsed_ns: u64) -> String {
-    let threads: Vec<_> = native_threads().iter().map(of_native).collect();
+    of_threads(&native_threads(), note, is_woken, elapsed_ns)
+}
+
+fn of_threads(threads: &[NativeThread], note: &str, is_woken: bool, elapsed_ns: u64) -> String {
+    let threads: Vec<_> = threads.iter().map(of_native).collect();
     json!({
         "source": "system",
         "note": note,
@@ -291,6 +295,87 @@ mod tests {
             }
             prop_assert_eq!(answer["frames"].as_array().map(Vec::len), Some(1));
         }
+    }
+
+    /// The VM's answer with all that there can be, and what the system says of its threads.
+    fn everything() -> (Stacks, Seen) {
+        let thread = |name: &str, status: &str, tid, stack| ThreadStack {
+            name: name.into(),
+            status: status.into(),
+            tid,
+            has_gvl: false,
+            waiting: None,
+            profile_thread: None,
+            labels: LabelTexts::default(),
+            stack,
+        };
+        let frame = |name: &str, path: Option<&str>| FrameName {
+            name: name.into(),
+            path: path.map(Into::into),
+        };
+        let label = |key: &str, value: &str| (key.into(), value.into());
+        let waiting = |ns, or_longer| Some(Waiting { ns, or_longer });
+        let threads = vec![
+            ThreadStack {
+                has_gvl: true,
+                profile_thread: Some(1),
+                labels: [label("route", "/a \"b\""), label("job", "\u{1b}é")].into(),
+                ..thread("main", "run", Some(41), Some(1))
+            },
+            ThreadStack {
+                waiting: waiting(5_000, true),
+                ..thread("pool \"}", "sleep", Some(42), Some(1))
+            },
+            ThreadStack {
+                waiting: waiting(3_200_000, false),
+                ..thread("", "run", None, None)
+            },
+            thread("", "aborting", Some(43), Some(0)),
+        ];
+        let fiber = |block: &str, frames| super::super::fibers::FiberStack {
+            count: 3,
+            state: "suspended".into(),
+            block: block.into(),
+            frames,
+        };
+        let fibers = Fibers {
+            note: None,
+            left_out: 4,
+            stacks: vec![fiber("a.rb:1", vec![(0, 7)]), fiber("", Vec::new())],
+            names: vec![frame("Fiber.yield", Some("f.rb"))],
+            walk_ns: 1,
+            elapsed_ns: 2,
+        };
+        let stacks = Stacks {
+            threads,
+            stacks: vec![vec![(2, 3)], vec![(0, 0), (1, 7), (0, 0), (2, 3), (9, 9)]],
+            left_out: 2,
+            names: vec![
+                frame("Kernel#sleep", None),
+                frame("A#\u{1b}\"b\"", Some("a.rb")),
+                frame("<main>", Some("b.rb")),
+            ],
+            ractors: 1,
+            fibers: Some(fibers),
+        };
+        let seen = Seen([(42, "recv: db:1".into()), (43, String::new())].into());
+        (stacks, seen)
+    }
+
+    #[test]
+    fn answers_are_what_clients_of_other_versions_know() {
+        let (stacks, seen) = everything();
+        let golden = include_str!("../../../rperf-protocol/golden/stacks.json");
+        assert_eq!(of_vm(&stacks, &seen, true, 5) + "\n", golden);
+        let native = |tid, is_running, waits_in: &str| NativeThread {
+            tid,
+            name: "ruby \"".into(),
+            is_running,
+            waits_in: waits_in.into(),
+        };
+        let threads = [native(7, true, ""), native(8, false, "poll: \u{1b}")];
+        let golden = include_str!("../../../rperf-protocol/golden/native_stacks.json");
+        assert_eq!(of_threads(&threads, "why", true, 6) + "\n", golden);
     }
 
     #[test]

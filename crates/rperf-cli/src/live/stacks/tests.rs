@@ -33,6 +33,31 @@ fn args() -> StacksArgs {
     }
 }
 
+/// What programs of other versions send is shown as it was.
+#[test]
+fn recorded_answers_are_shown_in_both_forms() {
+    let mut args = args();
+    args.fibers = true;
+    for (answer, json, text) in [
+        (
+            include_str!("../../../../rperf-protocol/golden/stacks.json"),
+            include_str!("../../../golden/stacks.json"),
+            include_str!("../../../golden/stacks.txt"),
+        ),
+        (
+            include_str!("../../../../rperf-protocol/golden/native_stacks.json"),
+            include_str!("../../../golden/native_stacks.json"),
+            include_str!("../../../golden/native_stacks.txt"),
+        ),
+    ] {
+        let answer = answer.replace("\\u001b", " ");
+        let answer = serde_json::from_str(&answer).expect("JSON");
+        assert_eq!(as_json(&args, &hello(), &answer).as_deref(), Some(json));
+        let page = page(&args, &hello(), &answer, Screen::default());
+        assert_eq!(page.as_deref(), Some(text));
+    }
+}
+
 #[test]
 fn equal_stacks_are_one_and_names_command_no_terminal() {
     let thread = |number: u32, name: &str| {

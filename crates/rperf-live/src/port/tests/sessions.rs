@@ -187,6 +187,9 @@ fn a_session_is_held_by_connections_and_the_programs_own_is_not_touched() {
         stream
     };
     let (first, second) = (hold(), hold());
+    let body = talk(&port.path, "POST /v1/session?frequency=99 HTTP/1.0\r\n\r\n");
+    let golden = include_str!("../../../../rperf-protocol/golden/session.json");
+    assert!(body.ends_with(&format!("\r\n\r\n{golden}")), "{body}");
     let other = talk(&port.path, "POST /v1/session HTTP/1.0\r\n\r\n");
     assert!(
         other.starts_with("HTTP/1.1 409 ") && other.contains("(wall, 99 Hz)"),
