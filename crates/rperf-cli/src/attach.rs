@@ -13,6 +13,8 @@ use nix::sys::signal::{SigHandler, Signal};
 use recording::{Recording, Wanted};
 use rperf_model::Profile;
 use rperf_model::label_keys::{PID, PROCESS};
+use rperf_protocol::ask::Sampling;
+use rperf_protocol::limits::{MAX_FREQUENCY, SECONDS};
 use rperf_session::merge::Merged;
 use rperf_session::settings::{FORMAT, FREQUENCY, LINES, MODE, OUTPUT, Setting, VERBOSE, quoted};
 use std::ffi::OsString;
@@ -21,12 +23,6 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
 use std::time::{Duration, Instant};
-
-/// The highest frequency that a port takes.
-const MOST_FREQUENT: u32 = 1000;
-
-/// The longest time, in seconds.
-const LONGEST: f64 = 86_400.0;
 
 /// Processes at a time.
 const MOST_PROCESSES: usize = 64;
@@ -48,8 +44,10 @@ pub fn run(args: &AttachArgs) -> Result<i32, Refusal> {
     }
     let wanted = Wanted {
         time,
-        mode: options.settings.mode(),
-        frequency: options.settings.frequency(),
+        sampling: Sampling {
+            is_wall: options.settings.mode() == "wall",
+            frequency: options.settings.frequency(),
+        },
     };
     let _signals = Actions::set(&ENDS, SigHandler::Handler(stop));
     let found = profiles(&pids, wanted);
@@ -74,10 +72,13 @@ extern "C" fn stop(_: libc::c_int) {
 
 fn duration(text: &str) -> Result<Duration, Refusal> {
     let number = text.strip_suffix('s').unwrap_or(text).parse::<f64>().ok();
-    let number = number.filter(|it| (0.01..=LONGEST).contains(it));
+    let number = number.filter(|it| (0.01..=*SECONDS.end()).contains(it));
     number.map(Duration::from_secs_f64).ok_or_else(|| {
         let text = quoted(text.as_ref());
-        let message = format!("--duration must be seconds from 0.01 to {LONGEST}, not {text}");
+        let message = format!(
+            "--duration must be seconds from 0.01 to {}, not {text}",
+            SECONDS.end()
+        );
         Refusal::usage(message)
     })
 }
@@ -98,9 +99,9 @@ fn options(args: &AttachArgs) -> Result<Options, Refusal> {
     .collect();
     let options = Options::for_attach(given, args.print)?;
     let frequency = options.settings.frequency();
-    if frequency > MOST_FREQUENT {
+    if frequency > MAX_FREQUENCY {
         let message =
-            format!("-f must be a whole number from 1 to {MOST_FREQUENT}, not '{frequency}'");
+            format!("-f must be a whole number from 1 to {MAX_FREQUENCY}, not '{frequency}'");
         return Err(Refusal::usage(message));
     }
     Ok(options)
@@ -152,7 +153,7 @@ impl Progress {
 }
 
 /// The profile of each process, recorded at the same time; processes that fail are reported.
-fn profiles(pids: &[i32], wanted: Wanted<'_>) -> Vec<(i32, Profile)> {
+fn profiles(pids: &[i32], wanted: Wanted) -> Vec<(i32, Profile)> {
     let progress = Progress::new();
     let say = |message: &str| progress.say(message);
     let record = |pid| Recording::begin(pid, wanted, &say).and_then(|it| it.finish(&STOP));

@@ -16,7 +16,6 @@ pub mod pull;
 mod questions;
 pub mod request;
 mod route;
-pub mod sampling;
 mod server;
 mod session;
 mod socket;
@@ -31,7 +30,7 @@ mod waits;
 pub mod wake;
 mod watch;
 
-pub use state::Program;
+pub use state::{Program, Running};
 
 use crate::place::{Place, PlaceError};
 use descriptors::Guarded;

@@ -1,9 +1,7 @@
-//! What a port says of its program without asking the VM: the answer to `/v1/hello`. Made by the
-//! port, read by the client; any thread.
+//! What a port says of its program without asking the VM: the answer to `/v1/hello`. Any thread.
 
-use crate::message::PROTOCOL;
-use crate::text::shown;
-use serde_json::{Value, json};
+use crate::text::{cut, fit, shown};
+use serde::{Deserialize, Deserializer, Serialize};
 use std::time::Duration;
 
 /// Characters of a text that are kept; a command line is the longest.
@@ -12,15 +10,14 @@ const MAX_TEXT: usize = 4096;
 /// Directories of each kind that are kept.
 const MAX_DIRECTORIES: usize = 16;
 
-/// A profiling session that runs in the program.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A profiling session that runs in the program; also the answer to `/v1/session`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Session {
-    /// `cpu`, `wall` or `trace`.
-    pub mode: String,
     /// Samples per second; 0 if calls are traced.
     pub frequency: u32,
-    /// Clients of the port have begun it; it ends with them.
-    pub is_live: bool,
+    /// `cpu`, `wall` or `trace`.
+    #[serde(deserialize_with = "fit::<_, MAX_TEXT>")]
+    pub mode: String,
 }
 
 impl Session {
@@ -31,12 +28,13 @@ impl Session {
 }
 
 /// A thread that keeps the GVL while the VM is asked in vain.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Keeper {
+    /// `running`, or the system call in which it waits; empty if that isn't known.
+    #[serde(deserialize_with = "fit::<_, MAX_TEXT>")]
+    pub state: String,
     /// The number of its native thread.
     pub tid: i32,
-    /// `running`, or the system call in which it waits; empty if that isn't known.
-    pub state: String,
 }
 
 impl Keeper {
@@ -52,232 +50,156 @@ impl Keeper {
 }
 
 /// The program as it describes itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
-    /// The version of the protocol.
-    pub protocol: u32,
-    /// The version of rperf.
-    pub rperf: String,
-    /// The version of Ruby.
-    pub ruby: String,
-    /// The process's number, as it sees it.
-    pub pid: i32,
-    /// When it started, in the kernel's ticks.
-    pub start: u64,
-    /// Its command line, or the title that it has given itself.
-    pub program: String,
-    /// The directories that its own files belong to; empty if they aren't known.
-    pub roots: Vec<String>,
-    /// The directories that have rperf's files.
-    pub rperf_directories: Vec<String>,
-    /// For how long it has run, where the system tells.
-    pub uptime_ns: Option<u64>,
-    /// The CPU time of all its threads.
-    pub cpu_ns: u64,
-    /// When `cpu_ns` was read, on a clock that never goes back.
-    pub clock_ns: u64,
-    /// The session that runs.
-    pub session: Option<Session>,
-    /// The number of its TCP port at the loopback address, if it has one.
-    pub tcp: Option<u16>,
     /// Connections to the port, with the one that asks.
     pub clients: u32,
-    /// For how long the VM has been asked for something without an answer; 0: it hasn't.
-    pub silent_ns: u64,
-    /// Who has had the GVL for all of that time, if that is known.
+    /// When `cpu_ns` was read, on a clock that never goes back.
+    pub clock_ns: u64,
+    /// The CPU time of all its threads.
+    pub cpu_ns: u64,
+    /// Who has had the GVL for all of `silent_ns`, if that is known.
+    #[serde(default, rename = "keeps_gvl")]
     pub keeper: Option<Keeper>,
+    /// Clients of the port have begun the session; it ends with them.
+    #[serde(default, rename = "live")]
+    pub is_live: bool,
+    /// The process's number, as it sees it.
+    pub pid: i32,
+    /// Its command line, or the title that it has given itself.
+    #[serde(deserialize_with = "fit::<_, MAX_TEXT>")]
+    pub program: String,
+    /// The version of the protocol.
+    pub protocol: u32,
+    /// The directories that its own files belong to; empty if they aren't known.
+    #[serde(default, deserialize_with = "directories")]
+    pub roots: Vec<String>,
+    /// The version of rperf.
+    #[serde(deserialize_with = "fit::<_, MAX_TEXT>")]
+    pub rperf: String,
+    /// The directories that have rperf's files.
+    #[serde(default, deserialize_with = "directories")]
+    pub rperf_directories: Vec<String>,
+    /// The version of Ruby.
+    #[serde(deserialize_with = "fit::<_, MAX_TEXT>")]
+    pub ruby: String,
+    /// The session that runs.
+    pub session: Option<Session>,
+    /// For how long the VM has been asked for something without an answer; 0: it hasn't.
+    #[serde(default)]
+    pub silent_ns: u64,
+    /// When it started, in the kernel's ticks.
+    pub start: u64,
+    /// The number of its TCP port at the loopback address, if it has one.
+    pub tcp: Option<u16>,
+    /// For how long it has run, where the system tells.
+    pub uptime_ns: Option<u64>,
 }
 
-impl Hello {
-    /// The JSON that is the body of a response.
-    pub fn to_json(&self) -> Value {
-        let session = self.session.as_ref().map(|session| {
-            json!({
-                "mode": session.mode,
-                "frequency": session.frequency,
-            })
-        });
-        json!({
-            "protocol": PROTOCOL,
-            "rperf": self.rperf,
-            "ruby": self.ruby,
-            "pid": self.pid,
-            "start": self.start,
-            "program": self.program,
-            "roots": self.roots,
-            "rperf_directories": self.rperf_directories,
-            "uptime_ns": self.uptime_ns,
-            "cpu_ns": self.cpu_ns,
-            "clock_ns": self.clock_ns,
-            "session": session,
-            "live": self.session.as_ref().is_some_and(|session| session.is_live),
-            "tcp": self.tcp,
-            "clients": self.clients,
-            "silent_ns": self.silent_ns,
-            "keeps_gvl": self.keeper.as_ref().map(|it| json!({ "tid": it.tid, "state": it.state })),
-        })
-    }
-
-    /// The content of such a body; `None` if it is another one. What isn't known is skipped. Long
-    /// texts are cut off.
-    pub fn from_json(body: &Value) -> Option<Self> {
-        let text = |key: &str| body.get(key)?.as_str().map(fit);
-        let number = |key: &str| body.get(key)?.as_u64();
-        let directories = |key: &str| {
-            let list = body.get(key).and_then(Value::as_array);
-            let texts = list.into_iter().flatten().filter_map(Value::as_str);
-            texts.take(MAX_DIRECTORIES).map(fit).collect::<Vec<_>>()
-        };
-        let session = match body.get("session")? {
-            Value::Null => None,
-            session => Some(Session {
-                mode: fit(session.get("mode")?.as_str()?),
-                frequency: u32::try_from(session.get("frequency")?.as_u64()?).ok()?,
-                is_live: body.get("live")?.as_bool()?,
-            }),
-        };
-        Some(Hello {
-            protocol: u32::try_from(number("protocol")?).ok()?,
-            rperf: text("rperf")?,
-            ruby: text("ruby")?,
-            pid: i32::try_from(number("pid")?).ok()?,
-            start: number("start")?,
-            program: text("program")?,
-            // Older programs don't say them.
-            roots: directories("roots"),
-            rperf_directories: directories("rperf_directories"),
-            uptime_ns: match body.get("uptime_ns")? {
-                Value::Null => None,
-                number => Some(number.as_u64()?),
-            },
-            cpu_ns: number("cpu_ns")?,
-            clock_ns: number("clock_ns")?,
-            session,
-            tcp: match body.get("tcp")? {
-                Value::Null => None,
-                number => Some(u16::try_from(number.as_u64()?).ok()?),
-            },
-            clients: u32::try_from(number("clients")?).ok()?,
-            silent_ns: number("silent_ns").unwrap_or(0),
-            keeper: body.get("keeps_gvl").and_then(keeper),
-        })
-    }
-}
-
-fn keeper(body: &Value) -> Option<Keeper> {
-    Some(Keeper {
-        tid: i32::try_from(body.get("tid")?.as_u64()?).ok()?,
-        state: fit(body.get("state")?.as_str()?),
-    })
-}
-
-fn fit(text: &str) -> String {
-    text.chars().take(MAX_TEXT).collect()
+fn directories<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    let all = Vec::<String>::deserialize(deserializer)?;
+    let kept = all.iter().take(MAX_DIRECTORIES);
+    Ok(kept.map(|it| cut(it, MAX_TEXT)).collect())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::PROTOCOL;
+    use crate::json::{NotAReply, read, written};
+    use serde_json::{Value, json};
 
     fn hello() -> Hello {
         Hello {
-            protocol: PROTOCOL,
-            rperf: "0.1.0".into(),
-            ruby: "3.4.5".into(),
-            pid: 7,
-            start: 5,
-            program: "puma".into(),
-            roots: vec!["/srv/shop".into()],
-            rperf_directories: vec!["/opt/rperf/lib".into()],
-            uptime_ns: Some(9),
-            cpu_ns: 8,
-            clock_ns: 10,
-            session: None,
-            tcp: Some(6060),
             clients: 1,
-            silent_ns: 3,
+            clock_ns: 10,
+            cpu_ns: 8,
             keeper: Some(Keeper {
-                tid: 9,
                 state: "sleep".into(),
+                tid: 9,
             }),
+            is_live: true,
+            pid: 7,
+            program: "puma".into(),
+            protocol: PROTOCOL,
+            roots: vec!["/srv/shop".into()],
+            rperf: "0.1.0".into(),
+            rperf_directories: vec!["/opt/rperf/lib".into()],
+            ruby: "3.4.5".into(),
+            session: Some(Session {
+                frequency: 99,
+                mode: "wall".into(),
+            }),
+            silent_ns: 3,
+            start: 5,
+            tcp: Some(6060),
+            uptime_ns: Some(9),
         }
     }
 
-    #[test]
-    fn what_is_said_is_understood() {
-        let session = Session {
-            mode: "wall".into(),
-            frequency: 99,
-            is_live: true,
-        };
-        for session in [None, Some(session)] {
-            let hello = Hello { session, ..hello() };
-            let mut body = hello.to_json();
-            body["new"] = json!("of a later version");
-            assert_eq!(Hello::from_json(&body), Some(hello));
+    fn least() -> Hello {
+        Hello {
+            keeper: None,
+            is_live: false,
+            roots: Vec::new(),
+            session: None,
+            tcp: None,
+            uptime_ns: None,
+            ..hello()
         }
     }
 
     #[test]
     fn it_is_what_other_versions_know() {
-        let session = Session {
-            mode: "wall".into(),
-            frequency: 99,
-            is_live: true,
-        };
-        let all = Hello {
-            session: Some(session),
-            ..hello()
-        };
-        let least = Hello {
-            roots: Vec::new(),
-            uptime_ns: None,
-            tcp: None,
-            keeper: None,
-            ..hello()
-        };
         for (hello, golden) in [
-            (all, include_str!("../golden/hello.json")),
-            (least, include_str!("../golden/least_hello.json")),
+            (hello(), include_str!("../golden/hello.json")),
+            (least(), include_str!("../golden/least_hello.json")),
         ] {
-            assert_eq!(format!("{}\n", hello.to_json()), golden);
+            assert_eq!(written(&hello) + "\n", golden);
+            assert_eq!(read(golden.as_bytes()), Ok(hello));
         }
+        let session = written(&hello().session) + "\n";
+        assert_eq!(session, include_str!("../golden/session.json"));
     }
 
     #[test]
     fn long_texts_are_cut_off() {
         let hello = Hello {
             program: "\u{301}".repeat(100_000),
-            uptime_ns: None,
+            roots: vec!["x".repeat(9000); 99],
             ..hello()
         };
-        let found = Hello::from_json(&hello.to_json()).expect("one");
+        let found: Hello = read(written(&hello).as_bytes()).expect("one");
         assert_eq!(found.program.chars().count(), MAX_TEXT);
-        assert_eq!(found.uptime_ns, None);
+        assert_eq!(found.roots, vec!["x".repeat(MAX_TEXT); MAX_DIRECTORIES]);
     }
 
     #[test]
     fn what_lacks_something_or_has_other_types_is_none() {
-        let session = Session {
-            mode: "cpu".into(),
-            frequency: 1,
-            is_live: false,
-        };
-        let hello = Hello {
-            session: Some(session),
-            ..hello()
-        };
-        let whole = hello.to_json();
-        let keys = whole.as_object().expect("an object").keys();
-        // Ports of versions before don't say how long they are silent, nor why, nor where files lie.
-        let newer = ["silent_ns", "keeps_gvl", "roots", "rperf_directories"];
-        for key in keys.filter(|key| !newer.contains(&key.as_str())) {
+        let found = |body: &Value| read::<Hello>(body.to_string().as_bytes());
+        let whole = serde_json::to_value(hello()).expect("JSON");
+        let mut least = whole.clone();
+        for key in whole.as_object().expect("an object").keys() {
             let mut body = whole.clone();
-            body.as_object_mut().expect("an object").remove(key);
-            assert_eq!(Hello::from_json(&body), None, "without {key}");
             body[key] = json!([1]);
-            assert_eq!(Hello::from_json(&body), None, "odd {key}");
+            assert_eq!(found(&body), Err(NotAReply), "odd {key}");
+            body.as_object_mut().expect("an object").remove(key);
+            // Programs may have none of it, or be of versions that don't say it.
+            match &**key {
+                "keeps_gvl" | "live" | "roots" | "rperf_directories" | "session" | "silent_ns"
+                | "tcp" | "uptime_ns" => {
+                    least.as_object_mut().expect("an object").remove(key);
+                }
+                _ => assert_eq!(found(&body), Err(NotAReply), "without {key}"),
+            }
         }
-        assert_eq!(Hello::from_json(&json!([])), None);
+        least["new"] = json!("of a later version");
+        let expected = Hello {
+            rperf_directories: Vec::new(),
+            silent_ns: 0,
+            ..self::least()
+        };
+        assert_eq!(found(&least), Ok(expected));
+        assert_eq!(found(&json!([])), Err(NotAReply));
     }
 }

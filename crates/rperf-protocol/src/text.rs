@@ -1,6 +1,6 @@
-//! Text of other programs, made fit for a terminal. Used by `client` and by the command; any
-//! thread.
+//! Text of other programs, made fit for a terminal. Used by clients; any thread.
 
+use serde::{Deserialize, Deserializer};
 use std::borrow::Cow;
 
 /// Characters that change the direction of the text behind them, or are not seen at all.
@@ -23,9 +23,23 @@ pub fn shown(text: &str) -> Cow<'_, str> {
     }
 }
 
-fn is_harmful(character: char) -> bool {
+/// Whether a terminal doesn't just show it.
+pub(crate) fn is_harmful(character: char) -> bool {
     let is_invisible = |&(first, last)| (first..=last).contains(&character);
     character.is_control() || INVISIBLE.iter().any(is_invisible)
+}
+
+/// The beginning of a text, of so many characters at most.
+pub(crate) fn cut(text: &str, most: usize) -> String {
+    text.chars().take(most).collect()
+}
+
+/// Reads a text, and cuts it off.
+pub(crate) fn fit<'de, D: Deserializer<'de>, const MOST: usize>(
+    deserializer: D,
+) -> Result<String, D::Error> {
+    let text = Cow::<str>::deserialize(deserializer)?;
+    Ok(cut(&text, MOST))
 }
 
 #[cfg(test)]

@@ -36,7 +36,7 @@ pub struct Taken {
 }
 
 /// Profiles all of them, until their time is over or `stops`.
-pub fn of_all(present: Present, wanted: Wanted<'_>, stops: &dyn Fn() -> bool) -> Taken {
+pub fn of_all(present: Present, wanted: Wanted, stops: &dyn Fn() -> bool) -> Taken {
     let Present {
         mut programs,
         silent,
@@ -128,11 +128,14 @@ impl Taken {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rperf_protocol::ask::Sampling;
 
-    const WANTED: Wanted<'static> = Wanted {
+    const WANTED: Wanted = Wanted {
         time: Duration::from_millis(1),
-        mode: "wall",
-        frequency: 1000,
+        sampling: Sampling {
+            is_wall: true,
+            frequency: 1000,
+        },
     };
 
     #[test]

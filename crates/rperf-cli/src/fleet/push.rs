@@ -15,6 +15,7 @@ use crate::{FAILURE, Refusal, say};
 use answer::{Answer, Verdict};
 use destination::{Destination, Kind, Names, Wish};
 use nix::sys::signal::{SigHandler, Signal};
+use rperf_protocol::ask::Sampling;
 use rperf_session::settings::quoted;
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -64,8 +65,7 @@ pub type Post<'a> = &'a dyn Fn(&Parcel<'_>) -> Answer;
 struct Plan {
     destination: Destination,
     every: Duration,
-    mode: String,
-    frequency: u32,
+    sampling: Sampling,
     count: u64,
     programs: Programs,
 }
@@ -166,8 +166,10 @@ impl Plan {
         Ok(Plan {
             destination,
             every: Duration::from_secs_f64(every),
-            mode: args.mode.clone(),
-            frequency: args.frequency,
+            sampling: Sampling {
+                is_wall: args.mode == "wall",
+                frequency: args.frequency,
+            },
             count: args.count.unwrap_or(u64::MAX),
             programs: Programs::matching(args.matching.as_deref())?,
         })
@@ -178,8 +180,7 @@ impl Plan {
 fn collect(plan: &Plan, queue: &Queue) {
     let wanted = Wanted {
         time: plan.every,
-        mode: &plan.mode,
-        frequency: plan.frequency,
+        sampling: plan.sampling,
     };
     let mut said = HashSet::new();
     let mut count = 0;

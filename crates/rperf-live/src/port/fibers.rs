@@ -1,8 +1,8 @@
-//! The fibers that are in no thread's stack: what the VM says, and its JSON.
+//! The fibers that are in no thread's stack, as the VM says them.
 
 use super::frames::{FrameName, Places};
 use super::stack_list::Stack;
-use serde_json::{Value, json};
+use rperf_protocol::stacks::{self, Fibers as Message};
 
 /// A stack that some fibers have.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,82 +35,22 @@ pub struct Fibers {
 }
 
 impl Fibers {
-    /// The fibers as JSON. The names of their frames are in `places` behind so many others.
-    pub(super) fn to_json(&self, places: &mut Places, others: usize) -> String {
-        let head = json!({
-            "note": self.note,
-            "left_out": self.left_out,
-            "walk_ns": self.walk_ns,
-            "elapsed_ns": self.elapsed_ns,
+    /// The message for clients. The names of their frames are in `places` behind so many others.
+    pub(super) fn message<'a>(&'a self, places: &mut Places<'a>, others: usize) -> Message<'a> {
+        let stacks = self.stacks.iter().map(|stack| stacks::FiberStack {
+            block: Some(&stack.block)
+                .filter(|it| !it.is_empty())
+                .map(|it| (&**it).into()),
+            count: stack.count,
+            state: (&*stack.state).into(),
+            frames: places.list(&stack.frames, others).into(),
         });
-        let stacks = self.stacks.iter().map(|stack| {
-            let block = Some(&stack.block).filter(|it| !it.is_empty());
-            let head = json!({ "count": stack.count, "state": stack.state, "block": block });
-            let frames = stack.frames.iter();
-            let frames: Vec<_> = frames
-                .map(|(name, line)| (name + others as u32, *line))
-                .collect();
-            with(&head, "frames", &places.list(&frames))
-        });
-        let stacks: Vec<_> = stacks.collect();
-        with(&head, "stacks", &stacks.join(","))
-    }
-}
-
-/// The object with one key more, for a list.
-fn with(object: &Value, key: &str, items: &str) -> String {
-    let text = object.to_string();
-    let text = text.strip_suffix('}').unwrap_or(&text);
-    format!("{text},\"{key}\":[{items}]}}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn they_are_json() {
-        let name = FrameName {
-            name: "Fiber.yield".into(),
-            path: Some("a \"}.rb".into()),
-        };
-        let stack = |block: &str, frames| FiberStack {
-            count: 3,
-            state: "suspended".into(),
-            block: block.into(),
-            frames,
-        };
-        let fibers = Fibers {
-            note: None,
-            left_out: 4,
-            stacks: vec![stack("a }", vec![(0, 7)]), stack("", Vec::new())],
-            names: vec![name],
-            walk_ns: 1,
-            elapsed_ns: 2,
-        };
-        let other = FrameName {
-            name: "other".into(),
-            path: None,
-        };
-        let mut places = Places::of([&other].into_iter().chain(&fibers.names));
-        places.list(&[(0, 0)]);
-        let mut of = |fibers: &Fibers| -> Value {
-            serde_json::from_str(&fibers.to_json(&mut places, 1)).expect("JSON")
-        };
-        let stacks = json!([
-            { "count": 3, "state": "suspended", "block": "a }", "frames": [1] },
-            { "count": 3, "state": "suspended", "block": null, "frames": [] },
-        ]);
-        let expected = json!({
-            "note": null, "left_out": 4, "walk_ns": 1, "elapsed_ns": 2, "stacks": stacks,
-        });
-        assert_eq!(of(&fibers), expected);
-        let failed = Fibers {
-            note: Some("x".into()),
-            ..Fibers::default()
-        };
-        assert_eq!(of(&failed)["note"], "x");
-        let frame = r#"{"name":"Fiber.yield","path":"a \"}.rb","line":7}"#;
-        assert!(places.text.ends_with(frame));
+        Message {
+            elapsed_ns: self.elapsed_ns,
+            left_out: self.left_out,
+            note: self.note.as_deref().map(Into::into),
+            walk_ns: self.walk_ns,
+            stacks: stacks.collect(),
+        }
     }
 }

@@ -1,21 +1,14 @@
 //! A profile of some time: how far it is, and its encoding, on a native thread of its own. Used by
 //! the port's thread.
 
-use super::sampling::Sampling;
 use super::state::Port;
 use super::task::{Message, ProfileUpTo};
 use rperf_format::pprof;
 use rperf_model::Profile;
-use rperf_protocol::message::{Refusal, Request};
+use rperf_protocol::ask::Sampling;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
-
-/// The longest time.
-const LONGEST: f64 = 86_400.0;
-
-/// The seconds of a profile if the request names none: Go's tools assume as many.
-const USUAL: &str = "30";
 
 /// How far a profile is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,22 +38,15 @@ pub struct Profiling {
 }
 
 impl Profiling {
-    /// The profile that the request wants.
-    pub fn of(request: &Request) -> Result<Self, Refusal> {
-        let seconds = request.parameter("seconds").unwrap_or(USUAL);
-        let seconds = seconds.parse::<f64>().ok();
-        let seconds = seconds.filter(|it| (0.001..=LONGEST).contains(it));
-        let seconds = seconds.ok_or_else(|| {
-            let hint = format!("ask with seconds=0.001 to {LONGEST}");
-            Refusal::new(400, "there is no such time", hint)
-        })?;
-        Ok(Profiling {
-            sampling: Sampling::of(request)?,
-            time: Duration::from_secs_f64(seconds),
+    /// A profile of so much `time`, for which nothing has been done.
+    pub fn of(time: Duration, sampling: Sampling) -> Self {
+        Profiling {
+            sampling,
+            time,
             phase: Phase::Begins,
             base: None,
             is_of_program: false,
-        })
+        }
     }
 
     /// The time begins.

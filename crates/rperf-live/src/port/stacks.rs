@@ -1,12 +1,12 @@
 //! The stacks of all threads: what the VM says, and what the kernel adds to it. Answers are made on
-//! a Ruby thread, and become JSON on the port's.
+//! a Ruby thread, and become messages on the port's.
 
 use super::fibers::Fibers;
 use super::frames::{FrameName, Places};
 use super::stack_list::Stack;
 use super::waits::{NativeThread, Seen, native_threads};
-use serde_json::{Value, json};
-use std::fmt::Write;
+use rperf_protocol::json::written;
+use rperf_protocol::stacks::{self, NativeStacks, Source, Thread, ThreadState};
 use std::sync::Arc;
 
 /// Pairs of key and value.
@@ -65,71 +65,56 @@ pub struct Stacks {
 pub fn of_vm(stacks: &Stacks, seen: &Seen, is_woken: bool, elapsed_ns: u64) -> String {
     let of_fibers = stacks.fibers.iter().flat_map(|it| &it.names);
     let mut places = Places::of(stacks.names.iter().chain(of_fibers));
-    let of_stacks: Vec<_> = stacks.stacks.iter().map(|it| places.list(it)).collect();
+    let of_stacks = stacks.stacks.iter().map(|it| places.list(it, 0));
+    let of_stacks: Vec<_> = of_stacks.collect();
     let fibers = stacks.fibers.as_ref();
-    let fibers = fibers.map(|it| it.to_json(&mut places, stacks.names.len()));
-    let mut text = json!({
-        "source": "vm",
-        "note": null,
-        "woken": is_woken,
-        "elapsed_ns": elapsed_ns,
-        "other_ractors": stacks.ractors,
-        "stacks_left_out": stacks.left_out,
-    })
-    .to_string();
-    // There may be a hundred thousand frames: their text is put together of parts.
-    text.pop();
-    text += &format!(",\"frames\":[{}],\"threads\":[", places.text);
-    for (place, thread) in stacks.threads.iter().enumerate() {
-        if place > 0 {
-            text.push(',');
-        }
+    let fibers = fibers.map(|it| it.message(&mut places, stacks.names.len()));
+    let threads = stacks.threads.iter().enumerate().map(|(place, thread)| {
         // The main thread, which comes first, has the GVL because it was woken.
         let state = state_of(thread, is_woken && place == 0);
-        let waits_in = thread.tid.map(|tid| seen.of(tid));
         // Of one that was woken for this, it says nothing.
-        let waits = !thread.has_gvl && matches!(state, "blocked" | "waits for the GVL");
+        let waits = !thread.has_gvl && state != ThreadState::Ending;
         let waiting = thread.waiting.filter(|_| waits);
-        // A String takes it all.
-        let _ = write!(
-            text,
-            "{{\"number\":{},\"name\":{},\"tid\":{},\"state\":\"{state}\",\"state_ns\":{},\
-             \"state_or_longer\":{},\"waits_in\":{},\"profile_thread\":{},\"labels\":{},\"frames\":[",
-            place + 1,
-            json!(thread.name),
-            json!(thread.tid),
-            json!(waiting.map(|it| it.ns)),
-            waiting.is_some_and(|it| it.or_longer),
-            json!(waits_in.filter(|text| !text.is_empty())),
-            json!(thread.profile_thread),
-            labels(&thread.labels),
-        );
-        let stack = thread.stack.and_then(|place| of_stacks.get(place as usize));
-        text.push_str(stack.map_or("", |it| it));
-        text.push_str("]}");
-    }
-    text.push(']');
-    if let Some(fibers) = fibers {
-        text += &format!(",\"fibers\":{fibers}");
-    }
-    text + "}"
-}
-
-fn labels(pairs: &[(Box<str>, Box<str>)]) -> Value {
-    pairs
-        .iter()
-        .map(|(key, value)| (key.to_string(), Value::from(&**value)))
-        .collect()
+        let waits_in = thread.tid.map(|tid| seen.of(tid));
+        let labels = thread.labels.iter();
+        let stack = thread.stack.and_then(|it| of_stacks.get(it as usize));
+        Thread {
+            number: Some(place as u32 + 1),
+            name: (&*thread.name).into(),
+            tid: thread.tid,
+            state,
+            state_ns: waiting.map(|it| it.ns),
+            state_or_longer: waiting.is_some_and(|it| it.or_longer),
+            waits_in: waits_in.filter(|it| !it.is_empty()).map(Into::into),
+            profile_thread: thread.profile_thread,
+            labels: labels
+                .map(|(key, value)| ((&**key).into(), (&**value).into()))
+                .collect(),
+            frames: stack.map_or(&[][..], |it| it).into(),
+        }
+    });
+    let threads = threads.collect();
+    written(&stacks::Stacks {
+        elapsed_ns,
+        note: None,
+        other_ractors: Some(stacks.ractors),
+        source: Source::Vm,
+        stacks_left_out: Some(stacks.left_out),
+        woken: is_woken,
+        frames: places.frames,
+        threads,
+        fibers,
+    })
 }
 
 /// A thread that is ready to run has to wait for the GVL, unless it has it.
-fn state_of(thread: &ThreadStack, is_woken: bool) -> &'static str {
+fn state_of(thread: &ThreadStack, is_woken: bool) -> ThreadState {
     match (&*thread.status, thread.has_gvl) {
-        (_, true) if is_woken => "blocked",
-        (_, true) => "running",
-        ("run", false) => "waits for the GVL",
-        ("sleep" | "sleep_forever", false) => "blocked",
-        _ => "ending",
+        (_, true) if is_woken => ThreadState::Blocked,
+        (_, true) => ThreadState::Running,
+        ("run", false) => ThreadState::WaitsForGvl,
+        ("sleep" | "sleep_forever", false) => ThreadState::Blocked,
+        _ => ThreadState::Ending,
     }
 }
 
@@ -139,29 +124,21 @@ pub fn of_system(note: &str, is_woken: bool, elapsed_ns: u64) -> String {
     of_threads(&native_threads(), note, is_woken, elapsed_ns)
 }
 
-fn of_threads(threads: &[NativeThread], note: &str, is_woken: bool, elapsed_ns: u64) -> String {
-    let threads: Vec<_> = threads.iter().map(of_native).collect();
-    json!({
-        "source": "system",
-        "note": note,
-        "woken": is_woken,
-        "elapsed_ns": elapsed_ns,
-        "threads": threads,
-    })
-    .to_string()
-}
-
-fn of_native(thread: &NativeThread) -> Value {
-    let waits_in = Some(&thread.waits_in).filter(|text| !text.is_empty());
-    json!({
-        "number": null,
-        "name": thread.name,
-        "tid": thread.tid,
-        "state": if thread.is_running { "running" } else { "blocked" },
-        "state_ns": null,
-        "state_or_longer": false,
-        "waits_in": waits_in,
-        "frames": [],
+fn of_threads(threads: &[NativeThread], note: &str, woken: bool, elapsed_ns: u64) -> String {
+    let threads = threads.iter().map(|thread| {
+        let state = match thread.is_running {
+            true => ThreadState::Running,
+            false => ThreadState::Blocked,
+        };
+        let waits_in = Some(&*thread.waits_in).filter(|text| !text.is_empty());
+        stacks::NativeThread::new(thread.tid, &thread.name, state, waits_in)
+    });
+    written(&NativeStacks {
+        elapsed_ns,
+        note,
+        source: Source::System,
+        threads: threads.collect(),
+        woken,
     })
 }
 
@@ -169,137 +146,11 @@ fn of_native(thread: &NativeThread) -> Value {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use rperf_protocol::json::read;
+    use rperf_protocol::shown;
 
-    /// The frames of the thread at this place.
-    fn frames_of(answer: &Value, thread: usize) -> Vec<&Value> {
-        let frames = answer["threads"][thread]["frames"].as_array();
-        let frames = frames.expect("frames").iter();
-        let at = |place: &Value| &answer["frames"][place.as_u64().expect("a place") as usize];
-        frames.map(at).collect()
-    }
-
-    #[test]
-    fn a_thread_that_could_run_waits_for_the_gvl_unless_it_has_it() {
-        let thread = |status: &str, has_gvl| ThreadStack {
-            name: String::new(),
-            status: status.into(),
-            tid: None,
-            has_gvl,
-            waiting: None,
-            profile_thread: None,
-            labels: LabelTexts::default(),
-            stack: Some(0),
-        };
-        let states = [
-            ("run", true),
-            ("run", false),
-            ("sleep", false),
-            ("aborting", false),
-        ]
-        .map(|(status, has_gvl)| state_of(&thread(status, has_gvl), false));
-        assert_eq!(
-            states,
-            ["running", "waits for the GVL", "blocked", "ending"]
-        );
-        assert_eq!(state_of(&thread("run", true), true), "blocked");
-    }
-
-    #[test]
-    fn a_method_of_c_is_where_it_was_called() {
-        let name = |name: &str, path: Option<&str>| FrameName {
-            name: name.into(),
-            path: path.map(Into::into),
-        };
-        let stacks = Stacks {
-            threads: vec![ThreadStack {
-                name: "a \"}".into(),
-                status: "sleep".into(),
-                tid: None,
-                has_gvl: false,
-                waiting: None,
-                profile_thread: None,
-                labels: LabelTexts::default(),
-                stack: Some(1),
-            }],
-            left_out: 2,
-            stacks: vec![vec![(2, 3)], vec![(0, 0), (1, 7), (0, 0), (2, 3), (9, 9)]],
-            names: vec![
-                name("Kernel#sleep", None),
-                name("A#\u{1b}\"b\"", Some("a.rb")),
-                name("<main>", Some("b.rb")),
-            ],
-            ractors: 1,
-            fibers: None,
-        };
-        let answer: Value =
-            serde_json::from_str(&of_vm(&stacks, &Seen::default(), true, 5)).expect("JSON");
-        let thread = &answer["threads"][0];
-        let places: Vec<_> = frames_of(&answer, 0)
-            .into_iter()
-            .map(|it| (&it["name"], &it["path"], &it["line"]))
-            .collect();
-        let (sleep, a, main) = (
-            json!("Kernel#sleep"),
-            json!("A#\u{1b}\"b\""),
-            json!("<main>"),
-        );
-        let (in_a, in_b, seven, three) = (json!("a.rb"), json!("b.rb"), json!(7), json!(3));
-        assert_eq!(
-            places,
-            [
-                (&sleep, &in_a, &seven),
-                (&a, &in_a, &seven),
-                (&sleep, &in_b, &three),
-                (&main, &in_b, &three)
-            ]
-        );
-        assert_eq!(
-            (&thread["name"], &thread["waits_in"], &thread["number"]),
-            (&json!("a \"}"), &Value::Null, &json!(1))
-        );
-        assert_eq!(
-            (
-                &answer["woken"],
-                &answer["other_ractors"],
-                &answer["stacks_left_out"]
-            ),
-            (&json!(true), &json!(1), &json!(2))
-        );
-    }
-
-    proptest! {
-        #[test]
-        fn whatever_names_there_are_the_answer_is_json(names in proptest::collection::vec(any::<String>(), 3)) {
-            let stacks = Stacks {
-                threads: vec![ThreadStack {
-                    name: names[0].clone(),
-                    status: "run".into(),
-                    tid: None,
-                    has_gvl: true,
-                    waiting: None,
-            profile_thread: None,
-                    labels: LabelTexts::default(),
-                    stack: Some(0),
-                }; 2],
-                stacks: vec![vec![(0, 1); 2]],
-                left_out: 0,
-                names: vec![FrameName { name: names[1].clone(), path: Some(names[2].clone()) }],
-                ractors: 0,
-                fibers: None,
-            };
-            let answer: Value = serde_json::from_str(&of_vm(&stacks, &Seen::default(), false, 1)).expect("JSON");
-            let frame = json!({ "name": names[1], "path": names[2], "line": 1 });
-            for (place, thread) in answer["threads"].as_array().expect("threads").iter().enumerate() {
-                prop_assert_eq!(&thread["name"], &json!(names[0]));
-                prop_assert_eq!(frames_of(&answer, place), vec![&frame; 2]);
-            }
-            prop_assert_eq!(answer["frames"].as_array().map(Vec::len), Some(1));
-        }
-    }
-
-    /// The VM's answer with all that there can be, and what the system says of its threads.
-    fn everything() -> (Stacks, Seen) {
-        let thread = |name: &str, status: &str, tid, stack| ThreadStack {
+    fn thread(name: &str, status: &str, tid: Option<i32>, stack: Option<u32>) -> ThreadStack {
+        ThreadStack {
             name: name.into(),
             status: status.into(),
             tid,
@@ -308,11 +159,82 @@ mod tests {
             profile_thread: None,
             labels: LabelTexts::default(),
             stack,
-        };
-        let frame = |name: &str, path: Option<&str>| FrameName {
+        }
+    }
+
+    fn frame(name: &str, path: Option<&str>) -> FrameName {
+        FrameName {
             name: name.into(),
             path: path.map(Into::into),
-        };
+        }
+    }
+
+    fn answer(stacks: &Stacks) -> stacks::Stacks<'static> {
+        let text = of_vm(stacks, &Seen::default(), true, 5);
+        read(text.as_bytes()).expect("an answer")
+    }
+
+    /// The names, files and lines of the first thread's frames.
+    fn first_stack<'a>(answer: &'a stacks::Stacks<'_>) -> Vec<(&'a str, &'a str, u32)> {
+        let frames = answer.threads[0].frames.iter();
+        let frames = frames.map(|&place| &answer.frames[place as usize]);
+        frames.map(|it| (&*it.name, &*it.path, it.line)).collect()
+    }
+
+    #[test]
+    fn a_thread_that_could_run_waits_for_the_gvl_unless_it_has_it() {
+        use ThreadState::{Blocked, Ending, Running, WaitsForGvl};
+        for (status, has_gvl, is_woken, expected) in [
+            ("run", true, false, Running),
+            ("run", false, false, WaitsForGvl),
+            ("sleep", false, false, Blocked),
+            ("aborting", false, false, Ending),
+            ("run", true, true, Blocked),
+        ] {
+            let thread = ThreadStack {
+                has_gvl,
+                ..thread("", status, None, None)
+            };
+            assert_eq!(state_of(&thread, is_woken), expected, "{status}");
+        }
+    }
+
+    #[test]
+    fn a_method_of_c_is_where_it_was_called() {
+        let (stacks, _) = everything();
+        assert_eq!(
+            first_stack(&answer(&stacks)),
+            [
+                ("Kernel#sleep", "a.rb", 7),
+                ("A# \"b\"", "a.rb", 7),
+                ("Kernel#sleep", "b.rb", 3),
+                ("<main>", "b.rb", 3)
+            ]
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_names_there_are_the_answer_is_json(names: [String; 3]) {
+            let [of_thread, name, path] = &names;
+            let stacks = Stacks {
+                threads: vec![thread(of_thread, "run", None, Some(0)); 2],
+                stacks: vec![vec![(0, 1); 2]],
+                names: vec![frame(name, Some(path))],
+                ..Stacks::default()
+            };
+            let answer = answer(&stacks);
+            for thread in &answer.threads {
+                prop_assert_eq!(&*thread.name, shown(of_thread));
+            }
+            let (name, path) = (shown(name), shown(path));
+            prop_assert_eq!(first_stack(&answer), vec![(&*name, &*path, 1); 2]);
+            prop_assert_eq!(answer.frames.len(), 1);
+        }
+    }
+
+    /// The VM's answer with all that there can be, and what the system says of its threads.
+    fn everything() -> (Stacks, Seen) {
         let label = |key: &str, value: &str| (key.into(), value.into());
         let waiting = |ns, or_longer| Some(Waiting { ns, or_longer });
         let threads = vec![
@@ -381,12 +303,11 @@ mod tests {
     #[test]
     fn without_the_vm_there_are_native_threads() {
         let answer = of_system("why", false, 5);
-        let answer: Value = serde_json::from_str(&answer).expect("JSON");
+        let answer: stacks::Stacks<'_> = read(answer.as_bytes()).expect("an answer");
         assert_eq!(
-            (&answer["note"], &answer["elapsed_ns"]),
-            (&json!("why"), &json!(5))
+            (answer.note.as_deref(), answer.elapsed_ns),
+            (Some("why"), 5)
         );
-        let threads = answer["threads"].as_array().expect("a list");
-        assert_eq!(threads.is_empty(), !cfg!(target_os = "linux"));
+        assert_eq!(answer.threads.is_empty(), !cfg!(target_os = "linux"));
     }
 }

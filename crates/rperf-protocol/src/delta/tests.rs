@@ -2,8 +2,9 @@
 
 use super::*;
 use proptest::prelude::*;
-use rperf_model::live_table::{Cursor, LiveRow, LiveTable};
+use rperf_model::live_table::{Cursor, LiveFacts, LiveRow, LiveTable};
 use rperf_model::{Frame, FrameId, LabelSetId, Node, NodeId, State, WeightKey};
+use serde_json::json;
 
 fn row() -> impl Strategy<Value = LiveRow> {
     let key = (any::<u32>(), any::<u32>(), any::<u32>(), 0_usize..5);
