@@ -8,7 +8,6 @@ pub mod bell;
 mod connection;
 mod descriptors;
 mod facts;
-pub mod fibers;
 pub mod frames;
 mod listener;
 mod profiling;

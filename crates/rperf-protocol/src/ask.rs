@@ -7,6 +7,7 @@ use crate::limits::{MAX_FREQUENCY, MAX_WAIT_MS, SECONDS, WAIT_MS};
 use crate::message::Request;
 use crate::refusal::{Code, Refusal};
 use rperf_model::live_table::Cursor;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 /// What the program says of itself.
@@ -71,6 +72,29 @@ impl From<Sampling> for Session {
     }
 }
 
+/// What a profile is to be of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wanted {
+    /// The time.
+    pub time: Duration,
+    /// How it samples if it has a session of its own.
+    pub sampling: Sampling,
+}
+
+impl Wanted {
+    /// The time, which may be so many seconds, and sampling that the request wants.
+    pub fn of(request: &Request, allowed: RangeInclusive<f64>) -> Result<Self, Refusal> {
+        let seconds = request.parameter("seconds").unwrap_or(USUAL_SECONDS);
+        let seconds = seconds.parse().ok().filter(|it| allowed.contains(it));
+        let allowed = || format!("seconds={} to {}", allowed.start(), allowed.end());
+        let odd = || refused("there is no such time", &allowed());
+        Ok(Wanted {
+            time: Duration::from_secs_f64(seconds.ok_or_else(odd)?),
+            sampling: Sampling::of(request)?,
+        })
+    }
+}
+
 /// A request that a port answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ask {
@@ -99,12 +123,7 @@ pub enum Ask {
         wait: Duration,
     },
     /// A profile of so much time.
-    Profile {
-        /// The time.
-        time: Duration,
-        /// How it samples if it has a session of its own.
-        sampling: Sampling,
-    },
+    Profile(Wanted),
     /// A session, which ends with the connection at the latest.
     Session(Sampling),
 }
@@ -124,9 +143,9 @@ impl Ask {
             Ask::Delta { cursor, wait } => {
                 format!("{DELTA}?at={cursor}&wait_ms={}", wait.as_millis())
             }
-            Ask::Profile { time, sampling } => {
-                let seconds = time.as_secs_f64();
-                format!("{PROFILE}?seconds={seconds}&{}", sampling.query())
+            Ask::Profile(wanted) => {
+                let seconds = wanted.time.as_secs_f64();
+                format!("{PROFILE}?seconds={seconds}&{}", wanted.sampling.query())
             }
             Ask::Session(sampling) => format!("{SESSION}?{}", sampling.query()),
         }
@@ -153,7 +172,7 @@ impl Ask {
             }),
             SNAPSHOT => Ok(Ask::Snapshot { may_wake }),
             DELTA => Self::delta(request),
-            PROFILE => Self::profile(request),
+            PROFILE => Wanted::of(request, SECONDS).map(Ask::Profile),
             SESSION => Sampling::of(request).map(Ask::Session),
             other => {
                 let error = match other.starts_with(&format!("/v{PROTOCOL}/")) {
@@ -171,19 +190,6 @@ impl Ask {
         };
         check_method(request, method)?;
         asked
-    }
-
-    /// The profile that `request` wants.
-    pub fn profile(request: &Request) -> Result<Self, Refusal> {
-        let seconds = request.parameter("seconds").unwrap_or(USUAL_SECONDS);
-        let seconds = seconds.parse().ok().filter(|it| SECONDS.contains(it));
-        let allowed = || format!("seconds={} to {}", SECONDS.start(), SECONDS.end());
-        Ok(Ask::Profile {
-            time: seconds
-                .map(Duration::from_secs_f64)
-                .ok_or_else(|| refused("there is no such time", &allowed()))?,
-            sampling: Sampling::of(request)?,
-        })
     }
 
     fn delta(request: &Request) -> Result<Self, Refusal> {
@@ -264,7 +270,7 @@ mod tests {
                 "/v1/delta?at=1.2.3.4.5.6.7.8&wait_ms=300",
             ),
             (
-                Ask::Profile { time, sampling },
+                Ask::Profile(Wanted { time, sampling }),
                 "/v1/profile?seconds=2.5&mode=cpu&frequency=99",
             ),
             (Ask::Session(sampling), "/v1/session?mode=cpu&frequency=99"),
@@ -279,13 +285,13 @@ mod tests {
     #[test]
     fn what_is_left_out_is_usual_and_what_is_wrong_is_refused() {
         let code = |path: &str| Ask::of(&request("GET", path)).map_err(|it| it.code);
-        let usual = Ask::Profile {
+        let usual = Ask::Profile(Wanted {
             time: Duration::from_secs(30),
             sampling: Sampling {
                 is_wall: true,
                 frequency: 1000,
             },
-        };
+        });
         assert_eq!(code("/v1/profile?new=1"), Ok(usual));
         assert_eq!(
             code("/v1/delta?wait_ms=99999"),

@@ -39,7 +39,7 @@ pub enum Code {
     OtherSession,
     /// The session that runs traces calls.
     Tracing,
-    /// As many clients are connected, or profiles under way, as there may be.
+    /// There are as many clients, or profiles under way, as there may be.
     Busy,
     /// The VM doesn't answer.
     Silent,
@@ -47,11 +47,11 @@ pub enum Code {
     Failed,
     /// The answer can't be written.
     Internal,
-    /// Of an older program, whose session is why.
+    /// The session is why, as an older program says.
     OlderConflict,
-    /// Of an older program, which has no answer yet.
+    /// There is no answer yet, as an older program says.
     OlderNotYet,
-    /// Of a program of another version, for another reason.
+    /// Another reason, of a program of another version.
     #[default]
     #[serde(other)]
     Unknown,

@@ -126,6 +126,28 @@ pub struct Fibers<'a, Frames = Places<'a>> {
     pub stacks: Vec<FiberStack<'a, Frames>>,
 }
 
+impl<Frames> Fibers<'_, Frames> {
+    /// With other frames for those of each stack.
+    pub fn map<'b, Others>(
+        &'b self,
+        mut others: impl FnMut(&'b Frames) -> Others,
+    ) -> Fibers<'b, Others> {
+        let stacks = self.stacks.iter().map(|stack| FiberStack {
+            block: stack.block.as_deref().map(Into::into),
+            count: stack.count,
+            state: (&*stack.state).into(),
+            frames: others(&stack.frames),
+        });
+        Fibers {
+            elapsed_ns: self.elapsed_ns,
+            left_out: self.left_out,
+            note: self.note.as_deref().map(Into::into),
+            walk_ns: self.walk_ns,
+            stacks: stacks.collect(),
+        }
+    }
+}
+
 /// A stack that some fibers have.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FiberStack<'a, Frames = Places<'a>> {
@@ -154,33 +176,25 @@ pub struct NativeStacks<'a> {
     pub woken: bool,
 }
 
-/// A native thread. What only the VM knows of threads is null.
+/// A native thread, of which nothing is known that only the VM knows.
 #[derive(Debug, Clone, Serialize)]
 pub struct NativeThread<'a> {
-    frames: [u32; 0],
-    name: &'a str,
-    number: (),
-    state: ThreadState,
-    state_ns: (),
-    state_or_longer: bool,
-    tid: i32,
-    waits_in: Option<&'a str>,
-}
-
-impl<'a> NativeThread<'a> {
-    /// The thread of this number.
-    pub fn new(tid: i32, name: &'a str, state: ThreadState, waits_in: Option<&'a str>) -> Self {
-        NativeThread {
-            frames: [],
-            name,
-            number: (),
-            state,
-            state_ns: (),
-            state_or_longer: false,
-            tid,
-            waits_in,
-        }
-    }
+    /// None.
+    pub frames: [u32; 0],
+    /// Its name.
+    pub name: &'a str,
+    /// Null or false, as only the VM knows it.
+    pub number: (),
+    /// Whether it runs.
+    pub state: ThreadState,
+    /// Null or false, as only the VM knows it.
+    pub state_ns: (),
+    /// Null or false, as only the VM knows it.
+    pub state_or_longer: bool,
+    /// Its number.
+    pub tid: i32,
+    /// The system call in which it waits, and on what.
+    pub waits_in: Option<&'a str>,
 }
 
 #[cfg(test)]

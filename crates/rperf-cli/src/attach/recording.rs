@@ -5,7 +5,7 @@ use crate::Refusal;
 use crate::live::process;
 use rperf_live::client::{AskError, Client, Reply};
 use rperf_model::Profile;
-use rperf_protocol::ask::{Ask, Sampling};
+use rperf_protocol::ask::{Ask, Wanted};
 use rperf_protocol::hello::{Hello, Session};
 use rperf_protocol::limits::MAX_PROFILE;
 use rperf_session::process_id::ProcessId;
@@ -44,21 +44,6 @@ const STUCK: &str = "stuck";
 
 /// How it is said of a program that it may just wait.
 const QUIET: &str = "runs no Ruby code";
-
-/// What is wanted of a program.
-#[derive(Debug, Clone, Copy)]
-pub struct Wanted {
-    /// For how long.
-    pub time: Duration,
-    /// How it samples.
-    pub sampling: Sampling,
-}
-
-impl Wanted {
-    fn is_done_by(&self, session: &Session) -> bool {
-        *session == self.sampling.into()
-    }
-}
 
 /// A program that is being asked.
 pub struct Recording<'a> {
@@ -103,9 +88,10 @@ impl<'a> Recording<'a> {
             if session.is_trace() {
                 return Err(traced(pid));
             }
-            if !hello.is_live || !wanted.is_done_by(session) {
+            let is_as_wanted = *session == wanted.sampling.into();
+            if !hello.is_live || !is_as_wanted {
                 let how = how(session);
-                let as_it_is = match wanted.is_done_by(session) {
+                let as_it_is = match is_as_wanted {
                     true => "",
                     false => ", whatever -m and -f say",
                 };
@@ -114,13 +100,9 @@ impl<'a> Recording<'a> {
                 ));
             }
         }
-        let ask = Ask::Profile {
-            time: wanted.time,
-            sampling: wanted.sampling,
-        };
         let asked = Instant::now();
         let until = asked + PATIENCE;
-        let sent = client.ask(ask, until);
+        let sent = client.ask(Ask::Profile(wanted), until);
         sent.map_err(failed)?;
         Ok(Recording {
             pid,

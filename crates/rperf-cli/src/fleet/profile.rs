@@ -1,10 +1,11 @@
 //! The profile of several programs over the same time, as one. On threads of the command's.
 
 use super::programs::Present;
-use crate::attach::recording::{Recording, Wanted};
+use crate::attach::recording::Recording;
 use crate::{FAILURE, Refusal};
 use rperf_model::Profile;
 use rperf_model::label_keys::{PID, PROCESS};
+use rperf_protocol::ask::Wanted;
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};

@@ -2,17 +2,17 @@
 
 use super::profile::of_all;
 use super::programs::Programs;
-use crate::attach::recording::Wanted;
 use crate::say;
 use nix::sys::socket::{MsgFlags, Shutdown, recv, shutdown};
 use rperf_format::pprof;
 use rperf_live::access::Token;
-use rperf_protocol::ask::{PPROF, Sampling, check_method};
+use rperf_protocol::ask::{PPROF, Wanted, check_method};
 use rperf_protocol::limits::MAX_REQUEST;
 use rperf_protocol::message::{Request, bytes_response, parse_request};
 use rperf_protocol::refusal::{Code, Refusal};
 use std::collections::HashSet;
 use std::io::{self, Read, Write};
+use std::ops::RangeInclusive;
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Mutex, PoisonError};
@@ -27,9 +27,8 @@ const STALLED: Duration = Duration::from_secs(5);
 /// How soon it is seen that nobody is to be answered any more.
 const STEP: Duration = Duration::from_millis(50);
 
-/// The longest time of a profile, in seconds, and the usual one.
-const LONGEST: f64 = 3600.0;
-const USUAL: &str = "30";
+/// Seconds that a profile may take.
+const SECONDS: RangeInclusive<f64> = 0.01..=3600.0;
 
 /// Profiles that are under way at a time.
 const MAX_PROFILES: usize = 2;
@@ -133,10 +132,8 @@ impl Site {
     }
 
     fn profile(&self, request: &Request, ends: &dyn Fn() -> bool) -> Result<Vec<u8>, Refusal> {
-        let time = time(request)?;
-        let sampling = Sampling::of(request)?;
+        let wanted = Wanted::of(request, SECONDS)?;
         let _turn = Turn::take(&self.profiles)?;
-        let wanted = Wanted { time, sampling };
         let present = self.programs.now();
         let is_nobody = present.programs.is_empty() && present.silent.is_empty();
         let taken = of_all(present, wanted, ends);
@@ -189,15 +186,6 @@ impl Drop for Turn<'_> {
 
 fn profile_hint() -> String {
     format!("ask for {PPROF}profile?seconds=30")
-}
-
-fn time(request: &Request) -> Result<Duration, Refusal> {
-    let seconds = request.parameter("seconds").unwrap_or(USUAL).parse::<f64>();
-    let seconds = seconds.ok().filter(|it| (0.01..=LONGEST).contains(it));
-    seconds.map(Duration::from_secs_f64).ok_or_else(|| {
-        let hint = format!("ask with seconds=0.01 to {LONGEST}");
-        Refusal::new(Code::BadValue, "there is no such time", hint)
-    })
 }
 
 /// Says that `count` clients are being answered already. What has come is read, as the end of a

@@ -60,7 +60,10 @@ pub fn run(args: &StacksArgs) -> Result<i32, Refusal> {
         ask(&mut client, args).map_err(|error| process::failed(args.pid, &error))?;
     let screen = Screen::stdout(true);
     let text = match args.json {
-        true => json::as_json(args, &hello, &answer),
+        true => {
+            let paths = code_paths(args, &hello, &answer);
+            json::as_json(args.pid, &hello, &answer, &paths)
+        }
         false => page(args, &hello, &answer, screen),
     };
     let text = text.ok_or_else(|| process::failed(args.pid, &AskError::TooLarge(MOST)))?;

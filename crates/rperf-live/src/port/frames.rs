@@ -16,28 +16,27 @@ pub struct FrameName {
 pub struct Places<'a> {
     /// The list.
     pub frames: Vec<Frame<'a>>,
-    names: Vec<&'a FrameName>,
+    names: &'a [FrameName],
     /// By name, by whose path it has (if there is one), and by line.
     places: HashMap<(u32, Option<u32>, u32), u32>,
 }
 
 impl<'a> Places<'a> {
     /// None yet.
-    pub fn of(names: impl Iterator<Item = &'a FrameName>) -> Self {
+    pub fn of(names: &'a [FrameName]) -> Self {
         Places {
             frames: Vec::new(),
-            names: names.collect(),
+            names,
             places: HashMap::new(),
         }
     }
 
-    /// The places of a stack's frames. Their names are behind so many others.
-    pub fn list(&mut self, stack: &[(u32, u32)], others: usize) -> Vec<u32> {
+    /// The places of a stack's frames.
+    pub fn list(&mut self, stack: &[(u32, u32)]) -> Vec<u32> {
         // From the root on: a method of C is where it was called.
         let mut caller = (None, 0);
         let mut places = Vec::with_capacity(stack.len());
         for &(name, line) in stack.iter().rev() {
-            let name = name + others as u32;
             let Some(found) = self.names.get(name as usize) else {
                 continue;
             };

@@ -5,10 +5,10 @@ use super::state::Port;
 use super::task::{Message, ProfileUpTo};
 use rperf_format::pprof;
 use rperf_model::Profile;
-use rperf_protocol::ask::Sampling;
+use rperf_protocol::ask::Wanted;
 use std::sync::Arc;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// How far a profile is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,10 +25,8 @@ pub enum Phase {
 
 /// A client's profile.
 pub struct Profiling {
-    /// How its session samples, if it has one of its own.
-    pub sampling: Sampling,
-    /// For how long.
-    pub time: Duration,
+    /// What it is to be of.
+    pub wanted: Wanted,
     /// How far it is.
     pub phase: Phase,
     /// What the session had before.
@@ -38,11 +36,10 @@ pub struct Profiling {
 }
 
 impl Profiling {
-    /// A profile of so much `time`, for which nothing has been done.
-    pub fn of(time: Duration, sampling: Sampling) -> Self {
+    /// A profile for which nothing has been done yet.
+    pub fn of(wanted: Wanted) -> Self {
         Profiling {
-            sampling,
-            time,
+            wanted,
             phase: Phase::Begins,
             base: None,
             is_of_program: false,
@@ -52,7 +49,7 @@ impl Profiling {
     /// The time begins.
     pub fn run(&mut self, base: Option<Arc<Profile>>) {
         self.base = base;
-        self.phase = Phase::Runs(Instant::now() + self.time);
+        self.phase = Phase::Runs(Instant::now() + self.wanted.time);
     }
 }
 

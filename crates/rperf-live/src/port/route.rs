@@ -5,7 +5,8 @@ use super::facts;
 use super::profiling::Profiling;
 use super::step::Pull;
 use super::task::Task;
-use rperf_protocol::ask::{Ask, PPROF, check_method};
+use rperf_protocol::ask::{Ask, PPROF, Wanted, check_method};
+use rperf_protocol::limits::SECONDS;
 use rperf_protocol::message::Request;
 use rperf_protocol::refusal::{Code, Refusal};
 
@@ -42,7 +43,7 @@ impl From<Ask> for Route {
             }
             Ask::Snapshot { may_wake } => Wait::Snapshot(MayWake(may_wake)),
             Ask::Delta { cursor, wait } => Wait::News(Pull::of(cursor, wait)),
-            Ask::Profile { time, sampling } => Wait::Profile(Profiling::of(time, sampling)),
+            Ask::Profile(wanted) => Wait::Profile(Profiling::of(wanted)),
             Ask::Session(sampling) => Wait::Session(sampling),
         })
     }
@@ -64,7 +65,7 @@ fn pprof(request: &Request, name: &str) -> Result<Route, Refusal> {
     match name {
         "" => Ok(Route::Text(INDEX.into())),
         "cmdline" => Ok(Route::Text(facts::words())),
-        "profile" => Ask::profile(request).map(Route::from),
+        "profile" => Ok(Ask::Profile(Wanted::of(request, SECONDS)?).into()),
         _ => {
             let hint = format!("ask for {PPROF}profile?seconds=30");
             let error = "rperf has no such profile of a running program";

@@ -201,7 +201,7 @@ impl Vm {
         }
         if self.session.is_none() && programs.is_none() {
             self.questions
-                .ask_for_session(self.port, profiling.sampling);
+                .ask_for_session(self.port, profiling.wanted.sampling);
             return Ok(());
         }
         profiling.is_of_program = self.session.is_none();
@@ -271,7 +271,9 @@ impl Vm {
         self.session = Some(sampling);
         for client in clients {
             match &mut client.wait {
-                Some(Wait::Profile(it)) if it.phase == Phase::Begins && it.sampling == sampling => {
+                Some(Wait::Profile(it))
+                    if it.phase == Phase::Begins && it.wanted.sampling == sampling =>
+                {
                     it.run(None);
                 }
                 _ => {}

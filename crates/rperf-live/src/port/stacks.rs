@@ -1,12 +1,11 @@
 //! The stacks of all threads: what the VM says, and what the kernel adds to it. Answers are made on
 //! a Ruby thread, and become messages on the port's.
 
-use super::fibers::Fibers;
 use super::frames::{FrameName, Places};
 use super::stack_list::Stack;
 use super::waits::{NativeThread, Seen, native_threads};
 use rperf_protocol::json::written;
-use rperf_protocol::stacks::{self, NativeStacks, Source, Thread, ThreadState};
+use rperf_protocol::stacks::{self, Fibers, NativeStacks, Source, Thread, ThreadState};
 use std::sync::Arc;
 
 /// Pairs of key and value.
@@ -51,24 +50,23 @@ pub struct Stacks {
     pub stacks: Vec<Stack>,
     /// How many threads' stacks aren't among these: there were too many frames.
     pub left_out: u32,
-    /// The names of their frames.
+    /// The names of their frames, and of those of fibers.
     pub names: Vec<FrameName>,
     /// How many Ractors there are whose threads aren't among them.
     pub ractors: u32,
     /// The fibers, if they are asked for.
-    pub fibers: Option<Fibers>,
+    pub fibers: Option<Fibers<'static, Stack>>,
 }
 
 /// The answer to `/v1/stacks` when the VM has said what it knows, as JSON: each frame once, and of
 /// each thread the places of its frames in this list, and what was `seen` of it.
 /// `is_woken`: the main thread had to be woken for that.
 pub fn of_vm(stacks: &Stacks, seen: &Seen, is_woken: bool, elapsed_ns: u64) -> String {
-    let of_fibers = stacks.fibers.iter().flat_map(|it| &it.names);
-    let mut places = Places::of(stacks.names.iter().chain(of_fibers));
-    let of_stacks = stacks.stacks.iter().map(|it| places.list(it, 0));
+    let mut places = Places::of(&stacks.names);
+    let of_stacks = stacks.stacks.iter().map(|it| places.list(it));
     let of_stacks: Vec<_> = of_stacks.collect();
     let fibers = stacks.fibers.as_ref();
-    let fibers = fibers.map(|it| it.message(&mut places, stacks.names.len()));
+    let fibers = fibers.map(|it| it.map(|frames| places.list(frames).into()));
     let threads = stacks.threads.iter().enumerate().map(|(place, thread)| {
         // The main thread, which comes first, has the GVL because it was woken.
         let state = state_of(thread, is_woken && place == 0);
@@ -131,7 +129,16 @@ fn of_threads(threads: &[NativeThread], note: &str, woken: bool, elapsed_ns: u64
             false => ThreadState::Blocked,
         };
         let waits_in = Some(&*thread.waits_in).filter(|text| !text.is_empty());
-        stacks::NativeThread::new(thread.tid, &thread.name, state, waits_in)
+        stacks::NativeThread {
+            frames: [],
+            name: &thread.name,
+            number: (),
+            state,
+            state_ns: (),
+            state_or_longer: false,
+            tid: thread.tid,
+            waits_in,
+        }
     });
     written(&NativeStacks {
         elapsed_ns,
@@ -148,6 +155,7 @@ mod tests {
     use proptest::prelude::*;
     use rperf_protocol::json::read;
     use rperf_protocol::shown;
+    use rperf_protocol::stacks::FiberStack;
 
     fn thread(name: &str, status: &str, tid: Option<i32>, stack: Option<u32>) -> ThreadStack {
         ThreadStack {
@@ -254,19 +262,18 @@ mod tests {
             },
             thread("", "aborting", Some(43), Some(0)),
         ];
-        let fiber = |block: &str, frames| super::super::fibers::FiberStack {
+        let fiber = |block: Option<&'static str>, frames| FiberStack {
+            block: block.map(Into::into),
             count: 3,
             state: "suspended".into(),
-            block: block.into(),
             frames,
         };
         let fibers = Fibers {
-            note: None,
-            left_out: 4,
-            stacks: vec![fiber("a.rb:1", vec![(0, 7)]), fiber("", Vec::new())],
-            names: vec![frame("Fiber.yield", Some("f.rb"))],
-            walk_ns: 1,
             elapsed_ns: 2,
+            left_out: 4,
+            note: None,
+            walk_ns: 1,
+            stacks: vec![fiber(Some("a.rb:1"), vec![(3, 7)]), fiber(None, Vec::new())],
         };
         let stacks = Stacks {
             threads,
@@ -276,6 +283,7 @@ mod tests {
                 frame("Kernel#sleep", None),
                 frame("A#\u{1b}\"b\"", Some("a.rb")),
                 frame("<main>", Some("b.rb")),
+                frame("Fiber.yield", Some("f.rb")),
             ],
             ractors: 1,
             fibers: Some(fibers),

@@ -35,7 +35,8 @@ fn page(args: &StacksArgs, hello: &Hello, body: &Value, screen: Screen) -> Optio
 }
 
 fn as_json(args: &StacksArgs, hello: &Hello, body: &Value) -> Option<String> {
-    super::json::as_json(args, hello, &answer(body))
+    let answer = answer(body);
+    super::json::as_json(args.pid, hello, &answer, &code_paths(args, hello, &answer))
 }
 
 fn args() -> StacksArgs {

@@ -4,7 +4,7 @@ use super::super::task::{ProfileUpTo, Question, Reply, Task, Why};
 use super::*;
 use rperf_model::State;
 use rperf_model::test_profile::TestProfile;
-use rperf_protocol::ask::{Ask, Sampling};
+use rperf_protocol::ask::{Ask, Sampling, Wanted};
 use rperf_protocol::message::parse_reply;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -106,13 +106,13 @@ fn opened_with(session: fn() -> Option<Running>) -> Opened {
 /// A client that has asked for a profile of so many seconds.
 fn asked(port: &Opened, seconds: f64) -> Client {
     let mut client = Client::connect(&port.path).expect("connected");
-    let ask = Ask::Profile {
+    let ask = Ask::Profile(Wanted {
         time: Duration::from_secs_f64(seconds),
         sampling: Sampling {
             is_wall: true,
             frequency: 1000,
         },
-    };
+    });
     client.ask(ask, soon()).expect("sent");
     client
 }
