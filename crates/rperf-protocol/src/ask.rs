@@ -8,6 +8,7 @@ use crate::message::Request;
 use crate::refusal::{Code, Refusal};
 use rperf_model::live_table::Cursor;
 use std::ops::RangeInclusive;
+use std::str::FromStr;
 use std::time::Duration;
 
 /// What the program says of itself.
@@ -171,7 +172,7 @@ impl Ask {
                 may_wake,
             }),
             SNAPSHOT => Ok(Ask::Snapshot { may_wake }),
-            DELTA => Self::delta(request),
+            DELTA => delta(request),
             PROFILE => Wanted::of(request, SECONDS).map(Ask::Profile),
             SESSION => Sampling::of(request).map(Ask::Session),
             other => {
@@ -183,45 +184,38 @@ impl Ask {
                 return Err(Refusal::new(Code::NotFound, error, hint));
             }
         };
-        let method = if request.path == SESSION {
-            "POST"
-        } else {
-            "GET"
-        };
-        check_method(request, method)?;
+        let is_session = request.path == SESSION;
+        check_method(request, if is_session { "POST" } else { "GET" })?;
         asked
-    }
-
-    fn delta(request: &Request) -> Result<Self, Refusal> {
-        let (mut cursor, mut wait_ms) = (Cursor::default(), WAIT_MS);
-        for pair in request.query.split('&').filter(|pair| !pair.is_empty()) {
-            let is_known = match pair.split_once('=') {
-                Some(("at", text)) => text.parse().map(|found| cursor = found).is_ok(),
-                Some(("wait_ms", text)) => text.parse().map(|found| wait_ms = found).is_ok(),
-                // Of a later version.
-                _ => true,
-            };
-            if !is_known {
-                let hint = "leave it out to begin, and give back the cursor of the last answer";
-                let error = format!("{pair} is wrong");
-                return Err(Refusal::new(Code::BadValue, error, hint));
-            }
-        }
-        let wait = Duration::from_millis(wait_ms.min(MAX_WAIT_MS));
-        Ok(Ask::Delta { cursor, wait })
     }
 }
 
 /// Refuses a request by another method.
 pub fn check_method(request: &Request, method: &str) -> Result<(), Refusal> {
-    match request.method == method {
-        true => Ok(()),
-        false => {
-            let hint = format!("ask with {method}");
-            let error = "this isn't asked for so";
-            Err(Refusal::new(Code::WrongMethod, error, hint))
-        }
+    if request.method == method {
+        return Ok(());
     }
+    let (error, hint) = ("this isn't asked for so", format!("ask with {method}"));
+    Err(Refusal::new(Code::WrongMethod, error, hint))
+}
+
+fn delta(request: &Request) -> Result<Ask, Refusal> {
+    let wait_ms = value(request, "wait_ms", WAIT_MS)?;
+    Ok(Ask::Delta {
+        cursor: value(request, "at", Cursor::default())?,
+        wait: Duration::from_millis(wait_ms.min(MAX_WAIT_MS)),
+    })
+}
+
+/// The value of `name` in the query, or the usual one.
+fn value<T: FromStr>(request: &Request, name: &str, usual: T) -> Result<T, Refusal> {
+    let Some(text) = request.parameter(name) else {
+        return Ok(usual);
+    };
+    text.parse().map_err(|_| {
+        let hint = "leave it out to begin, and give back the cursor of the last answer";
+        Refusal::new(Code::BadValue, format!("{name}={text} is wrong"), hint)
+    })
 }
 
 fn waking(path: &str, may_wake: bool) -> String {

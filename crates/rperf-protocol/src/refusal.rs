@@ -48,8 +48,10 @@ pub enum Code {
     /// The answer can't be written.
     Internal,
     /// The session is why, as an older program says.
+    #[serde(skip_deserializing)]
     OlderConflict,
     /// There is no answer yet, as an older program says.
+    #[serde(skip_deserializing)]
     OlderNotYet,
     /// Another reason, of a program of another version.
     #[default]

@@ -117,22 +117,16 @@ fn page(args: &StacksArgs, hello: &Hello, answer: &Stacks<'_>, screen: Screen) -
     if !is_native && answer.woken {
         text += WOKEN;
     }
-    text += &match answer.other_ractors {
-        None | Some(0) => String::new(),
-        Some(1) => "The threads of one other Ractor are not shown.\n".into(),
-        Some(count) => {
-            let count = numbers::grouped(count);
-            format!("The threads of {count} other Ractors are not shown.\n")
-        }
-    };
-    text += &match answer.stacks_left_out {
-        None | Some(0) => String::new(),
-        Some(1) => "The stack of one thread is left out: there are too many frames.\n".into(),
-        Some(count) => {
-            let count = numbers::grouped(count);
-            format!("The stacks of {count} threads are left out: there are too many frames.\n")
-        }
-    };
+    text += &counted(
+        answer.other_ractors.unwrap_or(0),
+        "The threads of one other Ractor are not shown.\n",
+        |count| format!("The threads of {count} other Ractors are not shown.\n"),
+    );
+    text += &counted(
+        answer.stacks_left_out.unwrap_or(0),
+        "The stack of one thread is left out: there are too many frames.\n",
+        |count| format!("The stacks of {count} threads are left out: there are too many frames.\n"),
+    );
     text = screen.wrapped(&text);
     for group in grouped(&threads) {
         let of_group: Vec<_> = group.iter().map(|it| it.thread).collect();
@@ -154,6 +148,15 @@ fn page(args: &StacksArgs, hello: &Hello, answer: &Stacks<'_>, screen: Screen) -
         Some(fibers) => write_fibers(fibers, (&frames, screen), &mut text)?,
     }
     Some(text)
+}
+
+/// A line of what isn't shown, if there is any.
+fn counted(count: u32, one: &str, several: impl FnOnce(String) -> String) -> String {
+    match count {
+        0 => String::new(),
+        1 => one.into(),
+        count => several(numbers::grouped(count)),
+    }
 }
 
 /// The heading of threads with one stack. On a terminal it names only so many that there is room
@@ -225,14 +228,10 @@ fn write_fibers(fibers: &Fibers<'_>, drawn: (&[String], Screen), text: &mut Stri
         fibers.elapsed_ns as f64 / 1e6,
         fibers.walk_ns as f64 / 1e6,
     ));
-    let left_out = match fibers.left_out {
-        0 => String::new(),
-        1 => format!("1 more was left out: {LEFT_OUT}.\n"),
-        count => format!(
-            "{} more were left out: {LEFT_OUT}.\n",
-            numbers::grouped(count)
-        ),
-    };
+    let one = format!("1 more was left out: {LEFT_OUT}.\n");
+    let left_out = counted(fibers.left_out, &one, |count| {
+        format!("{count} more were left out: {LEFT_OUT}.\n")
+    });
     *text += &screen.wrapped(&left_out);
     for stack in stacks {
         let mut heading = of(stack.count.into());
