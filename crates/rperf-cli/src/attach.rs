@@ -5,14 +5,16 @@ pub mod recording;
 pub mod snapshot;
 
 use crate::args::AttachArgs;
-use crate::options::Options;
+use crate::options::{Options, sampling_of};
 use crate::signals::Actions;
 use crate::stat::CommandTimes;
 use crate::{FAILURE, Refusal, delivery, say};
 use nix::sys::signal::{SigHandler, Signal};
-use recording::{Recording, Wanted};
+use recording::Recording;
 use rperf_model::Profile;
 use rperf_model::label_keys::{PID, PROCESS};
+use rperf_protocol::ask::Wanted;
+use rperf_protocol::limits::SECONDS;
 use rperf_session::merge::Merged;
 use rperf_session::settings::{FORMAT, LINES, OUTPUT, Setting, VERBOSE, quoted};
 use std::ffi::OsString;
@@ -21,9 +23,6 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
 use std::time::{Duration, Instant};
-
-/// The longest time, in seconds.
-const LONGEST: f64 = 86_400.0;
 
 /// Processes at a time.
 const MOST_PROCESSES: usize = 64;
@@ -45,8 +44,7 @@ pub fn run(args: &AttachArgs) -> Result<i32, Refusal> {
     }
     let wanted = Wanted {
         time,
-        mode: options.settings.mode(),
-        frequency: options.settings.frequency(),
+        sampling: sampling_of(&options.settings),
     };
     let _signals = Actions::set(&ENDS, SigHandler::Handler(stop));
     let found = profiles(&pids, wanted);
@@ -71,10 +69,13 @@ extern "C" fn stop(_: libc::c_int) {
 
 fn duration(text: &str) -> Result<Duration, Refusal> {
     let number = text.strip_suffix('s').unwrap_or(text).parse::<f64>().ok();
-    let number = number.filter(|it| (0.01..=LONGEST).contains(it));
+    let number = number.filter(|it| (0.01..=*SECONDS.end()).contains(it));
     number.map(Duration::from_secs_f64).ok_or_else(|| {
         let text = quoted(text.as_ref());
-        let message = format!("--duration must be seconds from 0.01 to {LONGEST}, not {text}");
+        let message = format!(
+            "--duration must be seconds from 0.01 to {}, not {text}",
+            SECONDS.end()
+        );
         Refusal::usage(message)
     })
 }
@@ -141,7 +142,7 @@ impl Progress {
 }
 
 /// The profile of each process, recorded at the same time; processes that fail are reported.
-fn profiles(pids: &[i32], wanted: Wanted<'_>) -> Vec<(i32, Profile)> {
+fn profiles(pids: &[i32], wanted: Wanted) -> Vec<(i32, Profile)> {
     let progress = Progress::new();
     let say = |message: &str| progress.say(message);
     let record = |pid| Recording::begin(pid, wanted, &say).and_then(|it| it.finish(&STOP));

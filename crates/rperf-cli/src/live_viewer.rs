@@ -6,6 +6,7 @@ mod current;
 mod page_data;
 
 use crate::live::process;
+use crate::live::top::watched::SESSION;
 use crate::viewer::{self, Answer, Site};
 use crate::{FAILURE, Refusal, say};
 use current::Current;
@@ -13,22 +14,17 @@ use page_data::data;
 use rperf_format::viewer::Comparison;
 use rperf_live::client::{AskError, Client};
 use rperf_model::{Column, Profile};
+use rperf_protocol::ask::Ask;
+use rperf_protocol::limits::MAX_PROFILE;
 use serde_json::json;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The session that is begun where there is none.
-const MODE: &str = "wall";
-const FREQUENCY: u32 = 1000;
-
 /// Snapshots that are kept, and their bytes.
 const MOST: usize = 50;
 const MOST_BYTES: usize = 256 << 20;
-
-/// Bytes of a profile at most.
-const MOST_PROFILE: usize = 256 << 20;
 
 /// How long the program may take for one.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -38,9 +34,6 @@ const SHARE: u32 = 10;
 
 /// How often the program is asked for something: its port lets go of clients that are silent.
 const REST: Duration = Duration::from_secs(20);
-
-/// HTTP's number for: there is no such session.
-const NO_SESSION: u16 = 409;
 
 /// Serves the viewer until a signal ends it.
 pub fn run(pid: i32, interval: Duration, opens_browser: bool) -> Result<i32, Refusal> {
@@ -99,16 +92,14 @@ impl Program {
                 if hello.session.is_some() {
                     return Ok(());
                 }
-                client.ask_for_session(MODE, FREQUENCY).map_err(failed)?;
+                client.ask_for_session(SESSION).map_err(failed)?;
                 client
             }
         };
         let begun = client.session_begun(Instant::now() + PATIENCE / 5);
         match begun {
             // The program was quicker.
-            Err(AskError::Refused {
-                status: NO_SESSION, ..
-            }) => Ok(()),
+            Err(AskError::Refused(it)) if it.code.has_other_session() => Ok(()),
             // It begins with the first Ruby code that runs.
             Ok(()) | Err(AskError::Silent) => {
                 self.session = Some(OwnSession {
@@ -144,9 +135,8 @@ impl Program {
         let mut client = process::connect(self.pid).map_err(|refusal| refusal.message)?;
         let mut began = Instant::now();
         let mut asked = self.ask(&mut client);
-        if let Err(AskError::Refused {
-            status: NO_SESSION, ..
-        }) = asked
+        if let Err(AskError::Refused(it)) = &asked
+            && it.code.lacks_session()
         {
             self.see_to_session()?;
             began = Instant::now();
@@ -154,9 +144,7 @@ impl Program {
         }
         let took = began.elapsed();
         let content = asked.map_err(|error| match error {
-            AskError::Refused {
-                status: NO_SESSION, ..
-            } => format!(
+            AskError::Refused(it) if it.code.lacks_session() => format!(
                 "{} runs no Ruby code just now; profiling begins as soon as it does",
                 self.pid
             ),
@@ -169,8 +157,8 @@ impl Program {
 
     fn ask(&self, client: &mut Client) -> Result<Vec<u8>, AskError> {
         let until = Instant::now() + PATIENCE;
-        client.ask("/v1/snapshot?wake=0", until)?;
-        Ok(client.reply(MOST_PROFILE, until)?.body)
+        client.ask(Ask::Snapshot { may_wake: false }, until)?;
+        Ok(client.reply(MAX_PROFILE, until)?.body)
     }
 }
 
@@ -445,12 +433,7 @@ mod tests {
         let pid = std::process::id() as i32;
         let path = directory.path().join(format!("{pid}-5.sock"));
         let listener = UnixListener::bind(&path).expect("bound");
-        let hello = json!({
-            "protocol": 1, "rperf": "1", "ruby": "3.4.5", "pid": pid, "start": 1, "program": "x",
-            "uptime_ns": null, "cpu_ns": 0, "clock_ns": 1, "session": null, "live": false,
-            "tcp": null, "clients": 1,
-        });
-        let hello = hello.to_string();
+        let hello = include_str!("../../rperf-protocol/golden/least_hello.json");
         let mut program = Program {
             pid,
             session: None,
@@ -465,7 +448,7 @@ mod tests {
             let port = scope.spawn(|| {
                 let (stream, _) = listener.accept().expect("a client");
                 assert!(requests(&stream, 1)[0].starts_with("GET /v1/hello "));
-                reply(&stream, &hello);
+                reply(&stream, hello);
                 assert!(requests(&stream, 1)[0].starts_with("POST /v1/session?"));
                 stream
             });
@@ -477,7 +460,7 @@ mod tests {
             reply(&stream, "{}");
             stay(&mut program);
             assert_eq!(begins(&program), Some(true));
-            reply(&stream, &hello);
+            reply(&stream, hello);
             stay(&mut program);
             assert_eq!(begins(&program), Some(true));
             assert!(requests(&stream, 1)[0].starts_with("GET /v1/hello "));

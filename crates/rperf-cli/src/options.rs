@@ -5,6 +5,7 @@ use crate::Refusal;
 use crate::args::{PageArgs, RecordArgs, TraceArgs};
 use crate::checked::refuse_reports_file;
 use crate::flags::PushFlags;
+use rperf_protocol::ask::Sampling;
 use rperf_session::settings::{FORMAT, MODE, OUTPUT, Setting, Settings, quoted};
 use std::ffi::OsString;
 use std::path::Path;
@@ -100,6 +101,14 @@ pub fn for_push(flags: &PushFlags) -> Result<Settings, Refusal> {
     check_page_mode(&flags.given)?;
     // Like a page, it writes no file.
     Ok(Settings::from_flags(flags.given.iter().cloned(), true)?)
+}
+
+/// How ports are asked to sample.
+pub fn sampling_of(settings: &Settings) -> Sampling {
+    Sampling {
+        is_wall: settings.mode() == "wall",
+        frequency: settings.frequency(),
+    }
 }
 
 /// A file is named as what it will be, unless the format is given apart from it.

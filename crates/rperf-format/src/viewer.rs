@@ -9,7 +9,7 @@ mod latencies;
 mod page;
 mod tables;
 
-pub use columns::Columns;
+pub use columns::{ColumnEntry, Columns};
 pub(crate) use page::write_page;
 pub use page::{page, page_of_server};
 

@@ -1,7 +1,8 @@
 //! Who may ask over TCP. Every local user can connect to a loopback address, and so can the pages of
 //! any site in a browser: so a request must have the token, and no sign of a page. Any thread.
 
-use crate::message::{Refusal, Request};
+use rperf_protocol::message::Request;
+use rperf_protocol::refusal::{Code, Refusal};
 use std::fs::File;
 use std::hint::black_box;
 use std::io::{self, Read};
@@ -77,19 +78,19 @@ impl Token {
         if !request.host.as_deref().is_some_and(is_loopback) {
             let hint = "ask for http://127.0.0.1, or make a tunnel with ssh -L";
             let error = "the Host of this request is no name of this machine";
-            return Some(Refusal::new(403, error, hint));
+            return Some(Refusal::new(Code::Forbidden, error, hint));
         }
         if request.has_origin {
             let hint = "ask with curl, with Go's tools or with rperf";
             let error = "pages of web sites get nothing here";
-            return Some(Refusal::new(403, error, hint));
+            return Some(Refusal::new(Code::Forbidden, error, hint));
         }
         let is_right = request.authorization.as_deref().and_then(password);
         if is_right.is_some_and(|found| is_same(&found, self.text.as_bytes())) {
             return None;
         }
         let hint = "send 'Authorization: Bearer TOKEN', or ask for http://rperf:TOKEN@127.0.0.1";
-        Some(Refusal::new(401, "this needs the token", hint))
+        Some(Refusal::new(Code::NeedsToken, "this needs the token", hint))
     }
 }
 
@@ -154,7 +155,7 @@ fn is_same(found: &[u8], right: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::parse_request;
+    use rperf_protocol::message::parse_request;
 
     const TOKEN: &str = "0123456789abcdef";
 
@@ -162,7 +163,7 @@ mod tests {
         let text = format!("GET / HTTP/1.1\r\n{headers}\r\n");
         let (request, _) = parse_request(text.as_bytes()).expect("one").expect("whole");
         let token = Token::given(TOKEN).expect("a token");
-        token.refusal(&request).map(|refusal| refusal.status)
+        token.refusal(&request).map(|it| it.code.status())
     }
 
     #[test]

@@ -2,16 +2,22 @@
 //! is bounded in bytes and in time, and whoever listens must be the process that was meant. On the
 //! command's thread.
 
-use crate::delta::{BadDelta, Delta};
-use crate::hello::Hello;
-use crate::message::{MAX_REPLY_HEAD, NotAReply, PROTOCOL, ReplyHead, parse_reply};
 use crate::peer::Peer;
 use crate::place::connect_to;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::unistd::Uid;
 use rperf_model::live_table::Cursor;
+use rperf_protocol::PROTOCOL;
+use rperf_protocol::ask::{Ask, Sampling};
+use rperf_protocol::delta::{BadDelta, Delta};
+use rperf_protocol::hello::Hello;
+use rperf_protocol::json::{NotAReply, read};
+use rperf_protocol::limits::{MAX_DELTA, MAX_HELLO, MAX_REPLY_HEAD, MAX_STACKS};
+use rperf_protocol::message::{ReplyHead, parse_reply};
+use rperf_protocol::refusal::Refusal;
+use rperf_protocol::stacks::Stacks;
 use rperf_report::terminal_text::shown;
-use serde_json::Value;
+use serde::de::DeserializeOwned;
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
 use std::os::fd::AsFd;
@@ -19,17 +25,11 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Bytes of the answer to `/v1/hello` at most. It has less; later versions may have more.
-const MAX_HELLO: usize = 256 << 10;
-
 /// How long a port may take for what it knows without the VM.
 const HELLO_PATIENCE: Duration = Duration::from_secs(2);
 
-/// Bytes of a page of changes at most: names can be long.
-const MAX_DELTA: usize = 64 << 20;
-
-/// How long a page may take to come: the port answers within 2 s.
-const DELTA_PATIENCE: Duration = Duration::from_secs(5);
+/// How long stacks, or a page of changes, may take to come: the port itself gives up earlier.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
@@ -61,15 +61,8 @@ pub enum AskError {
     #[error(transparent)]
     BadDelta(#[from] BadDelta),
     /// The port says why not.
-    #[error("{error} ({hint})")]
-    Refused {
-        /// HTTP's number.
-        status: u16,
-        /// What is wrong.
-        error: String,
-        /// What to do.
-        hint: String,
-    },
+    #[error(transparent)]
+    Refused(Refusal),
     /// Another version of the protocol.
     #[error("its rperf speaks version {0} of the protocol, this one version {PROTOCOL}")]
     OtherProtocol(u32),
@@ -143,44 +136,59 @@ impl Client {
 
     /// What the program says of itself, if it comes in time.
     pub fn hello_within(&mut self, patience: Duration) -> Result<Hello, AskError> {
-        self.hello_at("/v1/hello", patience)
+        self.hello_to(false, patience)
     }
 
-    fn hello_at(&mut self, path: &str, patience: Duration) -> Result<Hello, AskError> {
-        let body = self.get(path, MAX_HELLO, patience)?;
-        let hello = Hello::from_json(&body).ok_or(NotAReply)?;
+    /// What the program says of itself. The VM is asked for a sign of life, of which the next
+    /// answer tells.
+    pub fn hello_asking(&mut self, patience: Duration) -> Result<Hello, AskError> {
+        self.hello_to(true, patience)
+    }
+
+    fn hello_to(&mut self, looks: bool, patience: Duration) -> Result<Hello, AskError> {
+        let hello: Hello = self.get(Ask::Hello { looks }, MAX_HELLO, patience)?;
         match hello.protocol {
             PROTOCOL => Ok(hello),
             other => Err(AskError::OtherProtocol(other)),
         }
     }
 
-    /// What the program says of itself. The VM is asked for a sign of life, of which the next
-    /// answer tells.
-    pub fn hello_asking(&mut self, patience: Duration) -> Result<Hello, AskError> {
-        self.hello_at("/v1/hello?ask=1", patience)
+    /// What its threads do, and its fibers if they are wanted. The main thread may be woken for that
+    /// if it `may_wake`.
+    pub fn stacks(
+        &mut self,
+        with_fibers: bool,
+        may_wake: bool,
+    ) -> Result<Stacks<'static>, AskError> {
+        let ask = Ask::Stacks {
+            with_fibers,
+            may_wake,
+        };
+        self.get(ask, MAX_STACKS, PATIENCE)
     }
 
-    /// The answer to a GET of `path`, if it comes in time and has at most `most` bytes.
-    pub fn get(&mut self, path: &str, most: usize, patience: Duration) -> Result<Value, AskError> {
+    /// The answer, if it comes in time and has at most `most` bytes.
+    fn get<T: DeserializeOwned>(
+        &mut self,
+        ask: Ask,
+        most: usize,
+        patience: Duration,
+    ) -> Result<T, AskError> {
         let until = Instant::now() + patience;
-        self.ask(path, until)?;
-        let reply = self.reply(most, until)?;
-        let body = serde_json::from_slice(&reply.body);
-        Ok(clean(body.map_err(|_| NotAReply)?))
+        self.ask(ask, until)?;
+        Ok(read(&self.reply(most, until)?.body)?)
     }
 
     /// What has changed in the session that runs since `cursor`. The port waits for the VM for
     /// `wait` at most.
     pub fn delta(&mut self, cursor: Cursor, wait: Duration) -> Result<Delta, AskError> {
         self.ask_for_delta(cursor, wait)?;
-        self.delta_reply(Instant::now() + DELTA_PATIENCE)
+        self.delta_reply(Instant::now() + PATIENCE)
     }
 
     /// Asks for that.
     pub fn ask_for_delta(&mut self, cursor: Cursor, wait: Duration) -> Result<(), AskError> {
-        let path = format!("/v1/delta?at={cursor}&wait_ms={}", wait.as_millis());
-        self.ask(&path, Instant::now() + DELTA_PATIENCE)
+        self.ask(Ask::Delta { cursor, wait }, Instant::now() + PATIENCE)
     }
 
     /// And waits for the reply. [`AskError::Silent`] if it isn't there in time: it can be waited for
@@ -191,9 +199,8 @@ impl Client {
 
     /// Asks for a session, which ends with this connection at the latest. The reply comes when it
     /// has begun.
-    pub fn ask_for_session(&mut self, mode: &str, frequency: u32) -> Result<(), AskError> {
-        let path = format!("/v1/session?mode={mode}&frequency={frequency}");
-        self.request("POST", &path, Instant::now() + HELLO_PATIENCE)
+    pub fn ask_for_session(&mut self, sampling: Sampling) -> Result<(), AskError> {
+        self.ask(Ask::Session(sampling), Instant::now() + HELLO_PATIENCE)
     }
 
     /// Waits for that reply. [`AskError::Silent`] if it isn't there in time: it can be waited for
@@ -202,12 +209,9 @@ impl Client {
         self.reply(MAX_HELLO, until).map(|_| ())
     }
 
-    /// Sends a GET of `path`.
-    pub fn ask(&mut self, path: &str, until: Instant) -> Result<(), AskError> {
-        self.request("GET", path, until)
-    }
-
-    fn request(&mut self, method: &str, path: &str, until: Instant) -> Result<(), AskError> {
+    /// Sends a request.
+    pub fn ask(&mut self, ask: Ask, until: Instant) -> Result<(), AskError> {
+        let (method, path) = (ask.method(), ask.path());
         let request = format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\n\r\n");
         self.send(&request, until)
     }
@@ -228,10 +232,7 @@ impl Client {
                 ended: head.ended.map(|why| shown(&why).into_owned()),
                 is_woken: head.is_woken,
             }),
-            status => {
-                let body = serde_json::from_slice(&body);
-                Err(refused(status, &clean(body.map_err(|_| NotAReply)?)))
-            }
+            status => Err(AskError::Refused(Refusal::read(status, &body)?)),
         }
     }
 
@@ -297,33 +298,6 @@ impl Client {
     }
 }
 
-/// All texts in `body`, fit for a terminal.
-fn clean(body: Value) -> Value {
-    match body {
-        Value::String(text) => Value::String(shown(&text).into_owned()),
-        Value::Array(items) => items.into_iter().map(clean).collect(),
-        Value::Object(fields) => {
-            let fields = fields.into_iter();
-            fields
-                .map(|(key, value)| (shown(&key).into_owned(), clean(value)))
-                .collect()
-        }
-        other => other,
-    }
-}
-
-fn refused(status: u16, body: &Value) -> AskError {
-    let text = |key: &str| {
-        let text = body.get(key).and_then(Value::as_str).unwrap_or_default();
-        text.chars().take(500).collect()
-    };
-    AskError::Refused {
-        status,
-        error: text("error"),
-        hint: text("hint"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -331,7 +305,7 @@ mod tests {
     use std::thread;
 
     /// What the client makes of a server that sends `bytes` and then waits, or goes.
-    fn asked(bytes: &[u8], goes: bool) -> Result<Value, AskError> {
+    fn asked(bytes: &[u8], goes: bool) -> Result<Hello, AskError> {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("1-1.sock");
         let listener = UnixListener::bind(&path).expect("bound");
@@ -346,7 +320,8 @@ mod tests {
                 }
             });
             let result = Client::connect(&path).and_then(|mut client| {
-                client.get("/v1/hello", 1 << 20, Duration::from_millis(300))
+                let ask = Ask::Hello { looks: false };
+                client.get(ask, 1 << 20, Duration::from_millis(300))
             });
             drop(over);
             result
@@ -405,15 +380,6 @@ mod tests {
             .expect_err("refused")
             .to_string();
         assert_eq!(error, " [2Jno ( yes)");
-    }
-
-    #[test]
-    fn no_text_of_an_answer_commands_a_terminal() {
-        let body = r#"{"a\u009b":["\u001b[2J",{"b":"\u202e"}],"c":1}"#;
-        let length = body.len();
-        let text = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{body}");
-        let found = asked(text.as_bytes(), false).expect("an answer");
-        assert_eq!(found.to_string(), r#"{"a ":[" [2J",{"b":" "}],"c":1}"#);
     }
 
     #[test]

@@ -1,6 +1,6 @@
-//! Asking a running program: its *port*, the protocol that is spoken on it, and the client that
-//! finds ports and asks. Nothing here links Ruby or samples; `port/wake.rs` calls the function with
-//! which Ruby handles signals, by its address.
+//! Asking a running program: its *port*, and the client that finds ports and asks. Nothing here
+//! links Ruby or samples; `port/wake.rs` calls the function with which Ruby handles signals, by its
+//! address.
 //!
 //! The extension opens ports, in programs that want one; the command is the client. A port is a
 //! Unix socket in the user's private directory, served by a native thread of its own, which sleeps in
@@ -8,16 +8,11 @@
 
 pub mod access;
 pub mod client;
-pub mod delta;
 pub mod find;
-pub mod hello;
-pub mod message;
 pub mod mirror;
 mod peer;
 mod place;
 pub mod port;
 
-pub use message::PROTOCOL;
 pub use peer::Peer;
 pub use place::{Place, PlaceError, TokenFile};
-pub use rperf_report::terminal_text::shown;

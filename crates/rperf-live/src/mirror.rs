@@ -3,9 +3,9 @@
 
 mod profile;
 
-use crate::delta::{BadDelta, Delta};
 use rperf_model::live_table::{Changes, Cursor, LiveFacts, LiveRow, LiveValues, NODE_CAP};
 use rperf_model::{Frame, FrameId, LabelSet, LabelSetId, Node, NodeId, StringId, WeightKey};
+use rperf_protocol::delta::{BadDelta, Delta};
 use std::collections::{HashMap, HashSet};
 
 /// Rows, strings, frames and label sets that are taken in at most: a port has no more.
@@ -185,10 +185,10 @@ impl Mirror {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::delta::Freshness;
     use proptest::prelude::*;
     use rperf_model::State;
     use rperf_model::live_table::LiveTable;
+    use rperf_protocol::delta::Freshness;
 
     fn page(changes: Changes) -> Delta {
         let freshness = Freshness {

@@ -8,7 +8,6 @@ pub mod bell;
 mod connection;
 mod descriptors;
 mod facts;
-pub mod fibers;
 pub mod frames;
 mod listener;
 mod profiling;
@@ -16,7 +15,6 @@ pub mod pull;
 mod questions;
 pub mod request;
 mod route;
-pub mod sampling;
 mod server;
 mod session;
 mod socket;
@@ -31,7 +29,7 @@ mod waits;
 pub mod wake;
 mod watch;
 
-pub use state::Program;
+pub use state::{Program, Running};
 
 use crate::place::{Place, PlaceError};
 use descriptors::Guarded;

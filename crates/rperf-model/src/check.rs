@@ -8,6 +8,9 @@ use std::ops::RangeInclusive;
 /// The sampling frequencies that make sense, in Hz.
 pub const FREQUENCIES: RangeInclusive<u32> = 1..=10_000;
 
+/// The frequencies of sessions that clients of a port begin, in samples per second.
+pub const ASKED_FREQUENCIES: RangeInclusive<u32> = 1..=1000;
+
 /// More violations than this tell nothing new.
 const MAX_VIOLATIONS: usize = 100;
 

@@ -33,7 +33,7 @@ mod time_line;
 mod weights;
 
 pub use call_tree::{CallTree, Node, NodeId, shown_line};
-pub use check::{FREQUENCIES, Row, Violation};
+pub use check::{ASKED_FREQUENCIES, FREQUENCIES, Row, Violation};
 pub use code_path::CodePath;
 pub use display::{DisplayFrame, FrameText};
 pub use frames::{Frame, FrameId, Frames};

@@ -23,7 +23,8 @@ pub fn shown(text: &str) -> Cow<'_, str> {
     }
 }
 
-fn is_harmful(character: char) -> bool {
+/// Whether a terminal doesn't just show it.
+pub fn is_harmful(character: char) -> bool {
     let is_invisible = |&(first, last)| (first..=last).contains(&character);
     character.is_control() || INVISIBLE.iter().any(is_invisible)
 }

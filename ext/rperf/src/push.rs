@@ -7,9 +7,9 @@ use crate::profile::errors;
 use crate::text;
 use magnus::{Error, RArray, RModule, RString, Ruby, TypedData, function, method, prelude::*};
 use rperf_format::pprof;
+use rperf_model::ASKED_FREQUENCIES;
 use rperf_model::label_keys::{PID, PROCESS};
 use rperf_push::{Answer, Destination, Kind, Names, Next, Owner, Sender, Wish};
-use rperf_session::settings::ASKED_FREQUENCIES;
 use std::cell::RefCell;
 use std::time::Duration;
 

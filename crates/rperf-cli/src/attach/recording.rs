@@ -4,15 +4,14 @@
 use crate::Refusal;
 use crate::live::process;
 use rperf_live::client::{AskError, Client, Reply};
-use rperf_live::hello::{Hello, Session};
 use rperf_model::Profile;
+use rperf_protocol::ask::{Ask, Wanted};
+use rperf_protocol::hello::{Hello, Session};
+use rperf_protocol::limits::MAX_PROFILE;
 use rperf_session::process_id::ProcessId;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
 use std::time::{Duration, Instant};
-
-/// Bytes of a profile's file at most.
-pub const MOST: usize = 256 << 20;
 
 /// How often other things are looked at while the answer is waited for.
 const STEP: Duration = Duration::from_millis(50);
@@ -46,23 +45,6 @@ const STUCK: &str = "stuck";
 /// How it is said of a program that it may just wait.
 const QUIET: &str = "runs no Ruby code";
 
-/// What is wanted of a program.
-#[derive(Debug, Clone, Copy)]
-pub struct Wanted<'a> {
-    /// For how long.
-    pub time: Duration,
-    /// Its mode.
-    pub mode: &'a str,
-    /// Samples per second.
-    pub frequency: u32,
-}
-
-impl Wanted<'_> {
-    fn is_done_by(&self, session: &Session) -> bool {
-        (self.mode, self.frequency) == (&*session.mode, session.frequency)
-    }
-}
-
 /// A program that is being asked.
 pub struct Recording<'a> {
     pid: i32,
@@ -74,7 +56,7 @@ pub struct Recording<'a> {
     is_watching: bool,
     /// The session is one of clients: a helper is in the program, which would answer.
     has_helper: bool,
-    wanted: Wanted<'a>,
+    wanted: Wanted,
     /// Bytes of its file at most.
     most: usize,
     /// What it said of itself at first.
@@ -95,7 +77,7 @@ impl<'a> Recording<'a> {
     /// Asks the process `pid`.
     pub fn begin(
         pid: i32,
-        wanted: Wanted<'a>,
+        wanted: Wanted,
         say: &'a (dyn Fn(&str) + Sync),
     ) -> Result<Self, Refusal> {
         let mut client = process::connect(pid)?;
@@ -106,9 +88,10 @@ impl<'a> Recording<'a> {
             if session.is_trace() {
                 return Err(traced(pid));
             }
-            if !session.is_live || !wanted.is_done_by(session) {
+            let is_as_wanted = *session == wanted.sampling.into();
+            if !hello.is_live || !is_as_wanted {
                 let how = how(session);
-                let as_it_is = match wanted.is_done_by(session) {
+                let as_it_is = match is_as_wanted {
                     true => "",
                     false => ", whatever -m and -f say",
                 };
@@ -117,11 +100,9 @@ impl<'a> Recording<'a> {
                 ));
             }
         }
-        let (seconds, mode, frequency) = (wanted.time.as_secs_f64(), wanted.mode, wanted.frequency);
-        let query = format!("seconds={seconds}&mode={mode}&frequency={frequency}");
         let asked = Instant::now();
         let until = asked + PATIENCE;
-        let sent = client.ask(&format!("/v1/profile?{query}"), until);
+        let sent = client.ask(Ask::Profile(wanted), until);
         sent.map_err(failed)?;
         Ok(Recording {
             pid,
@@ -129,9 +110,9 @@ impl<'a> Recording<'a> {
             client,
             second,
             is_watching: hello.session.is_some(),
-            has_helper: hello.session.as_ref().is_none_or(|it| it.is_live),
+            has_helper: hello.session.is_none() || hello.is_live,
             wanted,
-            most: MOST,
+            most: MAX_PROFILE,
             hello,
             asked,
             begun: None,
@@ -147,7 +128,7 @@ impl<'a> Recording<'a> {
     /// Waits for the profile; if `stop` becomes true, it ends then.
     pub fn finish(self, stop: &AtomicBool) -> Result<Profile, Refusal> {
         let say = self.say;
-        self.content(stop, MOST)?.read(say)
+        self.content(stop, MAX_PROFILE)?.read(say)
     }
 
     /// The content of the profile, at most `most` bytes, waited for as by [`Self::finish`]. It
@@ -260,7 +241,7 @@ impl<'a> Recording<'a> {
         let began = Instant::now();
         let (until, most) = (began + SNAPSHOT_PATIENCE, self.most);
         let mut asked = self.ask_second(|client| {
-            client.ask("/v1/snapshot?wake=0", until)?;
+            client.ask(Ask::Snapshot { may_wake: false }, until)?;
             Ok(client.reply(most, began + STUCK_AFTER))
         });
         if let Some(Err(AskError::Silent)) = asked {

@@ -1,13 +1,15 @@
 //! `rperf snapshot PID`: what a running profiling session has so far. Called by `run`, on Ruby's main
 //! thread.
 
-use super::recording::{MOST, read};
+use super::recording::read;
 use crate::args::SnapshotArgs;
 use crate::live::process;
 use crate::options::Options;
 use crate::stat::CommandTimes;
 use crate::{FAILURE, Refusal, delivery, say};
 use rperf_live::client::AskError;
+use rperf_protocol::ask::Ask;
+use rperf_protocol::limits::MAX_PROFILE;
 use rperf_session::merge::Merged;
 use rperf_session::settings::{FORMAT, LINES, OUTPUT, Setting};
 use std::ffi::OsString;
@@ -45,8 +47,8 @@ pub fn run(args: &SnapshotArgs) -> Result<i32, Refusal> {
 fn taken(pid: i32, may_wake: bool) -> Result<Vec<u8>, Refusal> {
     let mut client = process::connect(pid)?;
     let until = Instant::now() + PATIENCE;
-    let asked = client.ask(&process::waking("/v1/snapshot", may_wake), until);
-    match asked.and_then(|()| client.reply(MOST, until)) {
+    let asked = client.ask(Ask::Snapshot { may_wake }, until);
+    match asked.and_then(|()| client.reply(MAX_PROFILE, until)) {
         Ok(reply) => {
             if reply.is_woken {
                 say(&format!(
@@ -55,17 +57,18 @@ fn taken(pid: i32, may_wake: bool) -> Result<Vec<u8>, Refusal> {
             }
             Ok(reply.body)
         }
-        Err(AskError::Refused { status: 409, .. }) => Err(Refusal {
+        Err(AskError::Refused(refusal)) if refusal.code.lacks_session() => Err(Refusal {
             message: format!(
                 "{pid}: no profiling session runs in the program; 'rperf attach {pid}' profiles it"
             ),
             status: FAILURE,
         }),
         // What its hint names is the port's own, and not a command.
-        Err(AskError::Refused {
-            status: 503, error, ..
-        }) => Err(Refusal {
-            message: format!("{pid}: {error}; 'rperf stacks {pid}' shows what its threads do"),
+        Err(AskError::Refused(refusal)) if refusal.code.is_of_vm() => Err(Refusal {
+            message: format!(
+                "{pid}: {}; 'rperf stacks {pid}' shows what its threads do",
+                refusal.error
+            ),
             status: FAILURE,
         }),
         Err(error) => Err(process::failed(pid, &error)),

@@ -1,10 +1,11 @@
 //! The profile of several programs over the same time, as one. On threads of the command's.
 
 use super::programs::Present;
-use crate::attach::recording::{Recording, Wanted};
+use crate::attach::recording::Recording;
 use crate::{FAILURE, Refusal};
 use rperf_model::Profile;
 use rperf_model::label_keys::{PID, PROCESS};
+use rperf_protocol::ask::Wanted;
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -36,7 +37,7 @@ pub struct Taken {
 }
 
 /// Profiles all of them, until their time is over or `stops`.
-pub fn of_all(present: Present, wanted: Wanted<'_>, stops: &dyn Fn() -> bool) -> Taken {
+pub fn of_all(present: Present, wanted: Wanted, stops: &dyn Fn() -> bool) -> Taken {
     let Present {
         mut programs,
         silent,
@@ -128,11 +129,14 @@ impl Taken {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rperf_protocol::ask::Sampling;
 
-    const WANTED: Wanted<'static> = Wanted {
+    const WANTED: Wanted = Wanted {
         time: Duration::from_millis(1),
-        mode: "wall",
-        frequency: 1000,
+        sampling: Sampling {
+            is_wall: true,
+            frequency: 1000,
+        },
     };
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::Refusal;
 use crate::live::choose::{Found, Pattern, all, side_by_side};
 use crate::live::process::{command_line, is_stopped};
-use rperf_live::hello::Hello;
+use rperf_protocol::hello::Hello;
 use std::time::Duration;
 
 /// How long a program may take to say what it is: a port answers without the VM.

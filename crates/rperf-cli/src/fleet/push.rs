@@ -5,12 +5,12 @@
 use super::profile::of_all;
 use super::programs::Programs;
 use crate::args::PushArgs;
-use crate::attach::recording::Wanted;
 use crate::signals::Actions;
 use crate::{FAILURE, Refusal, options, say};
 use nix::sys::signal::{SigHandler, Signal};
+use rperf_protocol::ask::{Sampling, Wanted};
 use rperf_push::{Answer, Destination, Kind, Names, Next, Owner, Sender, Wish};
-use rperf_session::settings::{Settings, quoted};
+use rperf_session::settings::quoted;
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -57,7 +57,7 @@ pub type Post<'a> = &'a dyn Fn(&Parcel<'_>) -> Answer;
 struct Plan {
     destination: Destination,
     every: Duration,
-    settings: Settings,
+    sampling: Sampling,
     count: u64,
     programs: Programs,
 }
@@ -185,7 +185,7 @@ impl Plan {
         Ok(Plan {
             destination,
             every: Duration::from_secs_f64(every),
-            settings: options::for_push(&args.settings)?,
+            sampling: options::sampling_of(&options::for_push(&args.settings)?),
             count: args.count.unwrap_or(u64::MAX),
             programs: Programs::matching(args.matching.as_deref())?,
         })
@@ -196,8 +196,7 @@ impl Plan {
 fn collect(plan: &Plan, queue: &Queue) {
     let wanted = Wanted {
         time: plan.every,
-        mode: plan.settings.mode(),
-        frequency: plan.settings.frequency(),
+        sampling: plan.sampling,
     };
     let mut said = HashSet::new();
     let mut count = 0;

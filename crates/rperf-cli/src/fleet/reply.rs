@@ -2,15 +2,17 @@
 
 use super::profile::of_all;
 use super::programs::Programs;
-use crate::attach::recording::Wanted;
 use crate::say;
 use nix::sys::socket::{MsgFlags, Shutdown, recv, shutdown};
 use rperf_format::pprof;
 use rperf_live::access::Token;
-use rperf_live::message::{MAX_REQUEST, Refusal, Request, bytes_response, parse_request};
-use rperf_live::port::sampling::Sampling;
+use rperf_protocol::ask::{PPROF, Wanted, check_method};
+use rperf_protocol::limits::MAX_REQUEST;
+use rperf_protocol::message::{Request, bytes_response, parse_request};
+use rperf_protocol::refusal::{Code, Refusal};
 use std::collections::HashSet;
 use std::io::{self, Read, Write};
+use std::ops::RangeInclusive;
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Mutex, PoisonError};
@@ -25,15 +27,11 @@ const STALLED: Duration = Duration::from_secs(5);
 /// How soon it is seen that nobody is to be answered any more.
 const STEP: Duration = Duration::from_millis(50);
 
-/// The longest time of a profile, in seconds, and the usual one.
-const LONGEST: f64 = 3600.0;
-const USUAL: &str = "30";
+/// Seconds that a profile may take.
+const SECONDS: RangeInclusive<f64> = 0.01..=3600.0;
 
 /// Profiles that are under way at a time.
 const MAX_PROFILES: usize = 2;
-
-/// Where everything is.
-const PPROF: &str = "/debug/pprof/";
 
 /// What all clients share.
 pub struct Site {
@@ -80,9 +78,14 @@ impl Site {
             return refusal.response(true);
         }
         let answer = match request.path.strip_prefix(PPROF) {
-            Some(name) if request.method == "GET" => self.answer(name, request, ends),
-            Some(_) => Err(Refusal::new(405, "this isn't asked for so", "ask with GET")),
-            None => Err(Refusal::new(404, "there is nothing here", profile_hint())),
+            Some(name) => {
+                let checked = check_method(request, "GET");
+                checked.and_then(|()| self.answer(name, request, ends))
+            }
+            None => {
+                let error = "there is nothing here";
+                Err(Refusal::new(Code::NotFound, error, profile_hint()))
+            }
         };
         answer.unwrap_or_else(|refusal| refusal.response(true))
     }
@@ -107,7 +110,7 @@ impl Site {
                 Ok(bytes_response(200, kind, "", &content, true))
             }
             _ => Err(Refusal::new(
-                501,
+                Code::NoSuchProfile,
                 "rperf has no such profile of running programs",
                 profile_hint(),
             )),
@@ -129,14 +132,8 @@ impl Site {
     }
 
     fn profile(&self, request: &Request, ends: &dyn Fn() -> bool) -> Result<Vec<u8>, Refusal> {
-        let time = time(request)?;
-        let sampling = Sampling::of(request)?;
+        let wanted = Wanted::of(request, SECONDS)?;
         let _turn = Turn::take(&self.profiles)?;
-        let wanted = Wanted {
-            time,
-            mode: sampling.mode(),
-            frequency: sampling.frequency,
-        };
         let present = self.programs.now();
         let is_nobody = present.programs.is_empty() && present.silent.is_empty();
         let taken = of_all(present, wanted, ends);
@@ -147,11 +144,11 @@ impl Site {
                 false => format!("there is no profile: {}", taken.notes.join("; ")),
             };
             let hint = "start programs with RPERF_LISTEN=1; 'rperf ps' lists those with a port";
-            return Err(Refusal::new(503, error, hint));
+            return Err(Refusal::new(Code::Failed, error, hint));
         };
         let mut content = Vec::new();
         let written = pprof::write(&profile, &mut content);
-        written.map_err(|error| Refusal::new(500, error.to_string(), "ask again"))?;
+        written.map_err(|error| Refusal::new(Code::Internal, error.to_string(), "ask again"))?;
         Ok(content)
     }
 
@@ -175,7 +172,7 @@ impl<'a> Turn<'a> {
             true => Ok(turn),
             false => {
                 let error = format!("{MAX_PROFILES} profiles are under way already");
-                Err(Refusal::new(503, error, "end one of them, or wait"))
+                Err(Refusal::new(Code::Busy, error, "end one of them, or wait"))
             }
         }
     }
@@ -191,20 +188,11 @@ fn profile_hint() -> String {
     format!("ask for {PPROF}profile?seconds=30")
 }
 
-fn time(request: &Request) -> Result<Duration, Refusal> {
-    let seconds = request.parameter("seconds").unwrap_or(USUAL).parse::<f64>();
-    let seconds = seconds.ok().filter(|it| (0.01..=LONGEST).contains(it));
-    seconds.map(Duration::from_secs_f64).ok_or_else(|| {
-        let hint = format!("ask with seconds=0.01 to {LONGEST}");
-        Refusal::new(400, "there is no such time", hint)
-    })
-}
-
 /// Says that `count` clients are being answered already. What has come is read, as the end of a
 /// connection with unread bytes is an error to the other end.
 pub fn turn_away(stream: &(impl Stream + ?Sized), count: usize) {
     let error = format!("{count} clients are being answered already");
-    let refusal = Refusal::new(503, error, "end one of them, or wait");
+    let refusal = Refusal::new(Code::Busy, error, "end one of them, or wait");
     let _ = stream
         .block()
         .and_then(|()| stream.receive(&mut [0; MAX_REQUEST], STEP));

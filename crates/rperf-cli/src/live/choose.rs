@@ -7,7 +7,7 @@ use crate::checked::pid;
 use crate::{FAILURE, Refusal};
 use rperf_live::client::Client;
 use rperf_live::find;
-use rperf_live::hello::Hello;
+use rperf_protocol::hello::Hello;
 use rperf_report::regex;
 use std::path::PathBuf;
 use std::thread;
@@ -98,7 +98,7 @@ impl Pattern {
         if !found.is_empty() {
             return Ok(found);
         }
-        let text = rperf_live::shown(&self.text);
+        let text = rperf_report::terminal_text::shown(&self.text);
         Err(Refusal {
             message: format!(
                 "no program with a port matches '{text}'; 'rperf ps' lists those that have one"

@@ -6,8 +6,9 @@ use nix::sys::signal::kill;
 use nix::unistd::{Pid, Uid, User};
 use regex::bytes::Regex;
 use rperf_live::client::{AskError, Client};
-use rperf_live::hello::{Hello, Keeper};
-use rperf_live::{find, shown};
+use rperf_live::find;
+use rperf_protocol::hello::{Hello, Keeper};
+use rperf_report::terminal_text::shown;
 use rperf_session::process_id::ProcessId;
 use std::fs;
 use std::io::Read;
@@ -127,12 +128,6 @@ pub fn kept(keeper: Option<&Keeper>, silence: Duration) -> String {
     keeper.map_or_else(|| KEPT.into(), |keeper| keeper.text(silence))
 }
 
-/// `path`, with what it takes to leave the program's main thread alone unless it may be woken.
-pub fn waking(path: &str, may_wake: bool) -> String {
-    let query = if may_wake { "" } else { "?wake=0" };
-    format!("{path}{query}")
-}
-
 /// What is said when the process `pid` couldn't be asked.
 pub fn failed(pid: i32, error: &AskError) -> Refusal {
     refusal(match error {
@@ -190,15 +185,15 @@ fn refusal(message: String) -> Refusal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     fn hello(clock_ns: u64, cpu_ns: u64) -> Hello {
-        let body = json!({
-            "protocol": 1, "rperf": "1", "ruby": "3.4.5", "pid": 7, "start": 1, "program": "x",
-            "uptime_ns": null, "cpu_ns": cpu_ns, "clock_ns": clock_ns, "session": null, "live": false,
-            "tcp": null, "clients": 1,
-        });
-        Hello::from_json(&body).expect("one")
+        let golden = include_bytes!("../../../rperf-protocol/golden/least_hello.json");
+        let hello = rperf_protocol::json::read(golden).expect("one");
+        Hello {
+            clock_ns,
+            cpu_ns,
+            ..hello
+        }
     }
 
     #[test]

@@ -7,8 +7,8 @@ use crate::Refusal;
 use crate::report::screen::Screen;
 use rperf_format::table::{Column, Row, Table};
 use rperf_live::client::{AskError, Client};
-use rperf_live::hello::{Hello, Session};
-use rperf_live::shown;
+use rperf_protocol::hello::Hello;
+use rperf_report::terminal_text::shown;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::PathBuf;
@@ -167,13 +167,12 @@ impl Listening {
                 .map_or_else(|| "-".into(), |cpu| format!("{:.0}%", cpu * 100.0)),
             of_hello(|hello| hello.ruby.clone()),
             self.state.name().into(),
-            of_hello(|hello| hello.session.as_ref().map_or_else(|| "-".into(), session)),
+            of_hello(|hello| session(hello).unwrap_or_else(|| "-".into())),
         ]
     }
 
     fn to_json(&self) -> Value {
         let hello = self.hello.as_ref();
-        let session = hello.and_then(|hello| hello.session.as_ref());
         json!({
             "pid": self.pid,
             "socket": shown(&self.path.to_string_lossy()),
@@ -186,18 +185,19 @@ impl Listening {
             "cpu_ns": hello.map(|hello| hello.cpu_ns),
             "cpu": self.cpu,
             "tcp": hello.and_then(|hello| hello.tcp),
-            "live": session.map(|session| session.is_live),
-            "session": session.map(|it| json!({ "mode": it.mode, "frequency": it.frequency })),
+            "live": hello.and_then(|it| it.session.as_ref().map(|_| it.is_live)),
+            "session": hello.and_then(|hello| hello.session.as_ref()),
         })
     }
 }
 
-fn session(session: &Session) -> String {
-    let live = if session.is_live { "live, " } else { "" };
-    match session.frequency {
-        0 => session.mode.clone(),
-        frequency => format!("{live}{}, {frequency} Hz", session.mode),
-    }
+fn session(hello: &Hello) -> Option<String> {
+    let session = hello.session.as_ref()?;
+    let live = if hello.is_live { "live, " } else { "" };
+    Some(match session.is_trace() {
+        true => session.mode.clone(),
+        false => format!("{live}{}, {} Hz", session.mode, session.frequency),
+    })
 }
 
 fn as_json(programs: &[Listening]) -> Vec<Value> {

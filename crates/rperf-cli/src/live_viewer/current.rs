@@ -6,9 +6,9 @@ use crate::live::process;
 use crate::live::top::watched::{News, Take, Watched};
 use rperf_live::client::AskError;
 use rperf_live::mirror::Mirror;
-use rperf_live::shown;
 use rperf_model::WeightKey;
 use rperf_model::live_table::LiveValues;
+use rperf_report::terminal_text::shown;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 

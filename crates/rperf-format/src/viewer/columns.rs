@@ -2,7 +2,7 @@
 //! its tables, and for replies of a port in the same form; any thread.
 
 use prost::encoding::encode_varint;
-use serde_json::{Value, json};
+use serde::Serialize;
 
 /// Columns in the making.
 #[derive(Debug, Default)]
@@ -10,7 +10,22 @@ pub struct Columns {
     /// Their bytes, one behind the other.
     pub body: Vec<u8>,
     /// One entry for each column.
-    pub directory: Vec<Value>,
+    pub directory: Vec<ColumnEntry>,
+}
+
+/// Where a column is, and how its numbers are written.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub struct ColumnEntry {
+    /// How many numbers it has.
+    pub count: usize,
+    /// How they are written.
+    pub encoding: &'static str,
+    /// Its bytes.
+    pub length: usize,
+    /// Its name.
+    pub name: String,
+    /// Where it begins.
+    pub offset: usize,
 }
 
 impl Columns {
@@ -42,7 +57,7 @@ impl Columns {
         self.enter(name, "bytes", offset, bytes.len());
     }
 
-    fn column(&mut self, name: &str, encoding: &str, numbers: impl Iterator<Item = u64>) {
+    fn column(&mut self, name: &str, encoding: &'static str, numbers: impl Iterator<Item = u64>) {
         let offset = self.body.len();
         let mut count = 0;
         for number in numbers {
@@ -52,14 +67,14 @@ impl Columns {
         self.enter(name, encoding, offset, count);
     }
 
-    fn enter(&mut self, name: &str, encoding: &str, offset: usize, count: usize) {
-        self.directory.push(json!({
-            "name": name,
-            "encoding": encoding,
-            "offset": offset,
-            "length": self.body.len() - offset,
-            "count": count,
-        }));
+    fn enter(&mut self, name: &str, encoding: &'static str, offset: usize, count: usize) {
+        self.directory.push(ColumnEntry {
+            count,
+            encoding,
+            length: self.body.len() - offset,
+            name: name.into(),
+            offset,
+        });
     }
 }
 
@@ -88,7 +103,13 @@ mod tests {
         assert_eq!(columns.body, expected);
         assert_eq!(
             columns.directory[2],
-            json!({"name": "c", "encoding": "sleb", "offset": 12, "length": 13, "count": 3})
+            ColumnEntry {
+                count: 3,
+                encoding: "sleb",
+                length: 13,
+                name: "c".into(),
+                offset: 12,
+            }
         );
     }
 }

@@ -72,9 +72,9 @@ impl Mirror {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::delta::{Delta, Freshness};
     use rperf_model::live_table::{Cursor, LiveTable, LiveValues};
     use rperf_model::{LabelSetId, State};
+    use rperf_protocol::delta::{Delta, Freshness};
 
     #[test]
     fn it_has_all_rows_in_the_columns_of_the_mode() {

@@ -3,13 +3,14 @@
 
 use super::descriptors::Guarded;
 use super::profiling::Profiling;
-use super::sampling::Sampling;
 use super::socket::Socket;
 use super::step::Pull;
 use super::task::Task;
-use crate::message::{MAX_REQUEST, Refusal, Request, parse_request, response};
 use nix::sys::socket::{MsgFlags, recv};
-use serde_json::Value;
+use rperf_protocol::ask::Sampling;
+use rperf_protocol::limits::MAX_REQUEST;
+use rperf_protocol::message::{Request, parse_request, response};
+use rperf_protocol::refusal::{Code, Refusal};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd};
 use std::time::{Duration, Instant};
@@ -51,13 +52,6 @@ pub enum Wait {
 /// Whether the VM may be woken for the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MayWake(pub bool);
-
-impl MayWake {
-    /// Unless `request` says no.
-    pub fn of(request: &Request) -> Self {
-        MayWake(request.parameter("wake") != Some("0"))
-    }
-}
 
 /// What becomes of the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -179,7 +173,7 @@ impl Connection {
     pub fn time_is_up(&mut self) -> Fate {
         if self.phase == Phase::Asking && !self.received.is_empty() {
             let hint = "send the request at once";
-            let refusal = Refusal::new(408, "the request took too long to come", hint);
+            let refusal = Refusal::new(Code::TooSlow, "the request took too long to come", hint);
             let _ = (&*self.stream).write(&refusal.response(true));
         }
         Fate::Ends
@@ -231,15 +225,10 @@ impl Connection {
         self.closes
     }
 
-    /// The answer is this.
-    pub fn answer_json(&mut self, body: &Value) {
-        self.answer_text(&body.to_string());
-    }
-
-    /// The answer is this text.
-    pub fn answer_text(&mut self, body: &str) {
+    /// The answer is this JSON.
+    pub fn answer_json(&mut self, body: &str) {
         let closes = self.closes;
-        self.answer(response(200, body, closes));
+        self.answer(response(body, closes));
     }
 
     /// The answer says why not.

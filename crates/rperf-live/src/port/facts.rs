@@ -2,10 +2,10 @@
 
 use super::state::Port;
 use super::waits::native_thread;
-use crate::hello::{Hello, Keeper};
-use crate::message::PROTOCOL;
 use nix::time::{ClockId, clock_gettime};
 use nix::unistd::{SysconfVar, sysconf};
+use rperf_protocol::PROTOCOL;
+use rperf_protocol::hello::{Hello, Keeper};
 use rperf_session::process_id::ProcessId;
 use std::fs::File;
 use std::io::Read;
@@ -21,6 +21,7 @@ const NS: u64 = 1_000_000_000;
 /// for so long.
 pub fn hello(port: &Port, clients: usize, silence: Duration, keeper: Option<i32>) -> Hello {
     let program = &port.program;
+    let running = (program.session)();
     let ProcessId { pid, start } = ProcessId::own();
     Hello {
         protocol: PROTOCOL,
@@ -34,7 +35,8 @@ pub fn hello(port: &Port, clients: usize, silence: Duration, keeper: Option<i32>
         uptime_ns: uptime_ns(start),
         cpu_ns: clock_ns(ClockId::CLOCK_PROCESS_CPUTIME_ID),
         clock_ns: now_ns(),
-        session: (program.session)(),
+        is_live: running.as_ref().is_some_and(|it| it.is_live),
+        session: running.map(|it| it.session),
         tcp: port.number,
         clients: u32::try_from(clients).unwrap_or(u32::MAX),
         silent_ns: u64::try_from(silence.as_nanos()).unwrap_or(u64::MAX),

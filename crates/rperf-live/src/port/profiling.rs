@@ -1,21 +1,14 @@
 //! A profile of some time: how far it is, and its encoding, on a native thread of its own. Used by
 //! the port's thread.
 
-use super::sampling::Sampling;
 use super::state::Port;
 use super::task::{Message, ProfileUpTo};
-use crate::message::{Refusal, Request};
 use rperf_format::pprof;
 use rperf_model::Profile;
+use rperf_protocol::ask::Wanted;
 use std::sync::Arc;
 use std::thread;
-use std::time::{Duration, Instant};
-
-/// The longest time.
-const LONGEST: f64 = 86_400.0;
-
-/// The seconds of a profile if the request names none: Go's tools assume as many.
-const USUAL: &str = "30";
+use std::time::Instant;
 
 /// How far a profile is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,10 +25,8 @@ pub enum Phase {
 
 /// A client's profile.
 pub struct Profiling {
-    /// How its session samples, if it has one of its own.
-    pub sampling: Sampling,
-    /// For how long.
-    pub time: Duration,
+    /// What it is to be of.
+    pub wanted: Wanted,
     /// How far it is.
     pub phase: Phase,
     /// What the session had before.
@@ -45,28 +36,20 @@ pub struct Profiling {
 }
 
 impl Profiling {
-    /// The profile that the request wants.
-    pub fn of(request: &Request) -> Result<Self, Refusal> {
-        let seconds = request.parameter("seconds").unwrap_or(USUAL);
-        let seconds = seconds.parse::<f64>().ok();
-        let seconds = seconds.filter(|it| (0.001..=LONGEST).contains(it));
-        let seconds = seconds.ok_or_else(|| {
-            let hint = format!("ask with seconds=0.001 to {LONGEST}");
-            Refusal::new(400, "there is no such time", hint)
-        })?;
-        Ok(Profiling {
-            sampling: Sampling::of(request)?,
-            time: Duration::from_secs_f64(seconds),
+    /// A profile for which nothing has been done yet.
+    pub fn of(wanted: Wanted) -> Self {
+        Profiling {
+            wanted,
             phase: Phase::Begins,
             base: None,
             is_of_program: false,
-        })
+        }
     }
 
     /// The time begins.
     pub fn run(&mut self, base: Option<Arc<Profile>>) {
         self.base = base;
-        self.phase = Phase::Runs(Instant::now() + self.time);
+        self.phase = Phase::Runs(Instant::now() + self.wanted.time);
     }
 }
 

@@ -2,9 +2,9 @@
 //! port's thread.
 
 use super::request;
-use super::sampling::Sampling;
 use super::state::Port;
 use super::task::{Question, Task};
+use rperf_protocol::ask::Sampling;
 use std::time::{Duration, Instant};
 
 /// How often the VM is asked again: the thread that was asked may have just lost the GVL.

@@ -2,9 +2,9 @@
 //! its next safepoint, and a helper thread does it. Only atomics and a channel are shared, so nobody
 //! waits for anybody.
 
-use super::sampling::Sampling;
 use super::state::Port;
 use super::task::{Message, Question, Reply, Task};
+use rperf_protocol::ask::Sampling;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::SeqCst};
 
 /// The numbers of the questions that are open, by task; 0 where there is none.

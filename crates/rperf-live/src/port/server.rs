@@ -5,15 +5,19 @@ use super::connection::{Connection, Fate, Wait};
 use super::descriptors::Guarded;
 use super::facts;
 use super::listener::{Accepted, Listener};
-use super::route::{PPROF, Route, route};
+use super::route::{Route, route};
 use super::session::{self, Vm};
 use super::socket::Socket;
 use super::state::Port;
 use super::step::Step;
 use super::task::Message;
 use super::watch::Watch;
-use crate::message::{MAX_REQUEST, Refusal, Request, bytes_response};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use rperf_protocol::ask::PPROF;
+use rperf_protocol::json::written;
+use rperf_protocol::limits::MAX_REQUEST;
+use rperf_protocol::message::{Request, bytes_response};
+use rperf_protocol::refusal::{Code, Refusal};
 use std::io::{Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
@@ -234,13 +238,13 @@ impl Server {
         }
         client.names_process = request.path.starts_with(PPROF);
         match route {
-            Ok(Route::Hello) => {
-                if request.parameter("ask").is_some() {
+            Ok(Route::Hello { looks }) => {
+                if looks {
                     self.vm.look();
                 }
                 let silence = self.vm.silence().max(self.watch.silence());
                 let hello = facts::hello(self.port, count, silence, self.watch.keeper());
-                client.answer_json(&hello.to_json());
+                client.answer_json(&written(&hello));
             }
             Ok(Route::Text(text)) => {
                 let closes = client.closes();
@@ -274,12 +278,12 @@ impl Server {
                 Accepted::Client(stream) | Accepted::Unknown(stream) => {
                     let error = format!("{MAX_CLIENTS} clients are connected already");
                     let hint = "end one of them, or wait";
-                    refuse(&stream, &Refusal::new(503, error, hint));
+                    refuse(&stream, &Refusal::new(Code::Busy, error, hint));
                 }
                 Accepted::Stranger(stream) => {
                     let hint = "run this as the user of the program, or as root";
                     let error = "this program belongs to another user";
-                    refuse(&stream, &Refusal::new(403, error, hint));
+                    refuse(&stream, &Refusal::new(Code::Forbidden, error, hint));
                 }
                 Accepted::Nobody => return,
                 Accepted::Failed => {

@@ -8,16 +8,17 @@ use super::facts;
 use super::profiling::{Phase, Profiling, encode};
 use super::questions::Questions;
 use super::request;
-use super::sampling::Sampling;
 use super::stacks;
 use super::state::Port;
 use super::step::{Holder, Holding};
 use super::task::{Message, ProfileUpTo, Question, Reply, Task, Why};
 use super::waits::Seen;
 use super::wake;
-use crate::hello::Session;
-use crate::message::{Refusal, profile_response};
-use serde_json::json;
+use rperf_protocol::ask::Sampling;
+use rperf_protocol::hello::Session;
+use rperf_protocol::json::written;
+use rperf_protocol::message::profile_response;
+use rperf_protocol::refusal::{Code, Refusal};
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
@@ -161,13 +162,14 @@ impl Vm {
 
     /// The session that the program has begun.
     fn programs(&self) -> Option<Session> {
-        (self.port.program.session)().filter(|session| !session.is_live)
+        let running = (self.port.program.session)().filter(|it| !it.is_live);
+        running.map(|it| it.session)
     }
 
     /// Whether a session runs that was begun for clients, by a helper that was ended before it said so.
     fn has_unknown(&self) -> bool {
-        let session = (self.port.program.session)();
-        session.is_some_and(|session| session.is_live) && !self.questions.is_open(Task::Begin)
+        let running = (self.port.program.session)();
+        running.is_some_and(|it| it.is_live) && !self.questions.is_open(Task::Begin)
     }
 
     fn join_session(&mut self, client: &mut Connection, sampling: Sampling) {
@@ -177,14 +179,11 @@ impl Vm {
         match self.session {
             Some(running) if running == sampling => {
                 client.holds_session = true;
-                client.answer_json(&json!({
-                    "mode": sampling.mode(),
-                    "frequency": sampling.frequency,
-                }));
+                client.answer_json(&written(&Session::from(sampling)));
             }
-            Some(running) => client.refuse(&other_runs(running.mode(), running.frequency)),
+            Some(running) => client.refuse(&other_runs(&running.into())),
             None => match self.programs() {
-                Some(session) => client.refuse(&other_runs(&session.mode, session.frequency)),
+                Some(session) => client.refuse(&other_runs(&session)),
                 None => self.questions.ask_for_session(self.port, sampling),
             },
         }
@@ -198,11 +197,11 @@ impl Vm {
         if programs.as_ref().is_some_and(Session::is_trace) {
             let error =
                 "the program's calls are being traced, and a trace isn't cut to a stretch of time";
-            return Err(Refusal::new(409, error, "ask for /v1/snapshot"));
+            return Err(Refusal::new(Code::Tracing, error, "ask for /v1/snapshot"));
         }
         if self.session.is_none() && programs.is_none() {
             self.questions
-                .ask_for_session(self.port, profiling.sampling);
+                .ask_for_session(self.port, profiling.wanted.sampling);
             return Ok(());
         }
         profiling.is_of_program = self.session.is_none();
@@ -248,7 +247,7 @@ impl Vm {
             }
             (Task::Begin, Reply::Begun) => self.session_begun(clients),
             (Task::Begin, Reply::Failed(why)) => {
-                let refusal = Refusal::new(503, why, "try again");
+                let refusal = Refusal::new(Code::Failed, why, "try again");
                 for client in clients.iter_mut().filter(|it| wants_session(it)) {
                     client.refuse(&refusal);
                 }
@@ -272,7 +271,9 @@ impl Vm {
         self.session = Some(sampling);
         for client in clients {
             match &mut client.wait {
-                Some(Wait::Profile(it)) if it.phase == Phase::Begins && it.sampling == sampling => {
+                Some(Wait::Profile(it))
+                    if it.phase == Phase::Begins && it.wanted.sampling == sampling =>
+                {
                     it.run(None);
                 }
                 _ => {}
@@ -341,7 +342,7 @@ impl Vm {
                 let is_woken = std::mem::take(&mut client.is_woken);
                 client.answer(profile_response(&content, ended, is_woken, client.closes()));
             }
-            Err(why) => client.refuse(&Refusal::new(503, why, "try again")),
+            Err(why) => client.refuse(&Refusal::new(Code::Failed, why, "try again")),
         }
     }
 
@@ -376,7 +377,7 @@ impl Vm {
             let waits = |client: &Connection| matches!(client.wait, Some(Wait::Snapshot(_)));
             for client in clients.iter_mut().filter(|it| waits(it)) {
                 let hint = "ask for /v1/stacks, or try again";
-                client.refuse(&Refusal::new(503, why, hint));
+                client.refuse(&Refusal::new(Code::Silent, why, hint));
             }
             let wants = |client: &Connection| match &client.wait {
                 Some(Wait::Profile(it)) => matches!(it.phase, Phase::Joins | Phase::Ends),
@@ -401,7 +402,7 @@ pub fn check_room(clients: &[Connection]) -> Result<(), Refusal> {
         true => Ok(()),
         false => {
             let error = format!("{MAX_PROFILES} profiles are under way already");
-            Err(Refusal::new(503, error, "end one of them, or wait"))
+            Err(Refusal::new(Code::Busy, error, "end one of them, or wait"))
         }
     }
 }
@@ -448,31 +449,27 @@ fn wakes_for(client: &Connection, task: Task) -> bool {
 fn answer_stacks(clients: &mut [Connection], task: Task, body: &str) {
     for client in clients {
         if matches!(client.wait, Some(Wait::Stacks(wanted, _)) if wanted == task) {
-            client.answer_text(body);
+            client.answer_json(body);
         }
     }
 }
 
-fn other_runs(mode: &str, frequency: u32) -> Refusal {
-    let how = match frequency {
-        0 => mode.into(),
-        frequency => format!("{mode}, {frequency} Hz"),
+fn other_runs(session: &Session) -> Refusal {
+    let how = match session.is_trace() {
+        true => session.mode.clone(),
+        false => format!("{}, {} Hz", session.mode, session.frequency),
     };
     let error = format!("the program is being profiled already ({how})");
-    Refusal::new(
-        409,
-        error,
-        "ask for /v1/snapshot or /v1/profile, which watch that session",
-    )
+    let hint = "ask for /v1/snapshot or /v1/profile, which watch that session";
+    Refusal::new(Code::OtherSession, error, hint)
 }
 
 fn not_taken(reply: &Reply) -> Refusal {
     match reply {
-        Reply::Failed(why) => Refusal::new(503, why.clone(), "try again"),
-        _ => Refusal::new(
-            409,
-            "no profiling session runs in the program",
-            "rperf attach begins one",
-        ),
+        Reply::Failed(why) => Refusal::new(Code::Failed, why.clone(), "try again"),
+        _ => {
+            let error = "no profiling session runs in the program";
+            Refusal::new(Code::NoSession, error, "rperf attach begins one")
+        }
     }
 }

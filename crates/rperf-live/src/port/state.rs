@@ -7,14 +7,23 @@ use super::step::Step;
 use super::task::Message;
 use super::tcp::Tcp;
 use super::wake;
-use crate::hello::Session;
 use crate::place::Place;
+use rperf_protocol::hello::Session;
 use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering::SeqCst};
 use std::sync::mpsc::Sender;
 use std::thread;
+
+/// The profiling session that runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Running {
+    /// How it profiles.
+    pub session: Session,
+    /// Clients of the port have begun it; it ends with them.
+    pub is_live: bool,
+}
 
 /// What the extension knows of the program. The functions are called on the port's thread.
 #[derive(Debug, Clone)]
@@ -26,7 +35,7 @@ pub struct Program {
     /// The directories that have rperf's files.
     pub rperf_directories: Vec<String>,
     /// The profiling session that runs.
-    pub session: fn() -> Option<Session>,
+    pub session: fn() -> Option<Running>,
     /// Has a Ruby thread look at [`super::request::open`] at its next safepoint.
     pub ask: fn(),
 }

@@ -1,15 +1,9 @@
 //! What a client pulls that watches the session, and what the session's worker answers. Made on
 //! the port's thread, and on the worker's.
 
-use crate::message::{Refusal, Request};
 use rperf_model::live_table::{Cursor, LiveTable};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-
-/// How long a client waits for the step if it doesn't say.
-const WAIT: u64 = 20;
-/// The longest that it can say, in ms.
-const MAX_WAIT: u64 = 1000;
 
 /// The table of the session, which its worker fills.
 pub type SharedTable = Arc<Mutex<LiveTable>>;
@@ -48,26 +42,13 @@ pub struct Pull {
 }
 
 impl Pull {
-    /// What `request` asks for.
-    pub fn of(request: &Request) -> Result<Self, Refusal> {
-        let (mut cursor, mut wait_ms) = (Cursor::default(), WAIT);
-        for pair in request.query.split('&').filter(|pair| !pair.is_empty()) {
-            let is_known = match pair.split_once('=') {
-                Some(("at", text)) => text.parse().map(|found| cursor = found).is_ok(),
-                Some(("wait_ms", text)) => text.parse().map(|found| wait_ms = found).is_ok(),
-                // Of a later version.
-                _ => true,
-            };
-            if !is_known {
-                let hint = "leave it out to begin, and give back the cursor of the last answer";
-                return Err(Refusal::new(400, format!("{pair} is wrong"), hint));
-            }
-        }
+    /// What is asked from `cursor` on, and waited for so long.
+    pub fn of(cursor: Cursor, wait: Duration) -> Self {
         let since = Instant::now();
-        Ok(Pull {
+        Pull {
             cursor,
             since,
-            until: since + Duration::from_millis(wait_ms.min(MAX_WAIT)),
-        })
+            until: since + wait,
+        }
     }
 }

@@ -3,8 +3,10 @@
 use super::task::Reply;
 use super::*;
 use crate::client::{AskError, Client};
-use crate::hello::Session;
 use crate::place::finished;
+use rperf_protocol::hello::Session;
+use rperf_protocol::refusal::{Code, Refusal};
+use rperf_protocol::stacks::{Source, ThreadState};
 use std::io::{Read, Write};
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Mutex, MutexGuard};
@@ -35,11 +37,12 @@ fn program() -> Program {
         roots: vec!["/srv/shop".into()],
         rperf_directories: Vec::new(),
         session: || {
-            Some(Session {
-                mode: "wall".into(),
+            let session = Session {
                 frequency: 99,
-                is_live: false,
-            })
+                mode: "wall".into(),
+            };
+            let is_live = false;
+            Some(Running { session, is_live })
         },
         ask: || {},
     }
@@ -92,9 +95,7 @@ fn what_the_vm_answers_goes_to_all_who_wait() {
     let answered = std::thread::scope(|scope| {
         let ask = || {
             let mut client = Client::connect(&port.path).expect("connected");
-            client
-                .get("/v1/stacks", 1 << 20, Duration::from_secs(20))
-                .expect("an answer")
+            client.stacks(false, true).expect("an answer")
         };
         let clients = [scope.spawn(ask), scope.spawn(ask)];
         let thread = ThreadStack {
@@ -127,10 +128,9 @@ fn what_the_vm_answers_goes_to_all_who_wait() {
         clients.map(|client| client.join().expect("an answer"))
     });
     for answer in answered {
-        assert_eq!(answer["source"], "vm");
-        assert_eq!(answer["other_ractors"], 2);
-        assert_eq!(answer["threads"][0]["state"], "running");
-        assert_eq!(answer["frames"][0]["line"], 3);
+        assert_eq!((answer.source, answer.other_ractors), (Source::Vm, Some(2)));
+        assert_eq!(answer.threads[0].state, ThreadState::Running);
+        assert_eq!(answer.frames[0].line, 3);
     }
     assert_eq!(request::open(), None);
 }
@@ -140,16 +140,11 @@ fn if_the_vm_says_nothing_there_is_what_the_system_knows() {
     let port = opened();
     let mut client = Client::connect(&port.path).expect("connected");
     let began = Instant::now();
-    let answer = client
-        .get("/v1/stacks", 1 << 20, Duration::from_secs(20))
-        .expect("an answer");
+    let answer = client.stacks(false, true).expect("an answer");
     assert!(began.elapsed() >= Duration::from_secs(2));
-    assert_eq!(answer["source"], "system");
-    assert!(
-        answer["note"]
-            .as_str()
-            .is_some_and(|note| note.contains("doesn't answer"))
-    );
+    assert_eq!(answer.source, Source::System);
+    let note = answer.note.expect("a note");
+    assert!(note.contains("doesn't answer"), "{note}");
     assert_eq!(request::open(), None);
     client.hello().expect("an answer");
 }
@@ -328,7 +323,13 @@ fn the_ninth_client_is_told_so_and_one_that_leaves_makes_room() {
     let mut ninth = Client::connect(&port.path).expect("connected");
     let error = ninth.hello().expect_err("refused");
     assert!(
-        matches!(error, AskError::Refused { status: 503, .. }),
+        matches!(
+            error,
+            AskError::Refused(Refusal {
+                code: Code::Busy,
+                ..
+            })
+        ),
         "{error}"
     );
     clients.pop();

@@ -109,7 +109,7 @@ impl Waits {
 
 /// What native threads waited for just after their stacks were taken.
 #[derive(Default)]
-pub struct Seen(HashMap<i32, String>);
+pub struct Seen(pub(super) HashMap<i32, String>);
 
 impl Seen {
     /// Looks now.

@@ -7,8 +7,9 @@ use super::facts;
 use super::pull;
 use super::state::Port;
 use super::step::{Holder, Holding, Pull, SharedTable, Step};
-use crate::delta::{Delta, Freshness};
-use crate::message::{Refusal, bytes_response};
+use rperf_protocol::delta::{Delta, Freshness};
+use rperf_protocol::message::bytes_response;
+use rperf_protocol::refusal::{Code, Refusal};
 use std::sync::PoisonError;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
@@ -148,18 +149,20 @@ impl Watch {
 
     /// Why there is nothing to be watched, if there isn't.
     fn refusal(&self) -> Option<Refusal> {
-        let (error, hint) = match (self.port.program.session)() {
+        let (code, error, hint) = match (self.port.program.session)() {
             None => (
+                Code::NoSession,
                 "the program isn't being profiled",
                 "begin a session, by Rperf.start or under 'rperf record --listen'",
             ),
-            Some(session) if session.mode == "trace" => (
+            Some(running) if running.session.is_trace() => (
+                Code::Tracing,
                 "the program's session traces calls",
                 "only sampling sessions can be watched",
             ),
             Some(_) => return None,
         };
-        Some(Refusal::new(409, error, hint))
+        Some(Refusal::new(code, error, hint))
     }
 
     /// The answer, if it needn't wait any longer.
@@ -168,7 +171,8 @@ impl Watch {
         let Some(table) = &self.table else {
             let hint = "ask again: profiling goes on with the next Ruby code that runs";
             let is_over = now >= pull.since + PATIENCE;
-            let refusal = || Refusal::new(503, "the program runs no Ruby code just now", hint);
+            let error = "the program runs no Ruby code just now";
+            let refusal = || Refusal::new(Code::Silent, error, hint);
             return is_over.then(|| refusal().response(closes));
         };
         if !is_fresh && now < pull.until {

@@ -15,7 +15,7 @@ use rperf_model::FREQUENCIES;
 mod asked;
 mod limits;
 
-pub use asked::{ASKED_FREQUENCIES, ATTACH, PUSH};
+pub use asked::{ATTACH, PUSH};
 pub use limits::{MAX_NODES, MAX_OVERHEAD};
 
 /// The file that is written unless another one is named.

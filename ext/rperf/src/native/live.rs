@@ -12,8 +12,8 @@ use magnus::{Error, Ruby, Value};
 use rperf_live::port;
 use rperf_vm::Gvl;
 
-use rperf_live::port::sampling::Sampling;
 use rperf_live::port::task::{ProfileUpTo, Why};
+use rperf_protocol::ask::Sampling;
 use rperf_session::settings::{FREQUENCY, Given, MODE, Settings};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::SeqCst};

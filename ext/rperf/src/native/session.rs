@@ -12,9 +12,9 @@ use crate::trace::state::session::{TRACE, trace_session};
 use crate::vm::api::{live, snapshot, start};
 use crate::vm::state::session::{Ending, SESSION};
 use magnus::{Error, Ruby, Value};
-use rperf_live::hello::Session;
-use rperf_live::port;
 use rperf_live::port::pull::Holding;
+use rperf_live::port::{self, Running};
+use rperf_protocol::hello::Session;
 use rperf_session::settings::Settings;
 use rperf_vm::Gvl;
 use std::sync::Arc;
@@ -70,11 +70,13 @@ pub enum Beginner {
 }
 
 /// What the port says of the session that runs. On the port's thread.
-pub fn running() -> Option<Session> {
+pub fn running() -> Option<Running> {
     let last = LAST.load(SeqCst);
-    is_running().then(|| Session {
-        mode: MODES[(last >> 32) as usize & 0xff].into(),
-        frequency: last as u32,
+    is_running().then(|| Running {
+        session: Session {
+            frequency: last as u32,
+            mode: MODES[(last >> 32) as usize & 0xff].into(),
+        },
         is_live: last & LIVE != 0,
     })
 }

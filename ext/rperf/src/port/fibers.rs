@@ -5,10 +5,12 @@ use super::failure::class_of;
 use crate::interrupts::Stretch;
 use crate::text;
 use magnus::{Error, RArray, RModule, RString, TryConvert, Value, prelude::*};
-use rperf_live::port::fibers::{FiberStack, Fibers};
 use rperf_live::port::frames::FrameName;
 use rperf_live::port::request;
+use rperf_live::port::stack_list::Stack;
 use rperf_live::port::task::Question;
+use rperf_protocol::stacks::{self, FiberStack};
+use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
 /// How long fibers are looked at; later ones are left out, because the port waits for some seconds
@@ -17,19 +19,30 @@ const LIMIT: Duration = Duration::from_secs(1);
 
 const FAILED: &str = "No fibers are shown: an exception came while they were looked at";
 
-/// Takes the stacks. Where an exception comes, there are none, and the rest of the answer stays;
+/// The fibers, as the port has them.
+type Fibers = stacks::Fibers<'static, Stack>;
+
+/// Takes the stacks, and adds the names of their frames to `names`. Where an exception comes, there are none, and the rest of the answer stays;
 /// the error is that the helper ends. Where nobody waits for the answer any more, it lacks some.
-pub fn take(helper: RModule, question: Question) -> Result<Fibers, Error> {
-    try_take(helper, question).or_else(|error| match class_of(helper, &error) {
+pub fn take(
+    helper: RModule,
+    question: Question,
+    names: &mut Vec<FrameName>,
+) -> Result<Fibers, Error> {
+    try_take(helper, question, names).or_else(|error| match class_of(helper, &error) {
         Some(class) => Ok(Fibers {
-            note: Some(format!("{FAILED} ({class})")),
+            note: Some(format!("{FAILED} ({class})").into()),
             ..Fibers::default()
         }),
         None => Err(error),
     })
 }
 
-fn try_take(helper: RModule, question: Question) -> Result<Fibers, Error> {
+fn try_take(
+    helper: RModule,
+    question: Question,
+    names: &mut Vec<FrameName>,
+) -> Result<Fibers, Error> {
     let began = Instant::now();
     let taking: Value = helper.funcall("fiber_stacks", ())?;
     let walk = began.elapsed();
@@ -42,33 +55,31 @@ fn try_take(helper: RModule, question: Question) -> Result<Fibers, Error> {
         stretch.end_if_long()?;
         let _: Value = taking.funcall("look_at", (place,))?;
     }
-    let (note, left_out, names, stacks): (Option<RString>, u32, RArray, RArray) =
+    let (note, left_out, of_frames, stacks): (Option<RString>, u32, RArray, RArray) =
         taking.funcall("to_a", ())?;
-    let (names, stacks) = (items(names), items(stacks));
-    let names = names.map(|name| {
+    let others = names.len() as u32;
+    for name in items(of_frames) {
         stretch.end_if_long()?;
         let (name, path) = <(RString, RString)>::try_convert(name?)?;
-        Ok(FrameName {
+        names.push(FrameName {
             name: text::content(name),
             path: Some(text::content(path)),
-        })
-    });
-    let names = names.collect::<Result<_, Error>>()?;
-    let stacks = stacks.map(|stack| {
+        });
+    }
+    let stacks = items(stacks).map(|stack| {
         stretch.end_if_long()?;
         let (count, state, block, frames): (u32, RString, RString, RArray) =
             TryConvert::try_convert(stack?)?;
         Ok(FiberStack {
             count,
-            state: text::content(state),
-            block: text::content(block),
-            frames: frames_of(&frames.to_vec::<i64>()?),
+            state: text::content(state).into(),
+            block: Some(text::content(block).into()).filter(|it: &Cow<'_, str>| !it.is_empty()),
+            frames: frames_of(&frames.to_vec::<i64>()?, others),
         })
     });
     Ok(Fibers {
-        note: note.map(text::content),
+        note: note.map(|it| text::content(it).into()),
         left_out,
-        names,
         stacks: stacks.collect::<Result<_, Error>>()?,
         walk_ns: nanoseconds(walk),
         elapsed_ns: nanoseconds(began.elapsed()),
@@ -80,13 +91,13 @@ fn items(array: RArray) -> impl Iterator<Item = Result<Value, Error>> {
     (0..array.len()).map(move |place| array.entry(place as isize))
 }
 
-/// Each frame as its name's place and its line, which is 0 if it doesn't fit into 32 bits, because
+/// Each frame as its name's place, behind `others`, and its line, which is 0 if it doesn't fit into 32 bits, because
 /// code may be told that its lines have any numbers.
-fn frames_of(numbers: &[i64]) -> Vec<(u32, u32)> {
+fn frames_of(numbers: &[i64], others: u32) -> Stack {
     let number = |number| u32::try_from(number).unwrap_or(0);
     let frames = numbers.chunks_exact(2);
     frames
-        .map(|frame| (number(frame[0]), number(frame[1])))
+        .map(|frame| (others + number(frame[0]), number(frame[1])))
         .collect()
 }
 

@@ -156,7 +156,7 @@ fn serve(ruby: &Ruby) -> Result<(), Error> {
             if question.task.is_of_stacks() {
                 let mut stacks = stacks::take(ruby, helper, question, HOLDER.load(SeqCst))?;
                 if question.task == Task::Fibers && request::is_wanted(question) {
-                    stacks.fibers = Some(fibers::take(helper, question)?);
+                    stacks.fibers = Some(fibers::take(helper, question, &mut stacks.names)?);
                 }
                 request::answer(question, Reply::Stacks(stacks));
             } else {

@@ -1,6 +1,8 @@
 //! Tests of the stacks of a running program, as they are printed.
 
 use super::*;
+use rperf_protocol::json::read;
+use serde_json::{Value, json};
 
 fn hello() -> Hello {
     Hello {
@@ -15,12 +17,26 @@ fn hello() -> Hello {
         uptime_ns: None,
         cpu_ns: 0,
         clock_ns: 0,
+        is_live: false,
         session: None,
         tcp: None,
         clients: 1,
         silent_ns: 0,
         keeper: None,
     }
+}
+
+fn answer(body: &Value) -> Stacks<'static> {
+    read(body.to_string().as_bytes()).expect("an answer")
+}
+
+fn page(args: &StacksArgs, hello: &Hello, body: &Value, screen: Screen) -> Option<String> {
+    super::page(args, hello, &answer(body), screen)
+}
+
+fn as_json(args: &StacksArgs, hello: &Hello, body: &Value) -> Option<String> {
+    let answer = answer(body);
+    super::json::as_json(args.pid, hello, &answer, &code_paths(args, hello, &answer))
 }
 
 fn args() -> StacksArgs {
@@ -30,6 +46,30 @@ fn args() -> StacksArgs {
         fibers: false,
         no_wake: false,
         paths: PathArgs::default(),
+    }
+}
+
+/// What programs of other versions send is shown as it was.
+#[test]
+fn recorded_answers_are_shown_in_both_forms() {
+    let mut args = args();
+    args.fibers = true;
+    for (answer, json, text) in [
+        (
+            include_str!("../../../../rperf-protocol/golden/stacks.json"),
+            include_str!("../../../golden/stacks.json"),
+            include_str!("../../../golden/stacks.txt"),
+        ),
+        (
+            include_str!("../../../../rperf-protocol/golden/native_stacks.json"),
+            include_str!("../../../golden/native_stacks.json"),
+            include_str!("../../../golden/native_stacks.txt"),
+        ),
+    ] {
+        let answer = serde_json::from_str(answer).expect("JSON");
+        assert_eq!(as_json(&args, &hello(), &answer).as_deref(), Some(json));
+        let page = page(&args, &hello(), &answer, Screen::default());
+        assert_eq!(page.as_deref(), Some(text));
     }
 }
 
@@ -136,8 +176,9 @@ fn terminals_show_the_file_of_a_path_and_each_state() {
 
 #[test]
 fn a_few_bytes_become_no_endless_text() {
-    let thread = json!({ "frames": vec![0; 100] });
+    let thread = json!({ "state": "blocked", "frames": vec![0; 100] });
     let answer = json!({
+        "source": "vm",
         "frames": [{ "name": "x".repeat(1 << 20), "path": "", "line": 1 }],
         "threads": [thread],
     });

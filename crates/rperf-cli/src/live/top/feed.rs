@@ -4,10 +4,10 @@
 use super::idle_rows;
 use super::watched::{News, Take, Watched};
 use rperf_live::mirror::Mirror;
-use rperf_live::shown;
 use rperf_model::fold::FOLDED;
 use rperf_model::live_table::LiveValues;
 use rperf_model::{FrameId, LabelSetId, WeightKey};
+use rperf_report::terminal_text::shown;
 use rperf_top::store::{RowKey, Store};
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -257,7 +257,8 @@ impl<T: Take + Send> Group<T> {
             match Watched::connect(pid) {
                 Ok(program) => {
                     if first != Some(pid) {
-                        let name = rperf_live::shown(&program.hello.program).into_owned();
+                        let name =
+                            rperf_report::terminal_text::shown(&program.hello.program).into_owned();
                         self.lines.push(format!("{pid} {name} comes in"));
                     }
                     self.add(program);

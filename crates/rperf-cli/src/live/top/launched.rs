@@ -101,7 +101,7 @@ impl Launched {
         let end = process::end_of(&mut self.child);
         let end = end.map_err(|error| failure(format!("can't wait for the command: {error}")))?;
         if !was_seen {
-            let name = rperf_live::shown(&self.name);
+            let name = rperf_report::terminal_text::shown(&self.name);
             say(&format!(
                 "'{name}' ran no Ruby program that rperf could watch"
             ));

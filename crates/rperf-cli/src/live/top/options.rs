@@ -75,7 +75,7 @@ impl TopArgs {
                     let pid = word.to_str().and_then(|word| word.parse().ok());
                     pid.filter(|pid| *pid > 0).ok_or_else(|| {
                         let word = word.to_string_lossy();
-                        let word = rperf_live::shown(&word);
+                        let word = rperf_report::terminal_text::shown(&word);
                         Refusal::usage(format!("'PID' can't be '{word}': {NO_PID}"))
                     })
                 });

@@ -4,9 +4,9 @@ use super::rates::{Interval, Times};
 use super::watched::Stuck;
 use crate::live::process::KEPT;
 use crate::report::screen::{Screen, Style};
-use rperf_live::shown;
 use rperf_model::live_table::LiveFacts;
 use rperf_report::CodePaths;
+use rperf_report::terminal_text::shown;
 use serde_json::{Value, json};
 
 /// Rows of a table where there is no terminal.

@@ -333,9 +333,9 @@ fn sorted(times: ByName) -> Vec<(String, String, Times)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rperf_live::delta::{Delta, Freshness};
     use rperf_model::live_table::LiveTable;
     use rperf_model::{LabelSetId, Node, NodeId};
+    use rperf_protocol::delta::{Delta, Freshness};
 
     /// A table with the stacks `main` and `main` that calls itself, by another block of the same name,
     /// which calls `work`.

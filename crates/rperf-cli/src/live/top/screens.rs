@@ -78,7 +78,7 @@ pub fn run(args: &TopArgs, choice: &Choice) -> Result<i32, Refusal> {
 pub fn look_at(args: &TopArgs, files: &[PathBuf]) -> Result<i32, Refusal> {
     let profile = load::merged(files)?;
     let title = viewer::title(files);
-    let shown = |text: &str| rperf_live::shown(text).into_owned();
+    let shown = |text: &str| rperf_report::terminal_text::shown(text).into_owned();
     let idle = Idle::of(&profile);
     let shows = saved::Shows {
         idle_rows: idle.rows(),

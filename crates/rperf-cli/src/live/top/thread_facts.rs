@@ -5,10 +5,9 @@
 use super::feed::{SharedStore, lock};
 use super::group::Member;
 use super::watched::Take;
-use crate::live::{process, stacks};
-use rperf_live::shown;
+use crate::live::process;
+use rperf_protocol::stacks::{Source, Stacks, Thread};
 use rperf_top::store::ThreadFacts;
-use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
@@ -92,42 +91,32 @@ impl Asker {
 }
 
 /// `start`: when the process began, as another may have its number by now.
-fn answer(pid: i32, start: u64) -> Option<Value> {
+fn answer(pid: i32, start: u64) -> Option<Stacks<'static>> {
     let mut client = process::connect(pid).ok()?;
     let is_it = client.hello().ok()?.start == start;
-    is_it.then(|| stacks::threads(&mut client, false).ok())?
+    is_it.then(|| client.stacks(false, false).ok())?
 }
 
 /// Returns how many threads there were.
-fn tell(store: &SharedStore, process: u32, answer: &Value) -> usize {
-    let threads = answer.get("threads").and_then(Value::as_array);
-    let count = threads.map_or(0, Vec::len);
-    let threads = threads.into_iter().flatten().map(facts);
+fn tell(store: &SharedStore, process: u32, answer: &Stacks<'_>) -> usize {
+    let threads = answer.threads.iter();
     let mut store = lock(store);
-    match answer.get("source").and_then(Value::as_str) {
-        Some("vm") => store.set_facts(process, threads),
+    match answer.source {
+        Source::Vm => {
+            store.set_facts(process, threads.map(|it| (it.profile_thread, facts(it))));
+        }
         // The numbers of native threads are all that is known then.
-        _ => store.set_waits(process, threads.map(|(_, facts)| facts)),
+        Source::System => store.set_waits(process, threads.map(facts)),
     }
     store.renew();
-    count
+    answer.threads.len()
 }
 
-/// A thread's number in the profile, if it has one, and what is known of it.
-fn facts(thread: &Value) -> (Option<u32>, ThreadFacts) {
-    let text = |key: &str| {
-        let text = thread.get(key).and_then(Value::as_str);
-        shown(text.unwrap_or_default()).into()
-    };
-    let number = |key: &str| {
-        let number = thread.get(key).and_then(Value::as_u64);
-        number.and_then(|number| u32::try_from(number).ok())
-    };
-    let facts = ThreadFacts {
-        name: text("name"),
-        tid: number("tid").unwrap_or(0),
-        waits_in: text("waits_in"),
+fn facts(thread: &Thread<'_>) -> ThreadFacts {
+    ThreadFacts {
+        name: (&*thread.name).into(),
+        tid: thread.tid.and_then(|it| it.try_into().ok()).unwrap_or(0),
+        waits_in: thread.waits_in.as_deref().unwrap_or_default().into(),
         age_ns: 0,
-    };
-    (number("profile_thread"), facts)
+    }
 }

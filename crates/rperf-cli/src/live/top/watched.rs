@@ -4,11 +4,13 @@
 use crate::Refusal;
 use crate::live::process;
 use rperf_live::client::{AskError, Client};
-use rperf_live::delta::{BadDelta, Delta};
-use rperf_live::hello::{Hello, Keeper};
 use rperf_live::mirror::Mirror;
 use rperf_model::WeightKey;
 use rperf_model::live_table::{LiveFacts, LiveValues};
+use rperf_protocol::ask::Sampling;
+use rperf_protocol::delta::{BadDelta, Delta};
+use rperf_protocol::hello::{Hello, Keeper};
+use rperf_protocol::refusal::Refusal as PortRefusal;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -16,13 +18,10 @@ use std::time::{Duration, Instant};
 const TRIES: u32 = 4;
 
 /// The session that is begun where there is none.
-const MODE: &str = "wall";
-const FREQUENCY: u32 = 1000;
-
-/// The port has nothing that could be watched.
-const NO_SESSION: u16 = 409;
-/// It has nothing to answer with yet.
-const IDLE: u16 = 503;
+pub const SESSION: Sampling = Sampling {
+    is_wall: true,
+    frequency: 1000,
+};
 
 /// How long a program may take from the end of a session to the begin of the next one.
 const BETWEEN_SESSIONS: Duration = Duration::from_secs(2);
@@ -196,10 +195,10 @@ impl Watched {
         let before = self.mirror.facts.clone();
         let is_first = self.phase == Phase::First;
         let is_fresh = match self.pull_patiently(wait, sums) {
-            Err(AskError::Refused { status: IDLE, .. }) => return Ok(News::Waits),
+            Err(AskError::Refused(it)) if it.code.is_of_vm() => return Ok(News::Waits),
             Err(AskError::Silent) if self.waits_for_continuation() => return Ok(News::Waits),
-            Err(error) if is_without_session(&error) => {
-                self.ask_again(&error)?;
+            Err(AskError::Refused(it)) if it.code.lacks_session() => {
+                self.ask_again(it)?;
                 return Ok(News::Waits);
             }
             result => result?,
@@ -285,7 +284,7 @@ impl Watched {
     }
 
     fn ask_for_session(&mut self) -> Result<Phase, AskError> {
-        self.client.ask_for_session(MODE, FREQUENCY)?;
+        self.client.ask_for_session(SESSION)?;
         Ok(Phase::Asked)
     }
 
@@ -294,19 +293,17 @@ impl Watched {
         match self.client.session_begun(Instant::now() + wait) {
             Err(AskError::Silent) => return Ok(false),
             // The VM had no room for it just now, or never has.
-            Err(error @ AskError::Refused { status: IDLE, .. }) => {
+            Err(AskError::Refused(it)) if it.code.is_of_vm() => {
                 self.failures += 1;
                 if self.failures >= TRIES {
-                    return Err(error);
+                    return Err(AskError::Refused(it));
                 }
                 sleep(AGAIN);
                 self.phase = Phase::New;
                 return Ok(false);
             }
             // The program was quicker.
-            Err(AskError::Refused {
-                status: NO_SESSION, ..
-            }) => {}
+            Err(AskError::Refused(it)) if it.code.has_other_session() => {}
             result => {
                 result?;
                 self.is_ours = true;
@@ -317,31 +314,21 @@ impl Watched {
         Ok(true)
     }
 
-    /// There is no session any more, or none that can be watched, as `error` says.
-    fn ask_again(&mut self, error: &AskError) -> Result<(), AskError> {
+    /// There is no session any more, or none that can be watched, as `refusal` says.
+    fn ask_again(&mut self, refusal: PortRefusal) -> Result<(), AskError> {
         self.hello = self.client.hello()?;
         match &self.hello.session {
             Some(session) if session.is_trace() => {
-                let AskError::Refused {
-                    status,
-                    error,
-                    hint,
-                } = error
-                else {
-                    return Ok(());
-                };
-                return Err(AskError::Refused {
-                    status: *status,
-                    error: error.clone(),
-                    hint: hint.clone(),
-                });
+                return Err(AskError::Refused(refusal));
             }
             Some(_) => self.phase = Phase::First,
             None => {
                 if self.has_begun {
                     self.lines.push(format!(
-                        "{}: the program's session has ended; profiling it ({MODE}, {FREQUENCY} Hz)",
-                        self.pid
+                        "{}: the program's session has ended; profiling it ({}, {} Hz)",
+                        self.pid,
+                        SESSION.mode(),
+                        SESSION.frequency
                     ));
                 }
                 self.phase = self.ask_for_session()?;
@@ -359,7 +346,9 @@ impl Watched {
         let until = Instant::now() + patience;
         loop {
             match self.pull(wait, sums) {
-                Err(error) if is_without_session(&error) && Instant::now() < until => sleep(AGAIN),
+                Err(AskError::Refused(it)) if it.code.lacks_session() && Instant::now() < until => {
+                    sleep(AGAIN);
+                }
                 result => return result,
             }
         }
@@ -412,14 +401,4 @@ impl Watched {
             }
         }
     }
-}
-
-fn is_without_session(error: &AskError) -> bool {
-    matches!(
-        error,
-        AskError::Refused {
-            status: NO_SESSION,
-            ..
-        }
-    )
 }

@@ -4,6 +4,8 @@ use super::super::task::{ProfileUpTo, Question, Reply, Task, Why};
 use super::*;
 use rperf_model::State;
 use rperf_model::test_profile::TestProfile;
+use rperf_protocol::ask::{Ask, Sampling, Wanted};
+use rperf_protocol::message::parse_reply;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -84,7 +86,7 @@ fn willing(task: Task) -> Reply {
     }
 }
 
-fn opened_with(session: fn() -> Option<Session>) -> Opened {
+fn opened_with(session: fn() -> Option<Running>) -> Opened {
     let turn = ONE_AT_A_TIME
         .lock()
         .unwrap_or_else(|broken| broken.into_inner());
@@ -101,9 +103,17 @@ fn opened_with(session: fn() -> Option<Session>) -> Opened {
     }
 }
 
-fn asked(port: &Opened, path: &str) -> Client {
+/// A client that has asked for a profile of so many seconds.
+fn asked(port: &Opened, seconds: f64) -> Client {
     let mut client = Client::connect(&port.path).expect("connected");
-    client.ask(path, soon()).expect("sent");
+    let ask = Ask::Profile(Wanted {
+        time: Duration::from_secs_f64(seconds),
+        sampling: Sampling {
+            is_wall: true,
+            frequency: 1000,
+        },
+    });
+    client.ask(ask, soon()).expect("sent");
     client
 }
 
@@ -121,7 +131,7 @@ fn a_profile_is_a_session_of_so_long_without_the_helper() {
     let port = opened_with(|| None);
     let vm = MadeUpVm::new(willing);
     let began = Instant::now();
-    let reply = asked(&port, "/v1/profile?seconds=0.2").reply(1 << 20, soon());
+    let reply = asked(&port, 0.2).reply(1 << 20, soon());
     let reply = reply.expect("a profile");
     assert!(began.elapsed() >= Duration::from_millis(200));
     assert_eq!((total(&reply.body), reply.ended), (30, None));
@@ -132,12 +142,16 @@ fn a_profile_is_a_session_of_so_long_without_the_helper() {
 fn it_ends_when_the_client_says_no_more_and_with_the_client() {
     let port = opened_with(|| None);
     let vm = MadeUpVm::new(willing);
-    let mut client = asked(&port, "/debug/pprof/profile?seconds=600");
+    let mut go = UnixStream::connect(&port.path).expect("connected");
+    go.write_all(b"GET /debug/pprof/profile?seconds=600 HTTP/1.1\r\n\r\n")
+        .expect("sent");
     vm.wait_for(Task::Begin);
-    client.end_asking().expect("ended");
-    let reply = client.reply(1 << 20, soon()).expect("a profile");
-    assert_eq!(total(&reply.body), 30);
-    let client = asked(&port, "/v1/profile?seconds=600");
+    go.shutdown(std::net::Shutdown::Write).expect("ended");
+    let mut reply = Vec::new();
+    go.read_to_end(&mut reply).expect("a profile");
+    let head = parse_reply(&reply).expect("a reply").expect("whole");
+    assert_eq!(total(&reply[head.length..]), 30);
+    let client = asked(&port, 600.0);
     vm.wait_for(Task::Begin);
     drop(client);
     vm.wait_for(Task::End);
@@ -147,9 +161,9 @@ fn it_ends_when_the_client_says_no_more_and_with_the_client() {
 fn of_a_session_that_runs_already_it_is_the_difference() {
     let port = opened_with(|| None);
     let vm = MadeUpVm::new(willing);
-    let first = asked(&port, "/v1/profile?seconds=600");
+    let first = asked(&port, 600.0);
     vm.wait_for(Task::Begin);
-    let mut second = asked(&port, "/v1/profile?seconds=600");
+    let mut second = asked(&port, 600.0);
     vm.wait_for(Task::Snapshot);
     drop(first);
     std::thread::sleep(Duration::from_millis(50));
@@ -163,7 +177,7 @@ fn of_a_session_that_runs_already_it_is_the_difference() {
 fn if_the_program_ends_the_session_the_profile_comes_with_the_reason() {
     let port = opened_with(|| None);
     let vm = MadeUpVm::new(willing);
-    let mut client = asked(&port, "/v1/profile?seconds=600");
+    let mut client = asked(&port, 600.0);
     vm.wait_for(Task::Begin);
     std::thread::sleep(Duration::from_millis(50));
     session_ended(Why::BeginsOwn, taken(7));
@@ -187,6 +201,9 @@ fn a_session_is_held_by_connections_and_the_programs_own_is_not_touched() {
         stream
     };
     let (first, second) = (hold(), hold());
+    let body = talk(&port.path, "POST /v1/session?frequency=99 HTTP/1.0\r\n\r\n");
+    let golden = include_str!("../../../../rperf-protocol/golden/session.json");
+    assert!(body.ends_with(&format!("\r\n\r\n{golden}")), "{body}");
     let other = talk(&port.path, "POST /v1/session HTTP/1.0\r\n\r\n");
     assert!(
         other.starts_with("HTTP/1.1 409 ") && other.contains("(wall, 99 Hz)"),

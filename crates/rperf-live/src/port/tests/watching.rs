@@ -134,7 +134,13 @@ fn before_there_is_anything_it_says_so_after_a_while() {
     let began = Instant::now();
     let error = client.delta(Cursor::default(), WAIT).expect_err("nothing");
     assert!(
-        matches!(error, AskError::Refused { status: 503, .. }),
+        matches!(
+            error,
+            AskError::Refused(Refusal {
+                code: Code::Silent,
+                ..
+            })
+        ),
         "{error}"
     );
     assert!(began.elapsed() >= Duration::from_secs(2));
@@ -149,14 +155,14 @@ fn where_no_session_runs_there_is_nothing_to_be_watched() {
         .unwrap_or_else(|broken| broken.into_inner());
     let directory = tempfile::tempdir().expect("a directory");
     let session = || {
-        let mode = "trace".into();
-        let frequency = 0;
+        let session = Session {
+            frequency: 0,
+            mode: "trace".into(),
+        };
         let is_live = false;
-        IS_TRACE.load(SeqCst).then_some(Session {
-            mode,
-            frequency,
-            is_live,
-        })
+        IS_TRACE
+            .load(SeqCst)
+            .then_some(Running { session, is_live })
     };
     let path = open(
         Some(directory.path()),
@@ -168,14 +174,17 @@ fn where_no_session_runs_there_is_nothing_to_be_watched() {
     )
     .expect("opened");
     let mut client = Client::connect(&path).expect("connected");
-    for (is_trace, expected) in [(false, "isn't being profiled"), (true, "traces calls")] {
+    for (is_trace, expected, text) in [
+        (false, Code::NoSession, "isn't being profiled"),
+        (true, Code::Tracing, "traces calls"),
+    ] {
         IS_TRACE.store(is_trace, SeqCst);
         let error = client.delta(Cursor::default(), WAIT).expect_err("refused");
+        assert!(error.to_string().contains(text), "{error}");
         assert!(
-            matches!(error, AskError::Refused { status: 409, .. }),
+            matches!(&error, AskError::Refused(it) if it.code == expected && it.code.lacks_session()),
             "{error}"
         );
-        assert!(error.to_string().contains(expected), "{error}");
     }
     close();
     drop(turn);

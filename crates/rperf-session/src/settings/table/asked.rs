@@ -4,10 +4,7 @@
 use super::super::form::Form::{self, Number, Word};
 use super::super::setting::{Defaults, Flags, Setting, Takes};
 use super::super::words::CPU;
-use std::ops::RangeInclusive;
-
-/// The frequencies that ports take.
-pub const ASKED_FREQUENCIES: RangeInclusive<u32> = 1..=1000;
+use rperf_model::ASKED_FREQUENCIES;
 
 /// The settings of `rperf attach`.
 pub static ATTACH: [&Setting; 2] = [&MODE, &ATTACH_FREQUENCY];

@@ -1,11 +1,10 @@
 //! Reads what [`Delta::to_bytes`] writes, or what a hostile server sends in its place: each number
 //! and length is checked, and nothing is allocated that the bytes don't account for.
 
-use super::{Delta, Freshness};
+use super::{Column, Delta, Freshness, Header};
 use rperf_format::viewer::MAGIC;
 use rperf_model::live_table::{Changes, LiveFacts, LiveRow, LiveValues};
 use rperf_model::{Frame, FrameId, LabelSet, LabelSetId, Node, NodeId, State, StringId, WeightKey};
-use serde_json::Value;
 
 /// Bytes that a number has at most.
 const MAX_NUMBER: usize = 10;
@@ -31,34 +30,27 @@ impl Delta {
         if header.len() > MAX_HEADER {
             return Err(BadDelta);
         }
-        let header: Value = serde_json::from_slice(header).map_err(|_| BadDelta)?;
+        let header: Header<'_> = serde_json::from_slice(header).map_err(|_| BadDelta)?;
         let columns = ReadColumns {
-            directory: header
-                .get("columns")
-                .and_then(Value::as_array)
-                .ok_or(BadDelta)?,
+            directory: &header.columns,
             body,
         };
-        let flag = |key: &str| header.get(key).and_then(Value::as_bool).ok_or(BadDelta);
-        let number = |key: &str| header.get(key).and_then(Value::as_u64).ok_or(BadDelta);
-        let text = |key: &str| header.get(key).and_then(Value::as_str).ok_or(BadDelta);
-        let mode = text("mode")?;
-        if number("version")? != 1 || !["cpu", "wall"].contains(&mode) {
+        if header.version != 1 || !["cpu", "wall"].contains(&&*header.mode) {
             return Err(BadDelta);
         }
         Ok(Delta {
             changes: Changes {
                 facts: LiveFacts {
-                    mode: mode.into(),
-                    frequency: u32::try_from(number("frequency")?).map_err(|_| BadDelta)?,
-                    start_ns: number("start_ns")?,
-                    as_of_ns: number("as_of_ns")?,
-                    sampling_ns: number("sampling_ns")?,
-                    dropped_ns: number("dropped_ns")?,
+                    mode: header.mode.clone().into(),
+                    frequency: header.frequency,
+                    start_ns: header.start_ns,
+                    as_of_ns: header.as_of_ns,
+                    sampling_ns: header.sampling_ns,
+                    dropped_ns: header.dropped_ns,
                 },
-                reset: flag("reset")?,
-                more: flag("more")?,
-                cursor: text("cursor")?.parse().map_err(|()| BadDelta)?,
+                reset: header.reset,
+                more: header.more,
+                cursor: header.cursor.parse().map_err(|()| BadDelta)?,
                 strings: columns.strings()?,
                 frames: columns.frames()?,
                 nodes: columns.nodes()?,
@@ -66,15 +58,15 @@ impl Delta {
                 rows: columns.rows()?,
             },
             freshness: Freshness {
-                is_fresh: flag("fresh")?,
-                clock_ns: number("clock_ns")?,
+                is_fresh: header.fresh,
+                clock_ns: header.clock_ns,
             },
         })
     }
 }
 
 struct ReadColumns<'a> {
-    directory: &'a [Value],
+    directory: &'a [Column<'a>],
     body: &'a [u8],
 }
 
@@ -82,21 +74,14 @@ impl ReadColumns<'_> {
     /// The bytes of a column, its encoding, and how many numbers it has; none if it is missing.
     fn column(&self, name: &str) -> Result<(&[u8], &str, usize), BadDelta> {
         let mut rest = self.body;
-        for entry in self.directory {
-            let entry = entry.as_array().map(Vec::as_slice).ok_or(BadDelta)?;
-            let [found, encoding, length, count, ..] = entry else {
-                return Err(BadDelta);
-            };
-            let number = |value: &Value| usize::try_from(value.as_u64()?).ok();
-            let length = number(length).ok_or(BadDelta)?;
-            let (bytes, others) = rest.split_at_checked(length).ok_or(BadDelta)?;
+        for Column(found, encoding, length, count) in self.directory {
+            let (bytes, others) = rest.split_at_checked(*length).ok_or(BadDelta)?;
             rest = others;
-            if found.as_str() != Some(name) {
+            if found != name {
                 continue;
             }
-            let encoding = encoding.as_str().ok_or(BadDelta)?;
             // Each number has a byte at least.
-            let count = number(count).filter(|count| *count <= length);
+            let count = Some(*count).filter(|count| count <= length);
             return Ok((bytes, encoding, count.ok_or(BadDelta)?));
         }
         Ok((&[], "uleb", 0))

@@ -1,16 +1,9 @@
 //! HTTP/1.1 as the port and its client speak it: heads, and nothing chunked. Whatever comes in is
 //! treated as hostile: it is bounded, and may be refused but never panics. Any thread.
 
-use serde_json::json;
-
-/// The version of the protocol, which begins each path.
-pub const PROTOCOL: u32 = 1;
-
-/// Bytes of a request's head at most.
-pub const MAX_REQUEST: usize = 8 << 10;
-
-/// Bytes of a reply's head at most.
-pub const MAX_REPLY_HEAD: usize = 16 << 10;
+use crate::json::NotAReply;
+use crate::limits::{MAX_REPLY_HEAD, MAX_REQUEST};
+use crate::refusal::{Code, Refusal};
 
 /// Headers of a message at most.
 const MAX_HEADERS: usize = 64;
@@ -34,42 +27,14 @@ pub struct Request {
     pub authorization: Option<String>,
 }
 
-/// What the port says where it doesn't do what it was asked for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refusal {
-    /// HTTP's number for it.
-    pub status: u16,
-    /// What is wrong.
-    pub error: String,
-    /// What to do about it.
-    pub hint: String,
-}
-
 impl Refusal {
-    /// A refusal.
-    pub fn new(status: u16, error: impl Into<String>, hint: impl Into<String>) -> Self {
-        Refusal {
-            status,
-            error: error.into(),
-            hint: hint.into(),
-        }
-    }
-
     /// The answer, after which the connection is closed if it `closes`.
     pub fn response(&self, closes: bool) -> Vec<u8> {
-        let body = json!({ "error": self.error, "hint": self.hint, "protocol": PROTOCOL });
-        let body = format!("{body}\n");
-        let how = match self.status {
-            401 => "WWW-Authenticate: Bearer, Basic realm=\"rperf\"\r\n",
+        let how = match self.code {
+            Code::NeedsToken => "WWW-Authenticate: Bearer, Basic realm=\"rperf\"\r\n",
             _ => "",
         };
-        bytes_response(
-            self.status,
-            "application/json",
-            how,
-            body.as_bytes(),
-            closes,
-        )
+        json_response(self.code.status(), how, &self.to_json(), closes)
     }
 }
 
@@ -82,11 +47,16 @@ pub fn parse_request(bytes: &[u8]) -> Result<Option<(Request, usize)>, Refusal> 
         Ok(httparse::Status::Partial) if bytes.len() < MAX_REQUEST => return Ok(None),
         Ok(_) | Err(httparse::Error::TooManyHeaders) => {
             let hint = format!("a request has {MAX_REQUEST} bytes at most");
-            return Err(Refusal::new(431, "the request's head is too long", hint));
+            return Err(Refusal::new(
+                Code::TooLong,
+                "the request's head is too long",
+                hint,
+            ));
         }
         Err(error) => {
             let error = format!("this is no HTTP request ({error})");
-            return Err(Refusal::new(400, error, "ask with curl, or with rperf"));
+            let hint = "ask with curl, or with rperf";
+            return Err(Refusal::new(Code::BadRequest, error, hint));
         }
     };
     let target = parsed.path.unwrap_or_default();
@@ -110,7 +80,7 @@ pub fn parse_request(bytes: &[u8]) -> Result<Option<(Request, usize)>, Refusal> 
     });
     if has_body || header(parsed.headers, "transfer-encoding").is_some() {
         let hint = "leave the body out: all that is asked is in the path";
-        return Err(Refusal::new(413, "requests have no body", hint));
+        return Err(Refusal::new(Code::HasBody, "requests have no body", hint));
     }
     Ok(Some((request, head)))
 }
@@ -148,9 +118,13 @@ impl Request {
 }
 
 /// A response with this JSON as body.
-pub fn response(status: u16, body: &str, closes: bool) -> Vec<u8> {
+pub fn response(body: &str, closes: bool) -> Vec<u8> {
+    json_response(200, "", body, closes)
+}
+
+fn json_response(status: u16, more: &str, body: &str, closes: bool) -> Vec<u8> {
     let body = format!("{body}\n");
-    bytes_response(status, "application/json", "", body.as_bytes(), closes)
+    bytes_response(status, "application/json", more, body.as_bytes(), closes)
 }
 
 /// Begins the line of a head that says why a profile ended early.
@@ -223,11 +197,6 @@ pub struct ReplyHead {
     pub is_woken: bool,
 }
 
-/// A reply isn't what a port sends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("what answers there is no port of rperf's")]
-pub struct NotAReply;
-
 /// The head of the reply in `bytes`; `None` if more must come.
 pub fn parse_reply(bytes: &[u8]) -> Result<Option<ReplyHead>, NotAReply> {
     let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
@@ -254,10 +223,10 @@ pub fn parse_reply(bytes: &[u8]) -> Result<Option<ReplyHead>, NotAReply> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use serde_json::Value;
+    use serde_json::{Value, json};
 
     fn parsed(text: &str) -> Result<Option<(Request, usize)>, u16> {
-        parse_request(text.as_bytes()).map_err(|refusal| refusal.status)
+        parse_request(text.as_bytes()).map_err(|refusal| refusal.code.status())
     }
 
     #[test]
@@ -318,17 +287,27 @@ mod tests {
 
     #[test]
     fn what_is_sent_is_what_is_read() {
-        let bytes = response(200, &json!({ "a": "\u{1b}é" }).to_string(), true);
+        let bytes = response(&json!({ "a": "\u{1b}é" }).to_string(), true);
         let head = parse_reply(&bytes).expect("a reply").expect("whole");
         assert_eq!((head.status, head.length + head.body), (200, bytes.len()));
         let body: Value = serde_json::from_slice(&bytes[head.length..]).expect("JSON");
         assert_eq!(body["a"], "\u{1b}é");
-        let refusal = Refusal::new(404, "no", "yes").response(false);
+        let refusal = Refusal::new(Code::NotFound, "no", "yes").response(false);
         let head = parse_reply(&refusal).expect("a reply").expect("whole");
         let body: Value = serde_json::from_slice(&refusal[head.length..]).expect("JSON");
         assert_eq!(
             (&body["error"], &body["hint"]),
             (&json!("no"), &json!("yes"))
+        );
+    }
+
+    #[test]
+    fn refusals_are_what_other_versions_know() {
+        let refusal = Refusal::new(Code::NeedsToken, "no \"}", "\u{1b}é").response(true);
+        let golden = include_bytes!("../golden/refusal.http");
+        assert_eq!(
+            String::from_utf8_lossy(&refusal),
+            String::from_utf8_lossy(golden)
         );
     }
 
@@ -371,7 +350,7 @@ mod tests {
             match parse_request(&bytes) {
                 Ok(Some((_, length))) => prop_assert!(length <= bytes.len().min(MAX_REQUEST)),
                 Ok(None) => prop_assert!(bytes.len() < MAX_REQUEST),
-                Err(refusal) => prop_assert!((400..500).contains(&refusal.status)),
+                Err(refusal) => prop_assert!((400..500).contains(&refusal.code.status())),
             }
         }
 

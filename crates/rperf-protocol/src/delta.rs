@@ -8,10 +8,12 @@ mod read;
 
 pub use read::BadDelta;
 
-use rperf_format::viewer::{Columns, MAGIC};
-use rperf_model::live_table::{Changes, LiveFacts, LiveValues};
+use crate::json;
+use rperf_format::viewer::{ColumnEntry, Columns, MAGIC};
+use rperf_model::live_table::{Changes, LiveValues};
 use rperf_model::{LabelSet, StringId};
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 /// What comes with the changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,54 +33,61 @@ pub struct Delta {
     pub freshness: Freshness,
 }
 
+/// What stands in front of the columns.
+#[derive(Serialize, Deserialize)]
+struct Header<'a> {
+    as_of_ns: u64,
+    clock_ns: u64,
+    columns: Vec<Column<'a>>,
+    cursor: String,
+    dropped_ns: u64,
+    frequency: u32,
+    fresh: bool,
+    mode: Cow<'a, str>,
+    more: bool,
+    reset: bool,
+    sampling_ns: u64,
+    start_ns: u64,
+    version: u32,
+}
+
+/// Name, encoding, bytes and numbers of a column.
+#[derive(Serialize, Deserialize)]
+struct Column<'a>(Cow<'a, str>, Cow<'a, str>, usize, usize);
+
 impl Delta {
     /// The body as bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut columns = Columns::default();
         write(&self.changes, &mut columns);
-        let Changes {
-            facts,
-            reset,
-            more,
-            cursor,
-            ..
-        } = &self.changes;
-        let LiveFacts {
-            mode,
-            frequency,
-            start_ns,
-            as_of_ns,
-            sampling_ns,
-            dropped_ns,
-        } = facts;
-        let header = json!({
-            "version": 1,
-            "mode": mode,
-            "frequency": frequency,
-            "start_ns": start_ns,
-            "as_of_ns": as_of_ns,
-            "sampling_ns": sampling_ns,
-            "dropped_ns": dropped_ns,
-            "fresh": self.freshness.is_fresh,
-            "clock_ns": self.freshness.clock_ns,
-            "reset": reset,
-            "more": more,
-            "cursor": cursor.to_string(),
-            "columns": directory(&columns),
+        let Changes { facts, .. } = &self.changes;
+        let directory = columns.directory.iter().filter(|it| it.length > 0);
+        let entry = |it: &'_ ColumnEntry| {
+            Column(
+                it.name.clone().into(),
+                it.encoding.into(),
+                it.length,
+                it.count,
+            )
+        };
+        let header = json::written(&Header {
+            as_of_ns: facts.as_of_ns,
+            clock_ns: self.freshness.clock_ns,
+            columns: directory.map(entry).collect(),
+            cursor: self.changes.cursor.to_string(),
+            dropped_ns: facts.dropped_ns,
+            frequency: facts.frequency,
+            fresh: self.freshness.is_fresh,
+            mode: (&*facts.mode).into(),
+            more: self.changes.more,
+            reset: self.changes.reset,
+            sampling_ns: facts.sampling_ns,
+            start_ns: facts.start_ns,
+            version: 1,
         });
-        let header = header.to_string();
         let length = (header.len() as u32).to_le_bytes();
         [MAGIC, &length, header.as_bytes(), &columns.body].concat()
     }
-}
-
-fn directory(columns: &Columns) -> Vec<Value> {
-    let columns = columns.directory.iter();
-    let columns = columns.filter(|column| column["length"] != 0);
-    let keys = ["name", "encoding", "length", "count"];
-    columns
-        .map(|column| keys.iter().map(|key| column[key].clone()).collect())
-        .collect()
 }
 
 fn write(changes: &Changes, columns: &mut Columns) {

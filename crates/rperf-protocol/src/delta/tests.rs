@@ -2,8 +2,9 @@
 
 use super::*;
 use proptest::prelude::*;
-use rperf_model::live_table::{Cursor, LiveRow, LiveTable};
+use rperf_model::live_table::{Cursor, LiveFacts, LiveRow, LiveTable};
 use rperf_model::{Frame, FrameId, LabelSetId, Node, NodeId, State, WeightKey};
+use serde_json::json;
 
 fn row() -> impl Strategy<Value = LiveRow> {
     let key = (any::<u32>(), any::<u32>(), any::<u32>(), 0_usize..5);
@@ -113,6 +114,37 @@ proptest! {
         let _ = Delta::from_bytes(&bytes);
         let _ = Delta::from_bytes(&bytes[..end.index(bytes.len())]);
     }
+}
+
+#[test]
+fn a_page_is_what_other_versions_know() {
+    let mut table = LiveTable::default();
+    (table.facts.mode, table.facts.frequency) = ("wall".into(), 99);
+    table.facts.start_ns = 1_700_000_000_000_000_000;
+    for line in [7, 300] {
+        let frame = table.frame("A#b", "a.rb", line);
+        let parent = NodeId::ROOT;
+        let node = table.node(Node {
+            parent,
+            frame,
+            line,
+        });
+        add(&mut table, node.expect("room"), line.into());
+    }
+    let mut changes = table.changes(Cursor::default());
+    changes.cursor.serial = 7;
+    changes.label_sets = vec![vec![(StringId(1), StringId(2))].into_iter().collect()];
+    let freshness = Freshness {
+        is_fresh: true,
+        clock_ns: 5,
+    };
+    let page = Delta { changes, freshness };
+    let golden = include_bytes!("../../golden/delta.bin");
+    assert_eq!(
+        page.to_bytes().escape_ascii().to_string(),
+        golden.escape_ascii().to_string()
+    );
+    assert_eq!(Delta::from_bytes(golden), Ok(page));
 }
 
 /// A delta with these columns, in the body `body`.

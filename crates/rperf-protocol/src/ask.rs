@@ -1,0 +1,315 @@
+//! What clients ask of a port: the paths with their queries, as clients write them and ports read
+//! them.
+
+use crate::PROTOCOL;
+use crate::hello::Session;
+use crate::limits::{MAX_FREQUENCY, MAX_WAIT_MS, SECONDS, WAIT_MS};
+use crate::message::Request;
+use crate::refusal::{Code, Refusal};
+use rperf_model::live_table::Cursor;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// What the program says of itself.
+const HELLO: &str = "/v1/hello";
+/// What its threads do.
+const STACKS: &str = "/v1/stacks";
+/// What has changed in the session that runs.
+const DELTA: &str = "/v1/delta";
+/// A session for clients.
+const SESSION: &str = "/v1/session";
+/// A profile of some time.
+const PROFILE: &str = "/v1/profile";
+/// The profile of the session that runs, up to now.
+const SNAPSHOT: &str = "/v1/snapshot";
+
+/// The path below which Go's tools and collectors of profiles ask.
+pub const PPROF: &str = "/debug/pprof/";
+
+/// The seconds of a profile if the request names none: Go's tools assume as many.
+const USUAL_SECONDS: &str = "30";
+
+/// How a session samples that clients have begun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sampling {
+    /// Wall time; else CPU time.
+    pub is_wall: bool,
+    /// Samples per second.
+    pub frequency: u32,
+}
+
+impl Sampling {
+    /// The mode and frequency that the request wants.
+    pub fn of(request: &Request) -> Result<Self, Refusal> {
+        let is_wall = match request.parameter("mode").unwrap_or("wall") {
+            "wall" => true,
+            "cpu" => false,
+            _ => return Err(refused("there is no such mode", "mode=wall or mode=cpu")),
+        };
+        let frequency = request.parameter("frequency");
+        match frequency.map_or(Ok(MAX_FREQUENCY), str::parse) {
+            Ok(frequency @ 1..=MAX_FREQUENCY) => Ok(Sampling { is_wall, frequency }),
+            _ => Err(refused("there is no such frequency", "frequency=1 to 1000")),
+        }
+    }
+
+    /// The mode's name.
+    pub fn mode(self) -> &'static str {
+        if self.is_wall { "wall" } else { "cpu" }
+    }
+
+    fn query(self) -> String {
+        format!("mode={}&frequency={}", self.mode(), self.frequency)
+    }
+}
+
+impl From<Sampling> for Session {
+    fn from(sampling: Sampling) -> Self {
+        Session {
+            frequency: sampling.frequency,
+            mode: sampling.mode().into(),
+        }
+    }
+}
+
+/// What a profile is to be of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wanted {
+    /// The time.
+    pub time: Duration,
+    /// How it samples if it has a session of its own.
+    pub sampling: Sampling,
+}
+
+impl Wanted {
+    /// The time, which may be so many seconds, and sampling that the request wants.
+    pub fn of(request: &Request, allowed: RangeInclusive<f64>) -> Result<Self, Refusal> {
+        let seconds = request.parameter("seconds").unwrap_or(USUAL_SECONDS);
+        let seconds = seconds.parse().ok().filter(|it| allowed.contains(it));
+        let allowed = || format!("seconds={} to {}", allowed.start(), allowed.end());
+        let odd = || refused("there is no such time", &allowed());
+        Ok(Wanted {
+            time: Duration::from_secs_f64(seconds.ok_or_else(odd)?),
+            sampling: Sampling::of(request)?,
+        })
+    }
+}
+
+/// A request that a port answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ask {
+    /// What the program says of itself.
+    Hello {
+        /// The VM is asked for a sign of life, of which the next answer tells.
+        looks: bool,
+    },
+    /// What its threads do.
+    Stacks {
+        /// And its fibers.
+        with_fibers: bool,
+        /// The VM may be woken for the answer.
+        may_wake: bool,
+    },
+    /// What the session that runs has so far.
+    Snapshot {
+        /// The VM may be woken for the answer.
+        may_wake: bool,
+    },
+    /// What has changed in the session that runs.
+    Delta {
+        /// Since then.
+        cursor: Cursor,
+        /// How long the port waits for the VM at most.
+        wait: Duration,
+    },
+    /// A profile of so much time.
+    Profile(Wanted),
+    /// A session, which ends with the connection at the latest.
+    Session(Sampling),
+}
+
+impl Ask {
+    /// The path, with its query.
+    pub fn path(&self) -> String {
+        match self {
+            Ask::Hello { looks: false } => HELLO.into(),
+            Ask::Hello { looks: true } => format!("{HELLO}?ask=1"),
+            Ask::Stacks {
+                with_fibers: true,
+                may_wake,
+            } => format!("{STACKS}?fibers=1&wake={}", u8::from(*may_wake)),
+            Ask::Stacks { may_wake, .. } => waking(STACKS, *may_wake),
+            Ask::Snapshot { may_wake } => waking(SNAPSHOT, *may_wake),
+            Ask::Delta { cursor, wait } => {
+                format!("{DELTA}?at={cursor}&wait_ms={}", wait.as_millis())
+            }
+            Ask::Profile(wanted) => {
+                let seconds = wanted.time.as_secs_f64();
+                format!("{PROFILE}?seconds={seconds}&{}", wanted.sampling.query())
+            }
+            Ask::Session(sampling) => format!("{SESSION}?{}", sampling.query()),
+        }
+    }
+
+    /// The method by which it is asked.
+    pub fn method(&self) -> &'static str {
+        match self {
+            Ask::Session(_) => "POST",
+            _ => "GET",
+        }
+    }
+
+    /// What `request` asks, or why there is no answer.
+    pub fn of(request: &Request) -> Result<Self, Refusal> {
+        let may_wake = request.parameter("wake") != Some("0");
+        let asked = match &*request.path {
+            HELLO => Ok(Ask::Hello {
+                looks: request.parameter("ask").is_some(),
+            }),
+            STACKS => Ok(Ask::Stacks {
+                with_fibers: request.parameter("fibers") == Some("1"),
+                may_wake,
+            }),
+            SNAPSHOT => Ok(Ask::Snapshot { may_wake }),
+            DELTA => delta(request),
+            PROFILE => Wanted::of(request, SECONDS).map(Ask::Profile),
+            SESSION => Sampling::of(request).map(Ask::Session),
+            other => {
+                let error = match other.starts_with(&format!("/v{PROTOCOL}/")) {
+                    true => "this version of rperf has no such answer".into(),
+                    false => format!("this port speaks version {PROTOCOL} of the protocol"),
+                };
+                let hint = format!("ask for {HELLO}, {STACKS}, {PROFILE} or {SNAPSHOT}");
+                return Err(Refusal::new(Code::NotFound, error, hint));
+            }
+        };
+        let is_session = request.path == SESSION;
+        check_method(request, if is_session { "POST" } else { "GET" })?;
+        asked
+    }
+}
+
+/// Refuses a request by another method.
+pub fn check_method(request: &Request, method: &str) -> Result<(), Refusal> {
+    if request.method == method {
+        return Ok(());
+    }
+    let (error, hint) = ("this isn't asked for so", format!("ask with {method}"));
+    Err(Refusal::new(Code::WrongMethod, error, hint))
+}
+
+fn delta(request: &Request) -> Result<Ask, Refusal> {
+    let wait_ms = value(request, "wait_ms", WAIT_MS)?;
+    Ok(Ask::Delta {
+        cursor: value(request, "at", Cursor::default())?,
+        wait: Duration::from_millis(wait_ms.min(MAX_WAIT_MS)),
+    })
+}
+
+/// The value of `name` in the query, or the usual one.
+fn value<T: FromStr>(request: &Request, name: &str, usual: T) -> Result<T, Refusal> {
+    let Some(text) = request.parameter(name) else {
+        return Ok(usual);
+    };
+    text.parse().map_err(|_| {
+        let hint = "leave it out to begin, and give back the cursor of the last answer";
+        Refusal::new(Code::BadValue, format!("{name}={text} is wrong"), hint)
+    })
+}
+
+fn waking(path: &str, may_wake: bool) -> String {
+    let query = if may_wake { "" } else { "?wake=0" };
+    format!("{path}{query}")
+}
+
+fn refused(error: &str, allowed: &str) -> Refusal {
+    Refusal::new(Code::BadValue, error, format!("ask with {allowed}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::parse_request;
+
+    fn request(method: &str, path: &str) -> Request {
+        let text = format!("{method} {path} HTTP/1.1\r\n\r\n");
+        let found = parse_request(text.as_bytes()).expect("a request");
+        found.expect("whole").0
+    }
+
+    #[test]
+    fn what_clients_ask_is_what_ports_read() {
+        let sampling = Sampling {
+            is_wall: false,
+            frequency: 99,
+        };
+        let cursor = "1.2.3.4.5.6.7.8".parse().expect("a cursor");
+        let (wait, time) = (Duration::from_millis(300), Duration::from_millis(2500));
+        let stacks = |with_fibers, may_wake| Ask::Stacks {
+            with_fibers,
+            may_wake,
+        };
+        for (ask, path) in [
+            (Ask::Hello { looks: false }, "/v1/hello"),
+            (Ask::Hello { looks: true }, "/v1/hello?ask=1"),
+            (stacks(false, true), "/v1/stacks"),
+            (stacks(false, false), "/v1/stacks?wake=0"),
+            (stacks(true, true), "/v1/stacks?fibers=1&wake=1"),
+            (stacks(true, false), "/v1/stacks?fibers=1&wake=0"),
+            (Ask::Snapshot { may_wake: true }, "/v1/snapshot"),
+            (Ask::Snapshot { may_wake: false }, "/v1/snapshot?wake=0"),
+            (
+                Ask::Delta { cursor, wait },
+                "/v1/delta?at=1.2.3.4.5.6.7.8&wait_ms=300",
+            ),
+            (
+                Ask::Profile(Wanted { time, sampling }),
+                "/v1/profile?seconds=2.5&mode=cpu&frequency=99",
+            ),
+            (Ask::Session(sampling), "/v1/session?mode=cpu&frequency=99"),
+        ] {
+            assert_eq!(ask.path(), path);
+            assert_eq!(Ask::of(&request(ask.method(), path)), Ok(ask));
+            let refusal = Ask::of(&request("PUT", path)).expect_err("refused");
+            assert_eq!(refusal.code, Code::WrongMethod, "{path}");
+        }
+    }
+
+    #[test]
+    fn what_is_left_out_is_usual_and_what_is_wrong_is_refused() {
+        let code = |path: &str| Ask::of(&request("GET", path)).map_err(|it| it.code);
+        let usual = Ask::Profile(Wanted {
+            time: Duration::from_secs(30),
+            sampling: Sampling {
+                is_wall: true,
+                frequency: 1000,
+            },
+        });
+        assert_eq!(code("/v1/profile?new=1"), Ok(usual));
+        assert_eq!(
+            code("/v1/delta?wait_ms=99999"),
+            Ok(Ask::Delta {
+                cursor: Cursor::default(),
+                wait: Duration::from_millis(MAX_WAIT_MS),
+            })
+        );
+        for odd in [
+            "mode=trace",
+            "mode=",
+            "frequency=0",
+            "frequency=1001",
+            "frequency=x",
+            "seconds=0",
+            "seconds=86401",
+            "seconds=NaN",
+            "seconds=x",
+        ] {
+            let path = format!("/v1/profile?{odd}");
+            assert_eq!(code(&path), Err(Code::BadValue), "{odd}");
+        }
+        assert_eq!(code("/v1/delta?at=x"), Err(Code::BadValue));
+        assert_eq!(code("/v1/kittens"), Err(Code::NotFound));
+        assert_eq!(code("/v2/hello"), Err(Code::NotFound));
+    }
+}

@@ -1,0 +1,18 @@
+//! What goes over the port of a running program, for both ends: requests and the heads of HTTP,
+//! messages, refusals, pages of changes, and their limits. Nothing here opens a socket.
+//!
+//! A message is one type for its writer and its reader. Readers skip what they don't know, and take
+//! a default for what older programs don't send.
+
+pub mod ask;
+pub mod delta;
+pub mod hello;
+pub mod json;
+pub mod limits;
+pub mod message;
+pub mod refusal;
+pub mod stacks;
+mod text;
+
+/// The version of the protocol, which begins each path.
+pub const PROTOCOL: u32 = 1;
