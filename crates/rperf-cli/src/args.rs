@@ -10,6 +10,7 @@ use crate::live::stacks::StacksArgs;
 use crate::live::top::TopArgs;
 use crate::report::ReportArgs;
 use clap::{Parser, builder::Styles};
+use rperf_model::Mode;
 use std::ffi::OsString;
 
 /// What is said of the commands that run another one ends with their exit status.
@@ -399,7 +400,7 @@ pub struct AttachArgs {
         short,
         long,
         value_name = "MODE",
-        default_value = "wall",
+        default_value = Mode::Wall.name(),
         allow_hyphen_values = true
     )]
     pub mode: OsString,
@@ -489,7 +490,7 @@ pub struct PushArgs {
     #[arg(long = "header", value_name = "NAME: VALUE")]
     pub headers: Vec<String>,
     /// wall: all time, with waiting and sleeping; cpu: CPU time of each thread
-    #[arg(short, long, value_name = "MODE", default_value = "wall", value_parser = ["wall", "cpu"])]
+    #[arg(short, long, value_name = "MODE", default_value = Mode::Wall.name(), value_parser = [Mode::Wall.name(), Mode::Cpu.name()])]
     pub mode: String,
     /// Samples per second, 1 to 1000
     #[arg(short, long, value_name = "HZ", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1000))]

@@ -15,6 +15,7 @@ pub use changes::{Changes, Cursor, PAGE_ROWS, PAGE_TEXT};
 pub use folding::Moved;
 pub use rows::{LiveRow, LiveValues};
 
+use crate::Mode;
 use crate::fold::FoldLimits;
 use crate::{
     CallTree, Frame, FrameId, Frames, LabelSet, LabelSetId, LabelSets, Node, NodeId, Strings,
@@ -48,6 +49,21 @@ pub struct LiveFacts {
     pub sampling_ns: u64,
     /// Time of samples that found no room.
     pub dropped_ns: u64,
+}
+
+impl LiveFacts {
+    /// Whether CPU time is measured; else wall time.
+    pub fn is_cpu(&self) -> bool {
+        Mode::from_name(&self.mode) == Some(Mode::Cpu)
+    }
+
+    /// The time that the session measures.
+    pub fn time_of(&self, values: LiveValues) -> u64 {
+        match self.is_cpu() {
+            true => values.cpu_ns,
+            false => values.wall_ns,
+        }
+    }
 }
 
 /// The table.
@@ -169,10 +185,7 @@ impl LiveTable {
 
     /// Facts about the session, with what found no room here.
     fn facts(&self) -> LiveFacts {
-        let lost_ns = match &*self.facts.mode {
-            "cpu" => self.lost.cpu_ns,
-            _ => self.lost.wall_ns,
-        };
+        let lost_ns = self.facts.time_of(self.lost);
         LiveFacts {
             dropped_ns: self.facts.dropped_ns.saturating_add(lost_ns),
             ..self.facts.clone()

@@ -2,11 +2,11 @@
 //! a program that does the same are equal, so no difference is noise. Called by `rperf diff
 //! --calls`; any thread.
 
-use crate::calls::{BLOCK_CALLS, tracing_lines};
+use crate::calls::tracing_lines;
 use crate::code_paths::CodePaths;
 use crate::groups::{FrameKey, Function, GroupId, Groups};
 use crate::matching::{MethodKey, match_methods};
-use rperf_model::Profile;
+use rperf_model::{OwnColumn, Profile};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -124,7 +124,7 @@ impl Counts {
     /// `None` if the profile counts no calls.
     fn of(profile: &Profile) -> Option<Self> {
         let column = profile.schema.calls()?;
-        let block_column = profile.schema.find(BLOCK_CALLS);
+        let block_column = profile.schema.find_own(OwnColumn::BlockCalls);
         let groups = Groups::new(profile, FrameKey::Method);
         let mut by_node = vec![0_i64; profile.tree.len() + 1];
         for weight in profile.weights.iter() {

@@ -3,17 +3,11 @@
 
 use crate::groups::Function;
 use crate::top::{By, Top};
+use rperf_model::OwnColumn::{self, BlockCalls};
 use rperf_model::numbers::{counted, grouped};
 use rperf_model::{NodeId, Profile};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
-
-/// The columns that count calls: of methods, and of blocks.
-const CALLS: &str = "calls";
-pub(crate) const BLOCK_CALLS: &str = "block_calls";
-
-/// The column with the time of calls, where only chosen methods were traced.
-const CALL_TIME: &str = "call_time";
 
 /// What the lines about tracing begin with, among a profile's comments.
 const TRACED: &str = "traced: ";
@@ -46,7 +40,7 @@ impl Calls {
         };
         Some(Self {
             calls: sums(column),
-            block_calls: schema.find(BLOCK_CALLS).map(sums).unwrap_or_default(),
+            block_calls: schema.find_own(BlockCalls).map(sums).unwrap_or_default(),
         })
     }
 
@@ -100,15 +94,17 @@ fn text(calls: Option<i64>) -> String {
 
 /// Whether a profile is one of calls that rperf has traced.
 pub fn is_traced(profile: &Profile) -> bool {
-    let has = |name| profile.schema.find(name).is_some();
-    has(CALLS) && (has(BLOCK_CALLS) || has(CALL_TIME) && profile.schema.samples().is_none())
+    let has = |column| profile.schema.find_own(column).is_some();
+    has(OwnColumn::Calls)
+        && (has(BlockCalls) || has(OwnColumn::CallTime) && profile.schema.samples().is_none())
 }
 
 /// Whether the values are numbers or bytes of objects, and none of these has a caller: beside samples,
 /// objects have the method that made them alone.
 pub fn has_objects_without_callers(profile: &Profile) -> bool {
     let column = profile.schema.default_column();
-    let is_of_objects = profile.schema.default_type().name.starts_with("alloc_");
+    let own = profile.schema.default_own();
+    let is_of_objects = own.is_some_and(OwnColumn::is_of_objects);
     let has_caller = |node| {
         let node = profile.tree.get(node);
         node.is_some_and(|node| node.parent != NodeId::ROOT)
@@ -121,8 +117,8 @@ pub fn has_objects_without_callers(profile: &Profile) -> bool {
 
 /// Whether the values that are shown are numbers of calls, which a trace has counted one by one.
 pub fn shows_calls(profile: &Profile) -> bool {
-    let shown = &*profile.schema.default_type().name;
-    is_traced(profile) && [CALLS, BLOCK_CALLS].contains(&shown)
+    let shown = profile.schema.default_own();
+    is_traced(profile) && matches!(shown, Some(OwnColumn::Calls | BlockCalls))
 }
 
 /// All calls of a profile that counts them, of methods and of blocks.
@@ -144,9 +140,9 @@ pub fn calls_text(profile: &Profile, of: &str) -> Option<String> {
 /// The calls of methods, and those of blocks.
 fn call_counts(profile: &Profile) -> Option<(i64, i64)> {
     let schema = &profile.schema;
-    let calls = schema.find(CALLS);
-    let calls = calls.filter(|it| schema.types()[it.0].unit == "count")?;
-    let block_calls = schema.find(BLOCK_CALLS);
+    let calls = schema.find_own(OwnColumn::Calls);
+    let calls = calls.filter(|it| schema.types()[it.0].unit == OwnColumn::Calls.unit())?;
+    let block_calls = schema.find_own(BlockCalls);
     let block_calls = block_calls.map_or(0, |column| profile.sum(column));
     Some((profile.sum(calls), block_calls))
 }

@@ -14,6 +14,7 @@ mod waiting;
 use crate::groups::method_of;
 use crate::units::Scale;
 use crate::walk::add;
+use rperf_model::OwnColumn;
 use rperf_model::{
     Category, Column, DisplayFrame, FrameId, LabelSetId, NodeId, Origin, Profile, State, StringId,
     WeightKey,
@@ -72,8 +73,8 @@ impl Idle {
     /// idle: then a view without it would be empty.
     pub fn of(profile: &Profile) -> Self {
         let column = profile.schema.default_column();
-        let rows = match profile.schema.default_type().name.as_str() {
-            "wall" => idle_rows(profile),
+        let rows = match profile.schema.default_own() {
+            Some(OwnColumn::Wall) => idle_rows(profile),
             _ => Vec::new(),
         };
         let value = value_of(profile, &rows, column);

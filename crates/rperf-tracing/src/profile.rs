@@ -13,9 +13,7 @@ use check::StackCheck;
 use label_sets::add_label_sets;
 use rows::{COLUMNS, ThreadRows};
 use rperf_model::numbers::{grouped, milliseconds};
-use rperf_model::{
-    Column, Frame, LabelSetId, Meta, Node, NodeId, Profile, Schema, State, ValueType,
-};
+use rperf_model::{Frame, LabelSetId, Meta, Node, NodeId, OwnColumn, Profile, Schema, State};
 use rperf_vm::{AllocationSums, LabelTexts, ResolvedFrame};
 use std::process;
 use std::sync::Arc;
@@ -212,10 +210,13 @@ impl TraceSnapshot {
     }
 
     fn schema(&self, columns: &[usize]) -> Schema {
+        let default = if self.level.timed {
+            OwnColumn::Wall
+        } else {
+            OwnColumn::Calls
+        };
         let columns = columns.iter().map(|column| COLUMNS[*column]);
-        let types = columns.map(|(name, unit)| ValueType::new(name, unit));
-        let default = Column(usize::from(self.level.timed));
-        Schema::new(types.collect(), default).expect("the default is one of them")
+        Schema::of(columns, default).expect("the default is one of them")
     }
 
     /// Ruby's own methods that call nothing, by the rows of their frames: without events of C

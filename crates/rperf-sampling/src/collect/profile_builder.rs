@@ -203,7 +203,7 @@ impl ProfileBuilder {
         sums.sort_unstable_by_key(|(key, _)| (key.node, key.thread, key.labels, key.state));
         let mut row = Vec::new();
         for (key, values) in sums {
-            mode.fill_row(values, &mut row);
+            values.fill_row(mode, &mut row);
             if row.iter().any(|value| *value != 0) {
                 profile.weights.push(labelled(key), &row);
             }
@@ -212,7 +212,7 @@ impl ProfileBuilder {
             let mut samples = RawSamples::new(profile.schema.len());
             for sample in &self.raw {
                 let time_ns = sample.time_ns.saturating_sub(since);
-                mode.fill_row(sample.values(), &mut row);
+                sample.values().fill_row(mode, &mut row);
                 samples.push(time_ns, labelled(sample.key()), &row);
             }
             // Those of other Ractors came later.

@@ -10,6 +10,7 @@
 
 use crate::interrupts::{Stretch, without_gvl_if_possible};
 use magnus::{Error, RArray, RString, Ruby, Value, value::ReprValue};
+use rperf_model::OwnColumn;
 use rperf_model::{
     CallTree, Column, DisplayFrame, FrameId, LabelSets, NodeId, Profile, Weight, WeightKey,
     WeightTable, Weights,
@@ -130,7 +131,7 @@ impl<'a> Rows<'a> {
             shapes,
             stretch: Stretch::begin(),
             count: profile.schema.samples(),
-            cpu: profile.schema.find("cpu"),
+            cpu: profile.schema.find_own(OwnColumn::Cpu),
         }
     }
 
