@@ -15,10 +15,10 @@ pub use changes::{Changes, Cursor, PAGE_ROWS, PAGE_TEXT};
 pub use folding::Moved;
 pub use rows::{LiveRow, LiveValues};
 
-use crate::Mode;
 use crate::fold::FoldLimits;
+use crate::frame_kind::TRUNCATED_FRAME;
 use crate::{
-    CallTree, Frame, FrameId, Frames, LabelSet, LabelSetId, LabelSets, Node, NodeId, Strings,
+    CallTree, Frame, FrameId, Frames, LabelSet, LabelSetId, LabelSets, Mode, Node, NodeId, Strings,
     WeightKey,
 };
 use rows::{ROW_CAP, Rows};
@@ -155,7 +155,7 @@ impl LiveTable {
         }
         let node = Node {
             parent: NodeId::ROOT,
-            frame: self.frame("[truncated]", "<rperf>", 0),
+            frame: self.frame(TRUNCATED_FRAME.0, TRUNCATED_FRAME.1, 0),
             line: 0,
         };
         *self.truncated.insert(self.tree.intern(node))

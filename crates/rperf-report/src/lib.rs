@@ -66,7 +66,7 @@ pub use code_paths::CodePaths;
 pub use diff::{Change, Diff, DiffError, DiffRow, Normalize, Run};
 pub use filter::{Filter, Filtered, TagFilter, ThreadFilter, without_idle};
 pub use graph::{CallGraph, Cut, GraphEdge, GraphLimits, GraphNode, NodeKind};
-pub use groups::{CoreMethods, Function, class_of, method_of};
+pub use groups::{CoreMethods, Function, class_of};
 pub use idle::{Idle, idle_line};
 pub use joined_calls::JoinedCalls;
 pub use lines::{LineTotals, Lines};

@@ -57,12 +57,12 @@ pub enum Call {
 impl Call {
     /// The kind of the frame.
     #[inline]
-    pub(crate) fn kind(self) -> FrameKind {
+    pub(crate) fn kind(self) -> TracedKind {
         match self {
-            Call::Method => FrameKind::Method,
-            Call::Block => FrameKind::Block,
-            Call::Class => FrameKind::Class,
-            Call::C { .. } => FrameKind::C,
+            Call::Method => TracedKind::Method,
+            Call::Block => TracedKind::Block,
+            Call::Class => TracedKind::Class,
+            Call::C { .. } => TracedKind::C,
         }
     }
 }
@@ -85,7 +85,7 @@ impl CallKind {
 
 /// What a node of the traced tree stands for. A method and its own blocks have the same word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum FrameKind {
+pub(crate) enum TracedKind {
     /// A method of Ruby.
     Method,
     /// A block.
@@ -102,21 +102,21 @@ pub(crate) enum FrameKind {
     None,
 }
 
-impl FrameKind {
+impl TracedKind {
     /// Whether its calls are counted, and by which cost they are corrected.
     #[inline]
     pub(crate) fn counted(self) -> Option<CallKind> {
         match self {
-            FrameKind::Method | FrameKind::Class => Some(CallKind::Method),
-            FrameKind::Block => Some(CallKind::Block),
-            FrameKind::C => Some(CallKind::C),
-            FrameKind::Inserted | FrameKind::InsertedC | FrameKind::None => None,
+            TracedKind::Method | TracedKind::Class => Some(CallKind::Method),
+            TracedKind::Block => Some(CallKind::Block),
+            TracedKind::C => Some(CallKind::C),
+            TracedKind::Inserted | TracedKind::InsertedC | TracedKind::None => None,
         }
     }
 
     /// Whether it is a method of C.
     pub(crate) fn is_c(self) -> bool {
-        matches!(self, FrameKind::C | FrameKind::InsertedC)
+        matches!(self, TracedKind::C | TracedKind::InsertedC)
     }
 }
 

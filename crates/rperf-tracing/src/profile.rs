@@ -3,7 +3,7 @@
 
 use crate::clock::{ClockReading, TraceClock};
 use crate::cost::{Bodies, Calibration, Rounding, ThreadTimes, compensate};
-use crate::event::{CallKind, FrameKind, TraceLevel};
+use crate::event::{CallKind, TraceLevel, TracedKind};
 use crate::timed_calls::latencies::MethodLatencies;
 use crate::timed_calls::spans::SpansSnapshot;
 use crate::tree::folds::{Exclusion, Folds, exclusion};
@@ -12,6 +12,7 @@ use crate::tree::{ROOT, TracedNode};
 use check::StackCheck;
 use label_sets::add_label_sets;
 use rows::{COLUMNS, ThreadRows};
+use rperf_model::frame_kind::{C_METHOD, FrameKind, OWN_FRAME, TRUNCATED_FRAME};
 use rperf_model::numbers::{grouped, milliseconds};
 use rperf_model::{Frame, LabelSetId, Meta, Node, NodeId, OwnColumn, Profile, Schema, State};
 use rperf_vm::{AllocationSums, LabelTexts, ResolvedFrame};
@@ -204,7 +205,11 @@ impl TraceSnapshot {
             ..self.nodes[ROOT as usize]
         });
         match folds.own_root() {
-            Some(_) => intern(profile, NodeId::ROOT, &special("[rperf]", "<rperf>")),
+            Some(_) => intern(
+                profile,
+                NodeId::ROOT,
+                &ResolvedFrame::new(OWN_FRAME.0, OWN_FRAME.1),
+            ),
             None => NodeId::ROOT,
         }
     }
@@ -222,7 +227,7 @@ impl TraceSnapshot {
     /// Ruby's own methods that call nothing, by the rows of their frames: without events of C
     /// methods the VM runs some of them without a frame, all but the first time.
     fn uncounted(&self, names: &[ResolvedFrame]) -> Vec<bool> {
-        let is_rubys_own = |name: &ResolvedFrame| name.path.starts_with("<internal:");
+        let is_rubys_own = |name: &ResolvedFrame| FrameKind::of(&name.path) == FrameKind::Internal;
         let mut uncounted: Vec<bool> = names
             .iter()
             .map(|name| !self.level.c_methods && is_rubys_own(name))
@@ -252,7 +257,7 @@ impl TraceSnapshot {
         for time in &times.nodes {
             let node = self.nodes[time.node as usize];
             let (calls, block_calls) = match node.kind {
-                FrameKind::Block => (0, time.calls),
+                TracedKind::Block => (0, time.calls),
                 _ if sums.is_uncounted.get(node.row as usize) == Some(&true) => (0, 0),
                 _ => (time.calls, 0),
             };
@@ -386,8 +391,8 @@ pub(crate) fn add_nodes(
     names: &[ResolvedFrame],
     excluded: &[bool],
 ) -> Vec<NodeId> {
-    let unknown = special("(unknown)", "<C method>");
-    let no_room = special("[truncated]", "<rperf>");
+    let unknown = ResolvedFrame::new("(unknown)", C_METHOD);
+    let no_room = ResolvedFrame::new(TRUNCATED_FRAME.0, TRUNCATED_FRAME.1);
     let mut map = vec![NodeId::ROOT];
     for (number, node) in nodes.iter().enumerate().skip(1) {
         let parent = map[node.parent as usize];
@@ -402,14 +407,6 @@ pub(crate) fn add_nodes(
         map.push(intern(profile, parent, resolved));
     }
     map
-}
-
-fn special(name: &str, path: &str) -> ResolvedFrame {
-    ResolvedFrame {
-        name: name.into(),
-        path: path.into(),
-        first_line: 0,
-    }
 }
 
 /// The profile's node for a frame below `parent`.

@@ -5,6 +5,7 @@
 
 use crate::call_tree::shown_line;
 use crate::frame_names::ResolvedFrame;
+use rperf_model::frame_kind::TRUNCATED_FRAME;
 use rperf_model::label_keys::CLASS;
 use rperf_model::{
     Frame, FrameId, LabelSetId, Node, NodeId, OwnColumn, Profile, State, StringId, Thread,
@@ -263,12 +264,8 @@ impl AllocationSums {
             });
         }
         if self.lost != Allocated::default() {
-            let truncated = ResolvedFrame {
-                name: "[truncated]".into(),
-                path: "<rperf>".into(),
-                first_line: 0,
-            };
-            let frame = intern_frame(profile, &truncated);
+            let (name, path) = TRUNCATED_FRAME;
+            let frame = intern_frame(profile, &ResolvedFrame::new(name, path));
             rows.push(Row {
                 node: profile.tree.intern(Node {
                     parent: NodeId::ROOT,

@@ -15,12 +15,13 @@ use rperf_format::answers::{FilteredProfile, IdleTime};
 use rperf_format::shorten;
 use rperf_format::table::{Column, Row, Table};
 use rperf_model::Profile;
+use rperf_model::frame_kind::method_of;
 use rperf_report::numbers::{counted, grouped, percent, seconds};
 use rperf_report::one_line::{function_name, one_line};
 use rperf_report::{
     By, Calls, Function, Neighbour, Neighbours, Scale, Sort, Top, TopRow, calls_text,
-    has_objects_without_callers, idle_line, is_traced, losses_line, method_of, notes_on,
-    shows_calls, tracing_lines,
+    has_objects_without_callers, idle_line, is_traced, losses_line, notes_on, shows_calls,
+    tracing_lines,
 };
 use std::cmp::Reverse;
 

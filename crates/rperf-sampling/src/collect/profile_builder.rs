@@ -6,7 +6,8 @@ use crate::accounting::UNATTRIBUTED;
 use crate::collect::sample::{Sample, SampleSums};
 use crate::config::DEFAULT_MAX_NODES;
 use crate::{Mode, Values};
-use rperf_model::fold::{FOLDED as FOLDED_FRAME, FoldLimits, folded_frame};
+use rperf_model::fold::{FoldLimits, folded_frame};
+use rperf_model::frame_kind::{FOLDED_FRAME, TRUNCATED_FRAME};
 use rperf_model::{
     CallTree, Frame, FrameId, Frames, LabelSetId, Node, NodeId, Profile, RawSamples, StringId,
     Strings, Thread, WeightKey, Weights,
@@ -267,11 +268,8 @@ impl ProfileBuilder {
         if let Some(node) = self.truncated {
             return node;
         }
-        let frame = ResolvedFrame {
-            name: "[truncated]".into(),
-            path: "<rperf>".into(),
-            first_line: 0,
-        };
+        let (name, path) = TRUNCATED_FRAME;
+        let frame = ResolvedFrame::new(name, path);
         let frame = intern_frame(&mut self.tables, &frame);
         let node = self.tables.tree.intern(Node {
             parent: NodeId::ROOT,

@@ -10,10 +10,9 @@
 
 use crate::interrupts::{Stretch, without_gvl_if_possible};
 use magnus::{Error, RArray, RString, Ruby, Value, value::ReprValue};
-use rperf_model::OwnColumn;
 use rperf_model::{
-    CallTree, Column, DisplayFrame, FrameId, LabelSets, NodeId, Profile, Weight, WeightKey,
-    WeightTable, Weights,
+    CallTree, Column, DisplayFrame, FrameId, LabelSets, NodeId, OwnColumn, Profile, Weight,
+    WeightKey, WeightTable, Weights,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::hash::Hash;

@@ -5,7 +5,7 @@ use super::idle_rows;
 use super::watched::{News, Take, Watched};
 use rperf_live::mirror::Mirror;
 use rperf_live::shown;
-use rperf_model::fold::FOLDED;
+use rperf_model::frame_kind::FOLDED_FRAME;
 use rperf_model::live_table::LiveValues;
 use rperf_model::{FrameId, LabelSetId, WeightKey};
 use rperf_top::store::{RowKey, Store};
@@ -182,7 +182,7 @@ fn grown(
         let is_folded = |key: &RowKey| {
             let caller = store.nodes.get(key.node as usize)?.parent;
             let method = store.methods.get(method(caller)? as usize)?;
-            Some((&*method.name, &*method.path) == FOLDED)
+            Some((&*method.name, &*method.path) == FOLDED_FRAME)
         };
         rows.sort_by_key(|(key, _)| is_folded(key) != Some(true));
         for (key, time) in &mut rows {

@@ -3,7 +3,7 @@
 use super::idle_rows;
 use super::watched::{News, Take};
 use rperf_live::mirror::Mirror;
-use rperf_model::fold::FOLDED;
+use rperf_model::frame_kind::FOLDED_FRAME;
 use rperf_model::live_table::{LiveFacts, LiveValues};
 use rperf_model::{FrameId, State, WeightKey};
 use std::collections::HashMap;
@@ -97,7 +97,7 @@ impl Methods {
         }
         let rows = methods.into_iter().zip(times);
         // What was folded before the interval would count as its time.
-        let rows = rows.filter(|(name, times)| *times != Times::default() && *name != FOLDED);
+        let rows = rows.filter(|(name, times)| *times != Times::default() && *name != FOLDED_FRAME);
         let mut labels = ByName::new();
         for (set, times) in of_sets {
             for (key, value) in mirror.labels(set) {

@@ -2,6 +2,7 @@
 //! the thread that makes the profile, without the GVL.
 
 use crate::profile::own_files;
+use rperf_model::FrameKind;
 use rperf_session::settings::{EXCLUDE, EXCLUDE_COMMON, Excluded, Settings, Source};
 use rperf_tracing::Exclusion;
 use rperf_vm::ResolvedFrame;
@@ -40,7 +41,7 @@ pub fn find(
             true => Exclusion::Asked,
             false if is_own(name) => own(name),
             false if is_loader(name) => Exclusion::Loader,
-            false if name.path.starts_with("<internal:") => Exclusion::Core,
+            false if FrameKind::of(&name.path) == FrameKind::Internal => Exclusion::Core,
             false => Exclusion::None,
         });
     for setting in [&EXCLUDE, &EXCLUDE_COMMON] {
