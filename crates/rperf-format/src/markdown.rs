@@ -226,7 +226,7 @@ impl<'a> Report<'a> {
         if !lost.is_empty() {
             facts.push(("Lost", lost.join(", ")));
         }
-        let notes = meta.notes();
+        let notes = meta.lines();
         let comments = notes.iter().filter(|it| !it.is_empty());
         let comments: Vec<_> = comments.take(NOTES).map(|it| code(it)).collect();
         if !comments.is_empty() {

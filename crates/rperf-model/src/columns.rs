@@ -126,6 +126,14 @@ impl Schema {
         self.default_type().own()
     }
 
+    /// Whether the columns are those of calls that rperf has traced one by one, and has no samples
+    /// beside.
+    pub fn is_traced(&self) -> bool {
+        let has = |column| self.find_own(column).is_some();
+        let has_chosen = || has(OwnColumn::CallTime) && self.samples().is_none();
+        has(OwnColumn::Calls) && (has(OwnColumn::BlockCalls) || has_chosen())
+    }
+
     /// The first column with this name and unit.
     fn find_exactly(&self, column: OwnColumn) -> Option<Column> {
         let is_it = |it: &ValueType| it.name == column.name() && it.unit == column.unit();
@@ -145,6 +153,18 @@ mod tests {
             assert_eq!(column.value_type().own(), Some(column));
         }
         assert_eq!(OwnColumn::named("inuse_space"), None);
+    }
+
+    #[test]
+    fn traces_are_told_by_their_columns() {
+        use OwnColumn::{BlockCalls, CallTime, Calls, Samples, Wall};
+        let is_traced = |columns: &[OwnColumn]| {
+            let schema = Schema::of(columns.iter().copied(), columns[0]);
+            schema.expect("a schema").is_traced()
+        };
+        assert!(is_traced(&[Calls, Wall, BlockCalls]) && is_traced(&[Calls, CallTime]));
+        assert!(!is_traced(&[Samples, Wall]) && !is_traced(&[Calls]));
+        assert!(!is_traced(&[Samples, Calls, CallTime]));
     }
 
     #[test]

@@ -11,7 +11,6 @@
 
 mod call_tree;
 mod check;
-mod chosen;
 mod code_path;
 mod columns;
 mod display;
@@ -24,8 +23,8 @@ mod labels;
 pub mod live_table;
 mod memory;
 mod merge;
-mod missing;
 mod mode;
+mod notes;
 pub mod numbers;
 mod origin;
 mod profile;
@@ -33,6 +32,7 @@ mod schema;
 mod state;
 mod strings;
 mod time_line;
+mod trace_level;
 mod weights;
 
 pub use call_tree::{CallTree, Node, NodeId, shown_line};
@@ -46,12 +46,14 @@ pub use histogram::{Histogram, Latencies};
 pub use labels::{LabelSet, LabelSetId, LabelSets};
 pub use merge::{MergeError, NotEarlier};
 pub use mode::{Mode, TRACE};
+pub use notes::{Chosen, Note, Traced};
 pub use origin::{Category, Origin};
 pub use profile::{Meta, PathView, Period, Profile, RawSamples, SamplingStats, Thread};
 pub use schema::{Column, Schema, ValueType};
 pub use state::State;
 pub use strings::{StringId, Strings};
 pub use time_line::{Span, TimeLine};
+pub use trace_level::TraceLevel;
 pub use weights::{Weight, WeightKey, WeightTable, Weights};
 
 #[cfg(any(test, feature = "test-support"))]

@@ -9,9 +9,6 @@ use rperf_model::{NodeId, Profile};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 
-/// What the lines about tracing begin with, among a profile's comments.
-const TRACED: &str = "traced: ";
-
 /// The calls of each row of a table.
 #[derive(Debug, Default)]
 pub struct Calls {
@@ -92,13 +89,6 @@ fn text(calls: Option<i64>) -> String {
     calls.map_or_else(|| "-".into(), grouped)
 }
 
-/// Whether a profile is one of calls that rperf has traced.
-pub fn is_traced(profile: &Profile) -> bool {
-    let has = |column| profile.schema.find_own(column).is_some();
-    has(OwnColumn::Calls)
-        && (has(BlockCalls) || has(OwnColumn::CallTime) && profile.schema.samples().is_none())
-}
-
 /// Whether the values are numbers or bytes of objects, and none of these has a caller: beside samples,
 /// objects have the method that made them alone.
 pub fn has_objects_without_callers(profile: &Profile) -> bool {
@@ -111,14 +101,14 @@ pub fn has_objects_without_callers(profile: &Profile) -> bool {
     };
     let mut rows = profile.weights.iter();
     is_of_objects
-        && !is_traced(profile)
+        && !profile.schema.is_traced()
         && !rows.any(|row| row.value(column) != 0 && has_caller(row.key.node))
 }
 
 /// Whether the values that are shown are numbers of calls, which a trace has counted one by one.
 pub fn shows_calls(profile: &Profile) -> bool {
     let shown = profile.schema.default_own();
-    is_traced(profile) && matches!(shown, Some(OwnColumn::Calls | BlockCalls))
+    profile.schema.is_traced() && matches!(shown, Some(OwnColumn::Calls | BlockCalls))
 }
 
 /// All calls of a profile that counts them, of methods and of blocks.
@@ -145,12 +135,6 @@ fn call_counts(profile: &Profile) -> Option<(i64, i64)> {
     let block_calls = schema.find_own(BlockCalls);
     let block_calls = block_calls.map_or(0, |column| profile.sum(column));
     Some((profile.sum(calls), block_calls))
-}
-
-/// What a profile says of how it was traced, line by line.
-pub fn tracing_lines(profile: &Profile) -> impl Iterator<Item = &str> {
-    let comments = profile.meta.comments.iter();
-    comments.filter_map(|comment| comment.strip_prefix(TRACED))
 }
 
 #[cfg(test)]
@@ -184,7 +168,6 @@ mod tests {
             table.add(key, &values);
         }
         profile.weights = table.into_weights();
-        profile.meta.comments = vec!["ruby".into(), "traced: by a clock".into()];
         profile
     }
 
@@ -205,7 +188,6 @@ mod tests {
         let text = calls_text(&profile, " of 2 processes");
         let expected = "1,000 calls of 2 processes, 30 calls of blocks";
         assert_eq!(text.as_deref(), Some(expected));
-        assert!(tracing_lines(&profile).eq(["by a clock"]));
     }
 
     #[test]
@@ -214,10 +196,5 @@ mod tests {
         let sampled = Profile::new(test_support::wall_schema());
         assert!(Calls::of(&sampled, &By::Function).is_none());
         assert_eq!(call_count(&sampled), None);
-        assert!(is_traced(&profile(0)) && !is_traced(&sampled));
-        let chosen = [("calls", "count"), ("call_time", "nanoseconds")];
-        assert!(is_traced(&Profile::new(test_support::schema(&chosen, 1))));
-        let both = [("samples", "count"), chosen[0], chosen[1]];
-        assert!(!is_traced(&Profile::new(test_support::schema(&both, 0))));
     }
 }

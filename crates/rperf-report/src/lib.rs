@@ -57,10 +57,7 @@ mod walk;
 pub use align::align;
 pub use call_costs::{CallCost, CallCosts, FunctionCosts, FunctionKind};
 pub use call_diff::{CallChange, CallDiff, CallDiffError};
-pub use calls::{
-    Calls, call_count, calls_text, has_objects_without_callers, is_traced, shows_calls,
-    tracing_lines,
-};
+pub use calls::{Calls, call_count, calls_text, has_objects_without_callers, shows_calls};
 pub use choose::{NoSuchValues, choose_values};
 pub use code_paths::CodePaths;
 pub use diff::{Change, Diff, DiffError, DiffRow, Normalize, Run};

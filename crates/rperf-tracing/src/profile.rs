@@ -3,7 +3,7 @@
 
 use crate::clock::{ClockReading, TraceClock};
 use crate::cost::{Bodies, Calibration, Rounding, ThreadTimes, compensate};
-use crate::event::{CallKind, TraceLevel, TracedKind};
+use crate::event::{CallKind, TracedKind};
 use crate::timed_calls::latencies::MethodLatencies;
 use crate::timed_calls::spans::SpansSnapshot;
 use crate::tree::folds::{Exclusion, Folds, exclusion};
@@ -14,9 +14,11 @@ use label_sets::add_label_sets;
 use rows::{COLUMNS, ThreadRows};
 use rperf_model::frame_kind::{C_METHOD, FrameKind, OWN_FRAME, TRUNCATED_FRAME};
 use rperf_model::numbers::{grouped, milliseconds};
-use rperf_model::{Frame, LabelSetId, Meta, Node, NodeId, OwnColumn, Profile, Schema, State};
+use rperf_model::{
+    Frame, LabelSetId, Meta, Node, NodeId, Note, OwnColumn, Profile, Schema, State, TraceLevel,
+    Traced,
+};
 use rperf_vm::{AllocationSums, LabelTexts, ResolvedFrame};
-use std::process;
 use std::sync::Arc;
 
 pub(crate) mod check;
@@ -126,7 +128,7 @@ impl TraceSnapshot {
     }
 
     /// The profile. `names` are those of the frames, in the order of their rows, and `excluded` tells
-    /// which of them are left out; `classes` are those of objects; `program` and `comments` describe
+    /// which of them are left out; `classes` are those of objects; `program` and `notes` describe
     /// the run.
     pub fn into_profile(
         mut self,
@@ -135,7 +137,7 @@ impl TraceSnapshot {
         classes: &[ResolvedFrame],
         calibration: &Calibration,
         program: String,
-        mut comments: Vec<String>,
+        mut notes: Vec<Note>,
     ) -> Profile {
         let columns = rows::columns(self.level.timed, self.with_cpu);
         let mut profile = Profile::new(self.schema(columns));
@@ -181,9 +183,9 @@ impl TraceSnapshot {
         if let Some(latencies) = &self.latencies {
             profile.latencies = latencies.named(names, excluded);
         }
-        comments.extend(self.head(&sums));
+        notes.extend(self.head(&sums));
         // Those on objects.
-        comments.append(&mut profile.meta.comments);
+        notes.append(&mut profile.meta.notes);
         profile.meta = Meta {
             start_time_ns: self.start.realtime_ns,
             duration_ns: self
@@ -191,7 +193,7 @@ impl TraceSnapshot {
                 .monotonic_ns
                 .saturating_sub(self.start.monotonic_ns),
             program,
-            comments,
+            notes,
             ..Meta::default()
         };
         profile
@@ -288,13 +290,10 @@ impl TraceSnapshot {
 
     /// Lines about how it was traced, and what it cost. A profile can be of several processes:
     /// numbers come with the process that they are of.
-    fn head(&self, sums: &Sums) -> Vec<String> {
-        let (level, clock) = (self.level.name(), self.clock.name());
-        let process = process::id();
-        let mut lines = vec![format!("traced: calls {level}, clock {clock}")];
+    fn head(&self, sums: &Sums) -> impl Iterator<Item = Note> {
+        let how = Traced::Calls(self.level, self.clock.name().into());
         let numbers = self.numbers(sums).into_iter();
-        lines.extend(numbers.map(|line| format!("traced: process {process}: {line}")));
-        lines
+        std::iter::once(Note::Traced(how)).chain(numbers.map(Note::traced_here))
     }
 
     fn numbers(&self, sums: &Sums) -> Vec<String> {

@@ -8,7 +8,7 @@ use crate::frame_names::ResolvedFrame;
 use rperf_model::frame_kind::TRUNCATED_FRAME;
 use rperf_model::label_keys::CLASS;
 use rperf_model::{
-    Frame, FrameId, LabelSetId, Node, NodeId, OwnColumn, Profile, State, StringId, Thread,
+    Frame, FrameId, LabelSetId, Node, NodeId, Note, OwnColumn, Profile, State, StringId, Thread,
     WeightKey, WeightTable,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -23,7 +23,7 @@ const WORD_CAP: usize = 1 << 17;
 /// The columns.
 const COLUMNS: [OwnColumn; 2] = [OwnColumn::Objects, OwnColumn::Bytes];
 
-/// What the bytes are of: a comment that begins with the column's name says so.
+/// What the bytes are of.
 const SLOTS: &str = "bytes of slots in Ruby's heap, without the memory that objects have elsewhere";
 
 /// The class of objects that the program doesn't see.
@@ -295,10 +295,8 @@ fn intern_frame(profile: &mut Profile, name: &ResolvedFrame) -> FrameId {
 fn add_columns<'a>(profile: &mut Profile, rows: impl Iterator<Item = Row<'a>>) {
     let old_width = profile.schema.len();
     profile.schema = profile.schema.with(COLUMNS);
-    profile
-        .meta
-        .comments
-        .push(format!("{}: {SLOTS}", OwnColumn::Bytes.name()));
+    let note = Note::Values(OwnColumn::Bytes, SLOTS.into());
+    profile.meta.notes.push(note);
     let mut table = WeightTable::new(old_width + COLUMNS.len());
     for weight in profile.weights.iter() {
         let mut values = weight.values.to_vec();

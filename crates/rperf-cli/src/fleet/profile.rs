@@ -3,8 +3,8 @@
 use super::programs::Present;
 use crate::attach::recording::{Recording, Wanted};
 use crate::{FAILURE, Refusal};
-use rperf_model::Profile;
 use rperf_model::label_keys::{PID, PROCESS};
+use rperf_model::{Note, Profile};
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -116,11 +116,9 @@ impl Taken {
     /// The profile says itself what isn't in it.
     fn explain(&mut self) {
         if let Some(profile) = &mut self.profile {
-            let comments = self
-                .notes
-                .iter()
-                .map(|note| format!("not all of it: {note}"));
-            profile.meta.comments.extend(comments);
+            let lines = self.notes.iter();
+            let lines = lines.map(|note| format!("not all of it: {note}"));
+            profile.meta.notes.extend(lines.map(Note::from));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! One run as a comparison needs it: sums by function, each with the variance of its noise. Called
 //! by `diff`; any thread.
 
-use crate::calls::{is_traced, shows_calls};
+use crate::calls::shows_calls;
 use crate::code_paths::CodePaths;
 use crate::groups::{FrameKey, Function, Groups};
 use crate::matching::MethodKey;
@@ -95,7 +95,7 @@ impl Run {
             idle: 0,
             missing: profile.meta.missing.clone(),
             is_exact: shows_calls(profile),
-            is_traced: is_traced(profile),
+            is_traced: profile.schema.is_traced(),
             total: noise.amount(total),
             rows: rows.collect(),
             label_values: label.map_or(0, |key| label_values(profile, key)),

@@ -8,10 +8,11 @@ use crate::profile::label_sets::add_label_sets;
 use crate::tree::TracedNode;
 use rperf_model::label_keys::CALL;
 use rperf_model::numbers::grouped;
-use rperf_model::{LabelSetId, NodeId, OwnColumn, Profile, Schema, State, WeightKey, WeightTable};
+use rperf_model::{
+    LabelSetId, NodeId, Note, OwnColumn, Profile, Schema, State, Traced, WeightKey, WeightTable,
+};
 use rperf_vm::clock::utc;
 use rperf_vm::{LabelTexts, ResolvedFrame};
-use std::process;
 
 /// The columns of calls.
 const COLUMNS: [OwnColumn; 2] = [OwnColumn::Calls, OwnColumn::CallTime];
@@ -86,7 +87,7 @@ impl TargetedSnapshot {
             table.add(key, &self.values(columns, profile.schema.len(), row));
         }
         profile.weights = table.into_weights();
-        profile.meta.comments.extend(self.head(names, notes));
+        profile.meta.notes.extend(self.head(names, notes));
         profile
     }
 
@@ -153,15 +154,10 @@ impl TargetedSnapshot {
 
     /// Lines about how it was traced, and of each method. A profile can be of several processes:
     /// numbers come with the process that they are of.
-    fn head(&self, names: &[ResolvedFrame], notes: &[String]) -> Vec<String> {
-        let process = process::id();
-        let mut lines = vec![format!(
-            "traced: chosen methods only, clock {}",
-            self.clock.name()
-        )];
-        let numbers = notes.iter().cloned().chain(self.numbers(names));
-        lines.extend(numbers.map(|line| format!("traced: process {process}: {line}")));
-        lines
+    fn head(&self, names: &[ResolvedFrame], lines: &[String]) -> impl Iterator<Item = Note> {
+        let how = Traced::Chosen(self.clock.name().into());
+        let numbers = lines.iter().cloned().chain(self.numbers(names));
+        std::iter::once(Note::Traced(how)).chain(numbers.map(Note::traced_here))
     }
 
     fn numbers(&self, names: &[ResolvedFrame]) -> Vec<String> {
