@@ -52,16 +52,16 @@ pub struct LiveFacts {
 }
 
 impl LiveFacts {
-    /// Whether CPU time is measured; else wall time.
-    pub fn is_cpu(&self) -> bool {
-        Mode::from_name(&self.mode) == Some(Mode::Cpu)
+    /// The mode, if it is known.
+    pub fn sampling(&self) -> Option<Mode> {
+        Mode::from_name(&self.mode)
     }
 
     /// The time that the session measures.
     pub fn time_of(&self, values: LiveValues) -> u64 {
-        match self.is_cpu() {
-            true => values.cpu_ns,
-            false => values.wall_ns,
+        match self.sampling() {
+            Some(Mode::Cpu) => values.cpu_ns,
+            _ => values.wall_ns,
         }
     }
 }

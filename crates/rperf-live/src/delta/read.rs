@@ -4,7 +4,9 @@
 use super::{Delta, Freshness};
 use rperf_format::viewer::MAGIC;
 use rperf_model::live_table::{Changes, LiveFacts, LiveRow, LiveValues};
-use rperf_model::{Frame, FrameId, LabelSet, LabelSetId, Node, NodeId, State, StringId, WeightKey};
+use rperf_model::{
+    Frame, FrameId, LabelSet, LabelSetId, Mode, Node, NodeId, State, StringId, WeightKey,
+};
 use serde_json::Value;
 
 /// Bytes that a number has at most.
@@ -43,7 +45,7 @@ impl Delta {
         let number = |key: &str| header.get(key).and_then(Value::as_u64).ok_or(BadDelta);
         let text = |key: &str| header.get(key).and_then(Value::as_str).ok_or(BadDelta);
         let mode = text("mode")?;
-        if number("version")? != 1 || !["cpu", "wall"].contains(&mode) {
+        if number("version")? != 1 || Mode::from_name(mode).is_none() {
             return Err(BadDelta);
         }
         Ok(Delta {

@@ -2,6 +2,7 @@
 //! the helper.
 
 use crate::message::{Refusal, Request};
+use rperf_model::Mode;
 
 /// The highest frequency that clients may have.
 const MOST: u32 = 1000;
@@ -18,10 +19,10 @@ pub struct Sampling {
 impl Sampling {
     /// The mode and frequency that the request wants.
     pub fn of(request: &Request) -> Result<Self, Refusal> {
-        let is_wall = match request.parameter("mode").unwrap_or("wall") {
-            "wall" => true,
-            "cpu" => false,
-            _ => return Err(refused("there is no such mode", "mode=wall or mode=cpu")),
+        let mode = request.parameter("mode");
+        let is_wall = match mode.map_or(Some(Mode::Wall), Mode::from_name) {
+            Some(mode) => mode == Mode::Wall,
+            None => return Err(refused("there is no such mode", "mode=wall or mode=cpu")),
         };
         let frequency = request.parameter("frequency").map_or(Ok(MOST), str::parse);
         match frequency {
@@ -32,7 +33,8 @@ impl Sampling {
 
     /// The mode's name.
     pub fn mode(self) -> &'static str {
-        if self.is_wall { "wall" } else { "cpu" }
+        let mode = if self.is_wall { Mode::Wall } else { Mode::Cpu };
+        mode.name()
     }
 }
 

@@ -9,6 +9,7 @@ use super::state::Port;
 use super::step::{Holder, Holding, Pull, SharedTable, Step};
 use crate::delta::{Delta, Freshness};
 use crate::message::{Refusal, bytes_response};
+use rperf_model::TRACE;
 use std::sync::PoisonError;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
@@ -153,7 +154,7 @@ impl Watch {
                 "the program isn't being profiled",
                 "begin a session, by Rperf.start or under 'rperf record --listen'",
             ),
-            Some(session) if session.mode == "trace" => (
+            Some(session) if session.mode == TRACE => (
                 "the program's session traces calls",
                 "only sampling sessions can be watched",
             ),

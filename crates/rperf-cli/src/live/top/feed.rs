@@ -7,7 +7,7 @@ use rperf_live::mirror::Mirror;
 use rperf_live::shown;
 use rperf_model::frame_kind::FOLDED_FRAME;
 use rperf_model::live_table::LiveValues;
-use rperf_model::{FrameId, LabelSetId, WeightKey};
+use rperf_model::{FrameId, LabelSetId, Mode, WeightKey};
 use rperf_top::store::{RowKey, Store};
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -111,7 +111,7 @@ impl Feed {
 
     /// Notes which rows are those of idle threads.
     fn note_idle(&self, mirror: &Mirror) {
-        if self.counts && mirror.facts.mode == "wall" {
+        if self.counts && mirror.facts.sampling() == Some(Mode::Wall) {
             // Without the lock: that takes longest.
             let rows = idle_rows::of(mirror);
             let mut store = lock(&self.store);
@@ -125,7 +125,7 @@ impl Feed {
         let mut all = HashMap::new();
         for (key, values) in mirror.rows() {
             let key = self.key(store, key);
-            *all.entry(key).or_default() += time(mirror, values);
+            *all.entry(key).or_default() += mirror.facts.time_of(values);
         }
         all
     }
@@ -196,13 +196,6 @@ fn grown(
     rows
 }
 
-fn time(mirror: &Mirror, values: LiveValues) -> u64 {
-    match &*mirror.facts.mode {
-        "cpu" => values.cpu_ns,
-        _ => values.wall_ns,
-    }
-}
-
 impl Take for Feed {
     fn reset(&mut self, mirror: &Mirror) {
         if self.earlier.is_none() {
@@ -223,7 +216,7 @@ impl Take for Feed {
         if self.counts && self.earlier.is_none() {
             for (key, values) in rows {
                 let key = self.key(&mut store, *key);
-                store.add(key, time(mirror, *values));
+                store.add(key, mirror.facts.time_of(*values));
             }
         }
     }

@@ -5,6 +5,7 @@ use super::watched::Stuck;
 use crate::live::process::KEPT;
 use crate::report::screen::{Screen, Style};
 use rperf_live::shown;
+use rperf_model::Mode;
 use rperf_model::live_table::LiveFacts;
 use rperf_report::CodePaths;
 use serde_json::{Value, json};
@@ -219,8 +220,8 @@ impl Page<'_> {
         let hidden = if self.shows_idle { 0 } else { interval.idle_ns };
         let blocked = threads(all.blocked.saturating_sub(hidden));
         let waiting = threads(all.waiting);
-        match &*self.facts.mode {
-            "wall" => format!(
+        match self.facts.sampling() {
+            Some(Mode::Wall) => format!(
                 "GVL busy {busy:.1} %   waiting for it {waiting:.1} threads   GC {gc:.1} %   blocked \
                  {blocked:.1} threads"
             ),

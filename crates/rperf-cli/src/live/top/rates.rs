@@ -68,18 +68,13 @@ type ByName = HashMap<(String, String), Times>;
 impl Methods {
     /// The times in these rows, of methods and of labels.
     pub fn of(mirror: &Mirror, rows: impl IntoIterator<Item = (WeightKey, LiveValues)>) -> Self {
-        let is_wall = mirror.facts.mode == "wall";
         let (methods, of_frames) = numbered(mirror);
         let mut times = vec![Times::default(); methods.len()];
         // In which row a method was seen last: recursion counts once.
         let mut seen = vec![0_usize; methods.len()];
         let mut of_sets = HashMap::<_, Times>::new();
         for (number, (key, values)) in rows.into_iter().enumerate() {
-            let value = if is_wall {
-                values.wall_ns
-            } else {
-                values.cpu_ns
-            };
+            let value = mirror.facts.time_of(values);
             add(of_sets.entry(key.labels).or_default(), key.state, value);
             for (depth, frame) in mirror.stack(key.node).enumerate() {
                 let method = of_frames[frame.0 as usize];

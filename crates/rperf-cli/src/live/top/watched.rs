@@ -7,8 +7,8 @@ use rperf_live::client::{AskError, Client};
 use rperf_live::delta::{BadDelta, Delta};
 use rperf_live::hello::{Hello, Keeper};
 use rperf_live::mirror::Mirror;
-use rperf_model::WeightKey;
 use rperf_model::live_table::{LiveFacts, LiveValues};
+use rperf_model::{Mode, WeightKey};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 const TRIES: u32 = 4;
 
 /// The session that is begun where there is none.
-const MODE: &str = "wall";
+const MODE: &str = Mode::Wall.name();
 const FREQUENCY: u32 = 1000;
 
 /// The port has nothing that could be watched.
