@@ -8,7 +8,6 @@ use crate::text;
 use magnus::{Error, RHash, RString, Ruby};
 use rperf_format::viewer::{self, Comparison, TitledProfile, View};
 use rperf_format::{Format, FormatError, TextOptions, pprof};
-use rperf_model::Profile;
 
 /// `#for_viewer(title)`: all that a snapshot is kept as. `:data` is what the page shows, and
 /// `:pprof` the same as a file, of which [`compare`] makes comparisons.
