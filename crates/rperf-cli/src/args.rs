@@ -4,10 +4,7 @@
 
 use crate::diff::DiffArgs;
 use crate::flags::{PageFlags, RecordFlags, TraceFlags};
-use crate::live::choose::Choice;
-use crate::live::ps::PsArgs;
-use crate::live::stacks::StacksArgs;
-use crate::live::top::TopArgs;
+use crate::live::{choose::Choice, ps::PsArgs, stacks::StacksArgs, top::TopArgs};
 use crate::report::ReportArgs;
 use clap::{Parser, builder::Styles};
 use rperf_model::Mode;

@@ -2,6 +2,10 @@
 //! objects. Used by those who fill a column, and by those who look for one. Any thread, no I/O.
 
 use crate::{Column, Schema, ValueType};
+use OwnColumn::{BlockCalls, Bytes, CallTime, Calls, Cpu, Objects, Overhead, Samples, Wall};
+
+const COUNT: &str = "count";
+const NANOSECONDS: &str = "nanoseconds";
 
 /// A column that rperf itself makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -29,41 +33,33 @@ pub enum OwnColumn {
 
 impl OwnColumn {
     /// Every column.
-    pub const ALL: [OwnColumn; 9] = [
-        OwnColumn::Samples,
-        OwnColumn::Wall,
-        OwnColumn::Cpu,
-        OwnColumn::Calls,
-        OwnColumn::BlockCalls,
-        OwnColumn::CallTime,
-        OwnColumn::Overhead,
-        OwnColumn::Objects,
-        OwnColumn::Bytes,
+    pub const ALL: [Self; 9] = [
+        Samples, Wall, Cpu, Calls, BlockCalls, CallTime, Overhead, Objects, Bytes,
     ];
 
-    /// Its name in files. Objects have the names that other tools give them.
-    pub const fn name(self) -> &'static str {
+    /// Name and unit in files. Objects have the names that other tools give them.
+    const fn texts(self) -> [&'static str; 2] {
         match self {
-            OwnColumn::Samples => "samples",
-            OwnColumn::Wall => "wall",
-            OwnColumn::Cpu => "cpu",
-            OwnColumn::Calls => "calls",
-            OwnColumn::BlockCalls => "block_calls",
-            OwnColumn::CallTime => "call_time",
-            OwnColumn::Overhead => "overhead",
-            OwnColumn::Objects => "alloc_objects",
-            OwnColumn::Bytes => "alloc_space",
+            Samples => ["samples", COUNT],
+            Wall => ["wall", NANOSECONDS],
+            Cpu => ["cpu", NANOSECONDS],
+            Calls => ["calls", COUNT],
+            BlockCalls => ["block_calls", COUNT],
+            CallTime => ["call_time", NANOSECONDS],
+            Overhead => ["overhead", NANOSECONDS],
+            Objects => ["alloc_objects", COUNT],
+            Bytes => ["alloc_space", "bytes"],
         }
+    }
+
+    /// Its name in files.
+    pub const fn name(self) -> &'static str {
+        self.texts()[0]
     }
 
     /// Its unit in files.
     pub const fn unit(self) -> &'static str {
-        use OwnColumn::*;
-        match self {
-            Samples | Calls | BlockCalls | Objects => "count",
-            Wall | Cpu | CallTime | Overhead => "nanoseconds",
-            Bytes => "bytes",
-        }
+        self.texts()[1]
     }
 
     /// The column with this name.
@@ -78,7 +74,7 @@ impl OwnColumn {
 
     /// Whether it is about objects that were made.
     pub fn is_of_objects(self) -> bool {
-        matches!(self, OwnColumn::Objects | OwnColumn::Bytes)
+        matches!(self, Objects | Bytes)
     }
 }
 
@@ -113,12 +109,12 @@ impl Schema {
 
     /// The column that counts samples, if there is one.
     pub fn samples(&self) -> Option<Column> {
-        self.find_exactly(OwnColumn::Samples)
+        self.find_exactly(Samples)
     }
 
     /// The column that counts calls, if there is one.
     pub fn calls(&self) -> Option<Column> {
-        self.find_exactly(OwnColumn::Calls)
+        self.find_exactly(Calls)
     }
 
     /// The column of ours that the default column has the name of.
@@ -130,8 +126,8 @@ impl Schema {
     /// beside.
     pub fn is_traced(&self) -> bool {
         let has = |column| self.find_own(column).is_some();
-        let has_chosen = || has(OwnColumn::CallTime) && self.samples().is_none();
-        has(OwnColumn::Calls) && (has(OwnColumn::BlockCalls) || has_chosen())
+        let has_chosen = || has(CallTime) && self.samples().is_none();
+        has(Calls) && (has(BlockCalls) || has_chosen())
     }
 
     /// The first column with this name and unit.
@@ -157,7 +153,6 @@ mod tests {
 
     #[test]
     fn traces_are_told_by_their_columns() {
-        use OwnColumn::{BlockCalls, CallTime, Calls, Samples, Wall};
         let is_traced = |columns: &[OwnColumn]| {
             let schema = Schema::of(columns.iter().copied(), columns[0]);
             schema.expect("a schema").is_traced()
@@ -169,7 +164,6 @@ mod tests {
 
     #[test]
     fn schemas_are_made_of_columns_and_grow() {
-        use OwnColumn::{Bytes, Cpu, Objects, Samples, Wall};
         assert_eq!(Schema::of([Samples, Wall], Cpu), None);
         let schema = Schema::of([Samples, Wall], Wall).expect("a schema");
         assert_eq!(schema.default_own(), Some(Wall));

@@ -32,8 +32,6 @@ const INSIDE: [&str; 3] = ["block", "rescue", "ensure"];
 /// The kind of a frame, as far as its path tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FrameKind {
-    /// Code in a file.
-    InFile,
     /// A method written in C.
     CMethod,
     /// A method of Ruby's own that is written in Ruby.
@@ -44,10 +42,8 @@ pub enum FrameKind {
     Gc,
     /// A stack without frames.
     NoStack,
-    /// A frame that rperf has made.
-    Rperf,
-    /// No path, or a marker of another tool.
-    Unknown,
+    /// Code in a file, and whatever else has no marker of its kind.
+    Other,
 }
 
 impl FrameKind {
@@ -58,10 +54,8 @@ impl FrameKind {
             GVL => Self::Gvl,
             GC => Self::Gc,
             THREAD => Self::NoStack,
-            RPERF => Self::Rperf,
             _ if path.starts_with(INTERNAL) => Self::Internal,
-            _ if path.is_empty() || path.starts_with('<') => Self::Unknown,
-            _ => Self::InFile,
+            _ => Self::Other,
         }
     }
 
@@ -108,16 +102,16 @@ mod tests {
     #[test]
     fn a_path_tells_the_kind() {
         for (path, kind) in [
-            ("/srv/app.rb", FrameKind::InFile),
-            ("-e", FrameKind::InFile),
+            ("/srv/app.rb", FrameKind::Other),
+            ("-e", FrameKind::Other),
             ("<C method>", FrameKind::CMethod),
             ("<internal:kernel>", FrameKind::Internal),
             ("<GVL>", FrameKind::Gvl),
             ("<GC>", FrameKind::Gc),
             ("<thread>", FrameKind::NoStack),
-            ("<rperf>", FrameKind::Rperf),
-            ("<other>", FrameKind::Unknown),
-            ("", FrameKind::Unknown),
+            ("<rperf>", FrameKind::Other),
+            ("<other>", FrameKind::Other),
+            ("", FrameKind::Other),
         ] {
             assert_eq!(FrameKind::of(path), kind, "{path}");
         }

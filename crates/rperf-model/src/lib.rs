@@ -23,6 +23,7 @@ mod labels;
 pub mod live_table;
 mod memory;
 mod merge;
+mod meta;
 mod mode;
 mod notes;
 pub mod numbers;
