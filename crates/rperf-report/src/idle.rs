@@ -54,8 +54,6 @@ const SERVERS: [&str; 17] = [
     "webrick",
 ];
 
-/// The outermost frames of a main thread.
-
 /// The name that a main thread has.
 const MAIN: &str = "main";
 
