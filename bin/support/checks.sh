@@ -70,15 +70,15 @@ code_of() {
 # decides_by_sentences: code that looks for two words of text in a row, which would be a sentence of
 # ours. What others have written (Ruby's names and code, files of other programs) is in the list.
 decides_by_sentences() {
-  local file found=0
+  local file found
   local looks='(contains|starts_with|ends_with|strip_prefix|strip_suffix|split_once|find)\("|[!=]= "'
-  while read -r file; do
-    case $file in
-      crates/rperf-model/src/code_path.rs) continue ;;
-    esac
-      code_of "$file" | grep -vE "assert" | grep -nE "($looks)[^\"]*[[:alpha:]]{2,} [[:alpha:]]{2,}" | sed "s|^|$file:|" && found=1
-  done < <(rust_files | grep -v '/tests[./]\|_tests[./]\|test_support')
-  [ "$found" -eq 0 ] || { echo 'decide by a type, not by the text of a message' && false; }
+  found=$(
+    while read -r file; do
+      [ "$file" != crates/rperf-model/src/code_path.rs ] || continue
+      code_of "$file" | grep -v assert | grep -nE "($looks)[^\"]*[[:alpha:]]{2,} [[:alpha:]]{2,}" | sed "s|^|$file:|"
+    done < <(rust_files | grep -v '/tests[./]\|_tests[./]\|test_support')
+  ) || true
+  [ -z "$found" ] || { printf '%s\n' "$found" 'decide by a type, not by the text of a message' && false; }
 }
 
 # Doc comments whose first words name nothing are printed.

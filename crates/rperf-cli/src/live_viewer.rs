@@ -13,7 +13,7 @@ use current::Current;
 use page_data::data;
 use rperf_format::viewer::Comparison;
 use rperf_live::client::{AskError, Client};
-use rperf_model::{Column, Profile};
+use rperf_model::Profile;
 use rperf_protocol::ask::Ask;
 use rperf_protocol::limits::MAX_PROFILE;
 use serde_json::json;
@@ -213,24 +213,13 @@ impl Snapshot {
 }
 
 fn facts(id: &str, profile: &Profile, bytes: usize) -> serde_json::Value {
-    let Profile {
-        schema,
-        weights,
-        meta,
-        ..
-    } = profile;
-    let mut types = schema.types().iter();
-    let column = types.position(|it| it.name == "samples" && it.unit == "count");
-    let samples = column.map(|column| {
-        let values = weights.iter().map(|row| row.value(Column(column)));
-        values.fold(0, i64::saturating_add)
-    });
+    let meta = &profile.meta;
     json!({
         "id": id,
         "title": title(id),
         "start_ms": meta.start_time_ns / 1_000_000,
         "duration_ns": meta.duration_ns,
-        "samples": samples,
+        "samples": profile.sample_count(),
         "bytes": bytes,
     })
 }

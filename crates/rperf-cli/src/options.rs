@@ -5,6 +5,7 @@ use crate::Refusal;
 use crate::args::{PageArgs, RecordArgs, TraceArgs};
 use crate::checked::refuse_reports_file;
 use crate::flags::PushFlags;
+use rperf_model::{Mode, TRACE};
 use rperf_protocol::ask::Sampling;
 use rperf_session::settings::{FORMAT, MODE, OUTPUT, Setting, Settings, quoted};
 use std::ffi::OsString;
@@ -106,7 +107,7 @@ pub fn for_push(flags: &PushFlags) -> Result<Settings, Refusal> {
 /// How ports are asked to sample.
 pub fn sampling_of(settings: &Settings) -> Sampling {
     Sampling {
-        is_wall: settings.mode() == "wall",
+        mode: Mode::from_name(settings.mode()).unwrap_or_default(),
         frequency: settings.frequency(),
     }
 }
@@ -123,10 +124,11 @@ fn check_file(given: &[(&'static Setting, OsString)]) -> Result<(), Refusal> {
 /// A page is about samples.
 fn check_page_mode(given: &[(&'static Setting, OsString)]) -> Result<(), Refusal> {
     let mode = given.iter().find(|(it, _)| it.name == MODE.name);
-    let Some((_, mode)) = mode.filter(|(_, mode)| mode != "cpu" && mode != "wall") else {
+    let is_sampled = |mode: &OsString| mode.to_str().and_then(Mode::from_name).is_some();
+    let Some((_, mode)) = mode.filter(|(_, mode)| !is_sampled(mode)) else {
         return Ok(());
     };
-    let remedy = match mode == "trace" {
+    let remedy = match mode == TRACE {
         true => ": 'rperf trace' traces calls",
         false => "",
     };

@@ -4,7 +4,7 @@
 use rperf_format::shorten::LEAST;
 use rperf_format::table::wrapped;
 use rperf_format::{TextOptions, Whole};
-use rperf_model::{Profile, State};
+use rperf_model::{OwnColumn, Profile, State};
 use rperf_report::numbers::{counted, grouped, milliseconds, percent};
 use rperf_report::{Totals, losses, without_idle};
 use rperf_session::os::OsStats;
@@ -108,7 +108,7 @@ fn times(page: &mut Page, profile: &Profile, figures: &Figures) {
 /// and after it is shown so that one thread's rows add up to the real time. The `idle` time of
 /// threads that wait for work has no share.
 fn breakdown(page: &mut Page, profile: &Profile, figures: &Figures, totals: &Totals, idle: i64) {
-    let is_wall = profile.schema.default_type().name == "wall";
+    let is_wall = profile.schema.default_own() == Some(OwnColumn::Wall);
     let times = figures.times.filter(|_| is_wall);
     if let Some(times) = times {
         page.time(

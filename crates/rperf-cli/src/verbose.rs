@@ -4,7 +4,7 @@
 use rperf_format::table::{Column, Row, Surface, Table, wrapped};
 use rperf_model::{Profile, SamplingStats};
 use rperf_report::numbers::{counted, grouped, percent, seconds};
-use rperf_report::{By, Scale, Sort, Top, call_count, calls_text, losses, tracing_lines};
+use rperf_report::{By, Scale, Sort, Top, call_count, calls_text, losses};
 use std::fmt::Write;
 
 const TOP: usize = 10;
@@ -31,7 +31,7 @@ pub fn for_terminal(profile: &Profile, width: Option<usize>) -> String {
     let average_us =
         counters.sampling_time_ns as f64 / 1000.0 / counters.sampling_count.max(1) as f64;
     let mut lines = match call_count(profile) {
-        Some(_) => tracing_lines(profile).map(String::from).collect(),
+        Some(_) => meta.tracing().map(ToString::to_string).collect(),
         None => vec![
             format!("mode={mode} frequency={}Hz", meta.frequency),
             format!(
@@ -218,7 +218,7 @@ mod tests {
     fn what_all_samples_lack_is_told() {
         let mut profile = profile();
         assert!(!statistics(&profile).contains("missing"));
-        profile.meta.comments = vec!["mode: wall".into()];
+        profile.meta.notes = vec!["mode: wall".into()];
         profile.meta.missing = vec!["lines, because they are".into()];
         let statistics = statistics(&profile);
         assert!(statistics.contains("\n[rperf] missing: lines, because they are\n"));

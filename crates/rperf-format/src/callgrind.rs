@@ -9,7 +9,7 @@
 use crate::FormatError;
 use rperf_model::{Column, Profile};
 use rperf_report::one_line::{function_name, one_line, without_end};
-use rperf_report::{CallCosts, FunctionCosts, FunctionKind, losses_line, tracing_lines};
+use rperf_report::{CallCosts, FunctionCosts, FunctionKind, losses_line};
 use std::collections::HashMap;
 use std::io::{self, Write};
 
@@ -65,8 +65,8 @@ impl<'a> File<'a> {
             (false, None) => "not counted: 1 stands for any number",
         };
         writeln!(output, "desc: Calls: {calls}")?;
-        for line in tracing_lines(profile) {
-            writeln!(output, "desc: Traced: {}", one_line(line))?;
+        for traced in profile.meta.tracing() {
+            writeln!(output, "desc: Traced: {}", one_line(&traced.to_string()))?;
         }
         if let Some(losses) = losses_line(&profile.meta.counters) {
             writeln!(output, "desc: {losses}")?;

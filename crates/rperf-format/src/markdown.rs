@@ -6,7 +6,7 @@ pub mod text;
 
 use crate::FormatError;
 use crate::answers::FilteredProfile;
-use rperf_model::{Category, Profile, State};
+use rperf_model::{Category, FrameKind, Profile, State};
 use rperf_report::numbers::{counted, grouped, percent, seconds};
 use rperf_report::{
     By, Function, Path, Scale, Sort, Step, Top, TopRow, Totals, Wait, WaitSite, losses,
@@ -226,7 +226,7 @@ impl<'a> Report<'a> {
         if !lost.is_empty() {
             facts.push(("Lost", lost.join(", ")));
         }
-        let notes = meta.notes();
+        let notes = meta.lines();
         let comments = notes.iter().filter(|it| !it.is_empty());
         let comments: Vec<_> = comments.take(NOTES).map(|it| code(it)).collect();
         if !comments.is_empty() {
@@ -339,7 +339,7 @@ impl<'a> Report<'a> {
 
 fn step(step: &Step) -> String {
     let location = match step.function.path.as_str() {
-        path if is_synthetic(path) => String::new(),
+        path if FrameKind::of(path).is_synthetic() => String::new(),
         _ => location(&step.function.short_path, step.line),
     };
     let recursive = if step.is_recursive {
@@ -354,11 +354,7 @@ fn step(step: &Step) -> String {
 
 /// Whether the row stands for a state, or for stacks that are not known.
 fn is_state(row: &TopRow) -> bool {
-    is_synthetic(&row.function.path)
-}
-
-fn is_synthetic(path: &str) -> bool {
-    matches!(path, "<GVL>" | "<GC>" | "<thread>")
+    FrameKind::of(&row.function.path).is_synthetic()
 }
 
 fn words(state: State) -> &'static str {

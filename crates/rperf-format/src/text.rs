@@ -9,7 +9,7 @@ use rperf_report::numbers::{grouped, percent};
 use rperf_report::one_line::{function_name, one_line};
 use rperf_report::{
     By, Calls, Lines, Scale, Sort, Top, TopRow, idle_line, losses_line, nanoseconds_per,
-    tracing_lines, without_idle,
+    without_idle,
 };
 use std::borrow::Cow;
 use std::io::Write;
@@ -77,8 +77,8 @@ fn report(profile: &Profile, options: TextOptions, surface: Surface<'_>) -> Stri
         text += &line;
         text.push('\n');
     }
-    for line in tracing_lines(profile) {
-        text += &format!("Traced: {}\n", one_line(line));
+    for traced in profile.meta.tracing() {
+        text += &format!("Traced: {}\n", one_line(&traced.to_string()));
     }
     if let Some(width) = surface.width {
         text = wrapped(&text, width, "  ");

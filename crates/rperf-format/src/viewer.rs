@@ -300,9 +300,9 @@ fn meta(titled: &TitledProfile<'_>, pruned: &Pruned) -> Value {
             known.insert(key.into(), number.into());
         }
     }
-    let notes = meta.notes();
-    if !notes.is_empty() {
-        known.insert("comments".into(), notes.into());
+    let lines = meta.lines();
+    if !lines.is_empty() {
+        known.insert("comments".into(), lines.into());
     }
     let losses = losses(&meta.counters, pruned);
     if !losses.is_empty() {

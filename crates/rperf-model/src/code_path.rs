@@ -1,6 +1,8 @@
 //! The meaning of a path: a file of a gem, of Ruby's library or of the program, or no file at all.
 //! Used by reports and formats; any thread, no I/O.
 
+use crate::frame_kind::internal_file;
+
 /// A path, by its meaning. Each part is a part of the path itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CodePath<'a> {
@@ -39,6 +41,7 @@ impl<'a> CodePath<'a> {
     /// The meaning of `path`.
     pub fn of(path: &'a str) -> Self {
         if path.is_empty() || path.starts_with('<') {
+            // Ruby keeps a few files of its library out of backtraces: `<internal:/usr/lib/ruby/3.4.0/a.rb>`.
             let internal = internal_file(path).and_then(ruby_library);
             return match internal {
                 Some((version, file)) => CodePath::Ruby { version, file },
@@ -59,11 +62,6 @@ impl<'a> CodePath<'a> {
             false => CodePath::File(path),
         }
     }
-}
-
-/// Ruby keeps a few files of its library out of backtraces: `<internal:/usr/lib/ruby/3.4.0/a.rb>`.
-fn internal_file(path: &str) -> Option<&str> {
-    path.strip_prefix("<internal:")?.strip_suffix('>')
 }
 
 fn eval(path: &str) -> Option<(&str, &str)> {

@@ -4,10 +4,9 @@
 //! Every format, the totals and the Ruby API take their stacks from here, so
 //! that all of them show the same. Any thread, no I/O.
 
+use crate::frame_kind::THREAD;
 use crate::{FrameId, Node, Profile, State, WeightKey};
 
-/// Path of the placeholder frames, as `<GVL>` is that of `[GVL wait]`.
-const PLACEHOLDER_PATH: &str = "<thread>";
 const THREAD_EXITED: &str = "[thread exited]";
 const NO_FRAMES: &str = "[no frames]";
 
@@ -45,7 +44,7 @@ pub struct FrameText<'a> {
 impl DisplayFrame {
     /// Whether a frame with this name and path stands for a stack without frames.
     pub fn is_placeholder(name: &str, path: &str) -> bool {
-        path == PLACEHOLDER_PATH && (name == THREAD_EXITED || name == NO_FRAMES)
+        path == THREAD && (name == THREAD_EXITED || name == NO_FRAMES)
     }
 }
 
@@ -90,8 +89,8 @@ impl Profile {
                 };
             }
             DisplayFrame::Synthetic(state) => state.synthetic_frame().unwrap_or_default(),
-            DisplayFrame::ThreadExited => (THREAD_EXITED, PLACEHOLDER_PATH),
-            DisplayFrame::NoFrames => (NO_FRAMES, PLACEHOLDER_PATH),
+            DisplayFrame::ThreadExited => (THREAD_EXITED, THREAD),
+            DisplayFrame::NoFrames => (NO_FRAMES, THREAD),
         };
         FrameText::without_lines(name, path)
     }

@@ -6,6 +6,7 @@
 //! `[folded]` in between. Its rows keep their thread, labels and state. So the self time of each
 //! method and line stays as it was, and so does the total of each node that is still there.
 
+use crate::frame_kind::FOLDED_FRAME;
 use crate::{CallTree, Frame, FrameId, Frames, Node, NodeId, Strings};
 
 mod limits;
@@ -17,9 +18,6 @@ pub use limits::{FoldLimits, FoldRow, MAX_NODES, MERGED};
 use plan::Plan;
 pub use profile::FoldedSum;
 pub(crate) use settle::settle;
-
-/// The name and the path of the frame that stands for callers that were folded.
-pub const FOLDED: (&str, &str) = ("[folded]", "<rperf>");
 
 /// Where a node of the tree before is in the folded one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +49,7 @@ impl FoldedTree {
 
 /// The frame `[folded]`, which is added if it is new.
 pub fn folded_frame(strings: &mut Strings, frames: &mut Frames) -> FrameId {
-    let (name, path) = FOLDED;
+    let (name, path) = FOLDED_FRAME;
     frames.intern(Frame {
         name: strings.intern(name),
         path: strings.intern(path),

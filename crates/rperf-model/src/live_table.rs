@@ -16,8 +16,9 @@ pub use folding::Moved;
 pub use rows::{LiveRow, LiveValues};
 
 use crate::fold::FoldLimits;
+use crate::frame_kind::TRUNCATED_FRAME;
 use crate::{
-    CallTree, Frame, FrameId, Frames, LabelSet, LabelSetId, LabelSets, Node, NodeId, Strings,
+    CallTree, Frame, FrameId, Frames, LabelSet, LabelSetId, LabelSets, Mode, Node, NodeId, Strings,
     WeightKey,
 };
 use rows::{ROW_CAP, Rows};
@@ -48,6 +49,21 @@ pub struct LiveFacts {
     pub sampling_ns: u64,
     /// Time of samples that found no room.
     pub dropped_ns: u64,
+}
+
+impl LiveFacts {
+    /// The mode, if it is known.
+    pub fn sampling(&self) -> Option<Mode> {
+        Mode::from_name(&self.mode)
+    }
+
+    /// The time that the session measures.
+    pub fn time_of(&self, values: LiveValues) -> u64 {
+        match self.sampling() {
+            Some(Mode::Cpu) => values.cpu_ns,
+            _ => values.wall_ns,
+        }
+    }
 }
 
 /// The table.
@@ -139,7 +155,7 @@ impl LiveTable {
         }
         let node = Node {
             parent: NodeId::ROOT,
-            frame: self.frame("[truncated]", "<rperf>", 0),
+            frame: self.frame(TRUNCATED_FRAME.0, TRUNCATED_FRAME.1, 0),
             line: 0,
         };
         *self.truncated.insert(self.tree.intern(node))
@@ -169,10 +185,7 @@ impl LiveTable {
 
     /// Facts about the session, with what found no room here.
     fn facts(&self) -> LiveFacts {
-        let lost_ns = match &*self.facts.mode {
-            "cpu" => self.lost.cpu_ns,
-            _ => self.lost.wall_ns,
-        };
+        let lost_ns = self.facts.time_of(self.lost);
         LiveFacts {
             dropped_ns: self.facts.dropped_ns.saturating_add(lost_ns),
             ..self.facts.clone()

@@ -262,7 +262,7 @@ impl Meta {
         if self.program.is_empty() {
             self.program.clone_from(&other.program);
         }
-        add_new(&mut self.comments, &other.comments);
+        add_new(&mut self.notes, &other.notes);
         add_new(&mut self.missing, &other.missing);
         for root in &other.roots {
             self.add_root(root);
@@ -297,11 +297,11 @@ impl Meta {
     }
 }
 
-/// Adds those texts that aren't there yet.
-fn add_new(texts: &mut Vec<String>, more: &[String]) {
-    for text in more {
-        if !texts.contains(text) {
-            texts.push(text.clone());
+/// Adds what isn't there yet.
+fn add_new<T: Clone + PartialEq>(known: &mut Vec<T>, more: &[T]) {
+    for it in more {
+        if !known.contains(it) {
+            known.push(it.clone());
         }
     }
 }

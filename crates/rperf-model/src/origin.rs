@@ -2,19 +2,14 @@
 //! and by the directories that the profile has of rperf's files. Used by reports and formats; any
 //! thread, no I/O.
 
-use crate::{CodePath, Meta};
+use crate::frame_kind::{C_METHOD, OWN_FRAME};
+use crate::{CodePath, FrameKind, Meta};
 
 /// The name of rperf's gem.
 const RPERF: &str = "rperf";
 
 /// What the names of the extension's methods begin with.
 const NATIVE: &str = "Rperf::Native";
-
-/// The path of methods written in C.
-const C_METHOD: &str = "<C method>";
-
-/// The frame of all that rperf does in a traced program.
-const OWN: (&str, &str) = ("[rperf]", "<rperf>");
 
 /// The kind of a frame's code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -101,11 +96,13 @@ impl<'a> Origin<'a> {
             CodePath::Ruby { .. } => of(Category::Stdlib),
             CodePath::Eval { .. } | CodePath::File(_) => of(Category::App),
             CodePath::Native(_) => of(Category::Native),
-            CodePath::Marker("<GVL>") => of(Category::Gvl),
-            CodePath::Marker("<GC>") => of(Category::Gc),
-            CodePath::Marker(C_METHOD) => of(Category::C),
-            CodePath::Marker(marker) if marker.starts_with("<internal:") => of(Category::Stdlib),
-            CodePath::Marker(_) => of(Category::Other),
+            CodePath::Marker(marker) => of(match FrameKind::of(marker) {
+                FrameKind::Gvl => Category::Gvl,
+                FrameKind::Gc => Category::Gc,
+                FrameKind::CMethod => Category::C,
+                FrameKind::Internal => Category::Stdlib,
+                _ => Category::Other,
+            }),
         }
     }
 }
@@ -113,7 +110,7 @@ impl<'a> Origin<'a> {
 impl Meta {
     /// The origin of the frame `name` in `path` of this profile.
     pub fn origin<'a>(&self, name: &str, path: &'a str) -> Origin<'a> {
-        if name.starts_with(NATIVE) && path == C_METHOD || (name, path) == OWN {
+        if name.starts_with(NATIVE) && path == C_METHOD || (name, path) == OWN_FRAME {
             return Origin::RPERF;
         }
         let file = match CodePath::of(path) {

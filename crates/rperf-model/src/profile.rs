@@ -2,8 +2,8 @@
 //! readers, read by everything else. Any thread, no I/O.
 
 use crate::{
-    CallTree, Column, Frames, LabelSets, Latencies, Schema, StringId, Strings, TimeLine, ValueType,
-    Weight, WeightKey, Weights,
+    CallTree, Column, Frames, LabelSets, Latencies, Note, Schema, StringId, Strings, TimeLine,
+    ValueType, Weight, WeightKey, Weights,
 };
 
 mod label_all;
@@ -146,8 +146,8 @@ pub struct Meta {
     /// The directories that have rperf's own files, without a slash at the end: `rperf.rb` and those
     /// in `rperf/`. Empty in old profiles and in those of other tools.
     pub rperf_directories: Vec<String>,
-    /// For people: versions, mode, frequency.
-    pub comments: Vec<String>,
+    /// Facts for people, such as versions, mode and frequency, and about how calls were traced.
+    pub notes: Vec<Note>,
     /// What all samples lack, and why, each in a phrase: the Ruby wasn't known well enough.
     pub missing: Vec<String>,
     /// The counts of sampling.

@@ -39,7 +39,7 @@ pub struct Column(pub usize);
 /// another one is asked for. Two columns may have the same name, as in pprof.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schema {
-    types: Vec<ValueType>,
+    pub(crate) types: Vec<ValueType>,
     default: Column,
 }
 
@@ -86,22 +86,6 @@ impl Schema {
         self.types
             .iter()
             .position(|value_type| value_type.name == name)
-            .map(Column)
-    }
-
-    /// The column that counts samples, if there is one.
-    pub fn samples(&self) -> Option<Column> {
-        self.types
-            .iter()
-            .position(|value_type| value_type.name == "samples" && value_type.unit == "count")
-            .map(Column)
-    }
-
-    /// The column that counts calls, if there is one.
-    pub fn calls(&self) -> Option<Column> {
-        self.types
-            .iter()
-            .position(|value_type| value_type.name == "calls" && value_type.unit == "count")
             .map(Column)
     }
 

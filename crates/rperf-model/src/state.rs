@@ -1,6 +1,7 @@
 //! The states of a thread: running, blocked, waiting, collecting garbage. Used from the engine to
 //! the formats. Any thread, no I/O.
 
+use crate::frame_kind;
 use crate::label_keys::{GC, GVL};
 
 /// The state of a thread during a sample's weight. All but `Running` are shown
@@ -34,10 +35,10 @@ impl State {
     pub fn synthetic_frame(self) -> Option<(&'static str, &'static str)> {
         match self {
             State::Running => None,
-            State::GvlBlocked => Some(("[GVL blocked]", "<GVL>")),
-            State::GvlWait => Some(("[GVL wait]", "<GVL>")),
-            State::GcMarking => Some(("[GC marking]", "<GC>")),
-            State::GcSweeping => Some(("[GC sweeping]", "<GC>")),
+            State::GvlBlocked => Some(("[GVL blocked]", frame_kind::GVL)),
+            State::GvlWait => Some(("[GVL wait]", frame_kind::GVL)),
+            State::GcMarking => Some(("[GC marking]", frame_kind::GC)),
+            State::GcSweeping => Some(("[GC sweeping]", frame_kind::GC)),
         }
     }
 

@@ -5,7 +5,7 @@ mod random_walk;
 
 pub use random_walk::RandomWalk;
 
-use crate::{Column, Frame, LabelSetId, Node, NodeId, Profile, Schema, ValueType};
+use crate::{Column, Frame, LabelSetId, Mode, Node, NodeId, Profile, Schema, ValueType};
 
 /// Name, path, first line and line of a frame.
 pub type TestFrame<'a> = (&'a str, &'a str, u32, u32);
@@ -22,17 +22,12 @@ pub fn schema(types: &[(&str, &str)], default: usize) -> Schema {
 
 /// The schema of rperf's profiles of CPU time.
 pub fn cpu_schema() -> Schema {
-    schema(&[("samples", "count"), ("cpu", "nanoseconds")], 1)
+    Mode::Cpu.schema()
 }
 
 /// The schema of rperf's profiles of wall time.
 pub fn wall_schema() -> Schema {
-    let types = [
-        ("samples", "count"),
-        ("wall", "nanoseconds"),
-        ("cpu", "nanoseconds"),
-    ];
-    schema(&types, 1)
+    Mode::Wall.schema()
 }
 
 /// The node in `profile` of the stack with these frames, root first.

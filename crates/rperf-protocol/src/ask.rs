@@ -6,6 +6,7 @@ use crate::hello::Session;
 use crate::limits::{MAX_FREQUENCY, MAX_WAIT_MS, SECONDS, WAIT_MS};
 use crate::message::Request;
 use crate::refusal::{Code, Refusal};
+use rperf_model::Mode;
 use rperf_model::live_table::Cursor;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -33,8 +34,8 @@ const USUAL_SECONDS: &str = "30";
 /// How a session samples that clients have begun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sampling {
-    /// Wall time; else CPU time.
-    pub is_wall: bool,
+    /// What it measures.
+    pub mode: Mode,
     /// Samples per second.
     pub frequency: u32,
 }
@@ -42,25 +43,19 @@ pub struct Sampling {
 impl Sampling {
     /// The mode and frequency that the request wants.
     pub fn of(request: &Request) -> Result<Self, Refusal> {
-        let is_wall = match request.parameter("mode").unwrap_or("wall") {
-            "wall" => true,
-            "cpu" => false,
-            _ => return Err(refused("there is no such mode", "mode=wall or mode=cpu")),
+        let mode = request.parameter("mode");
+        let Some(mode) = mode.map_or(Some(Mode::Wall), Mode::from_name) else {
+            return Err(refused("there is no such mode", "mode=wall or mode=cpu"));
         };
         let frequency = request.parameter("frequency");
         match frequency.map_or(Ok(MAX_FREQUENCY), str::parse) {
-            Ok(frequency @ 1..=MAX_FREQUENCY) => Ok(Sampling { is_wall, frequency }),
+            Ok(frequency @ 1..=MAX_FREQUENCY) => Ok(Sampling { mode, frequency }),
             _ => Err(refused("there is no such frequency", "frequency=1 to 1000")),
         }
     }
 
-    /// The mode's name.
-    pub fn mode(self) -> &'static str {
-        if self.is_wall { "wall" } else { "cpu" }
-    }
-
     fn query(self) -> String {
-        format!("mode={}&frequency={}", self.mode(), self.frequency)
+        format!("mode={}&frequency={}", self.mode.name(), self.frequency)
     }
 }
 
@@ -68,7 +63,7 @@ impl From<Sampling> for Session {
     fn from(sampling: Sampling) -> Self {
         Session {
             frequency: sampling.frequency,
-            mode: sampling.mode().into(),
+            mode: sampling.mode.name().into(),
         }
     }
 }
@@ -241,7 +236,7 @@ mod tests {
     #[test]
     fn what_clients_ask_is_what_ports_read() {
         let sampling = Sampling {
-            is_wall: false,
+            mode: Mode::Cpu,
             frequency: 99,
         };
         let cursor = "1.2.3.4.5.6.7.8".parse().expect("a cursor");
@@ -282,7 +277,7 @@ mod tests {
         let usual = Ask::Profile(Wanted {
             time: Duration::from_secs(30),
             sampling: Sampling {
-                is_wall: true,
+                mode: Mode::Wall,
                 frequency: 1000,
             },
         });

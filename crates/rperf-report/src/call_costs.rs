@@ -6,11 +6,11 @@
 
 mod sums;
 
-use crate::calls::BLOCK_CALLS;
 use crate::filter::add_thread_frames;
 use crate::graph::thread_of;
 use crate::groups::{FrameKey, Function, GroupId, Groups};
 use crate::walk::{Values, Visitor, walk};
+use rperf_model::OwnColumn;
 use rperf_model::{DisplayFrame, FrameId, Node, NodeId, Profile, Weight};
 use rustc_hash::FxHashMap;
 use sums::{Sums, add};
@@ -338,7 +338,7 @@ impl Counted {
     /// `None` if the profile counts no calls.
     fn of(profile: &Profile) -> Option<Self> {
         let calls = profile.schema.calls()?;
-        let block_calls = profile.schema.find(BLOCK_CALLS);
+        let block_calls = profile.schema.find_own(OwnColumn::BlockCalls);
         let mut by_node = vec![0_i64; profile.tree.len() + 1];
         for weight in profile.weights.iter() {
             let of_blocks = block_calls.map_or(0, |column| weight.value(column));

@@ -2,11 +2,10 @@
 //! a program that does the same are equal, so no difference is noise. Called by `rperf diff
 //! --calls`; any thread.
 
-use crate::calls::{BLOCK_CALLS, tracing_lines};
 use crate::code_paths::CodePaths;
 use crate::groups::{FrameKey, Function, GroupId, Groups};
 use crate::matching::{MethodKey, match_methods};
-use rperf_model::Profile;
+use rperf_model::{OwnColumn, Profile, Traced};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -124,7 +123,7 @@ impl Counts {
     /// `None` if the profile counts no calls.
     fn of(profile: &Profile) -> Option<Self> {
         let column = profile.schema.calls()?;
-        let block_column = profile.schema.find(BLOCK_CALLS);
+        let block_column = profile.schema.find_own(OwnColumn::BlockCalls);
         let groups = Groups::new(profile, FrameKey::Method);
         let mut by_node = vec![0_i64; profile.tree.len() + 1];
         for weight in profile.weights.iter() {
@@ -198,23 +197,17 @@ impl Counts {
 
 /// Which calls were traced, as far as the profile says it: counted and timed ones are the same.
 fn levels(profile: &Profile) -> BTreeSet<&'static str> {
-    let mut levels: BTreeSet<_> = tracing_lines(profile).filter_map(level).collect();
+    let level = |traced: &Traced| match traced {
+        Traced::Calls(level, _) if level.c_methods => Some("all"),
+        Traced::Calls(..) => Some("ruby"),
+        Traced::Chosen(_) => Some("of chosen methods"),
+        Traced::Text(_) => None,
+    };
+    let mut levels: BTreeSet<_> = profile.meta.tracing().filter_map(level).collect();
     if levels.is_empty() {
         levels.insert("that it doesn't name");
     }
     levels
-}
-
-/// The level that a line about the tracing names.
-fn level(line: &str) -> Option<&'static str> {
-    if line.starts_with("chosen methods") {
-        return Some("of chosen methods");
-    }
-    match line.strip_prefix("calls ")?.split(',').next()? {
-        "ruby" | "count" => Some("ruby"),
-        "all" | "count-all" => Some("all"),
-        _ => None,
-    }
 }
 
 #[cfg(test)]
@@ -232,7 +225,7 @@ mod tests {
     fn profile(level: &str, rows: &[(&[TestFrame<'_>], [i64; 2])]) -> Profile {
         let types = [("calls", "count"), ("block_calls", "count")];
         let mut profile = Profile::new(test_support::schema(&types, 0));
-        profile.meta.comments = vec![format!("traced: calls {level}, clock none")];
+        profile.meta.notes = vec![format!("traced: calls {level}, clock none").into()];
         let mut table = WeightTable::new(2);
         for (frames, values) in rows {
             let key = WeightKey {
@@ -345,10 +338,10 @@ mod tests {
         let message = |base, target| CallDiff::of(base, target).expect_err("refused").to_string();
         assert!(message(&ruby, &all).ends_with("with calls ruby, the target with calls all"));
         let mut chosen = profile("ruby", &[(&[MAIN], [1, 0])]);
-        chosen.meta.comments = vec!["traced: chosen methods only, clock TSC".into()];
+        chosen.meta.notes = vec!["traced: chosen methods only, clock TSC".into()];
         assert!(message(&ruby, &chosen).ends_with("ruby, the target with calls of chosen methods"));
         let mut unnamed = chosen.clone();
-        unnamed.meta.comments.clear();
+        unnamed.meta.notes.clear();
         assert!(message(&unnamed, &all).contains("with calls that it doesn't name, the target"));
         assert!(message(&ruby, &sampled).starts_with("the target has no calls"));
         assert!(message(&sampled, &ruby).starts_with("the base has no calls"));

@@ -3,20 +3,11 @@
 
 use crate::groups::Function;
 use crate::top::{By, Top};
+use rperf_model::OwnColumn::{self, BlockCalls};
 use rperf_model::numbers::{counted, grouped};
 use rperf_model::{NodeId, Profile};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
-
-/// The columns that count calls: of methods, and of blocks.
-const CALLS: &str = "calls";
-pub(crate) const BLOCK_CALLS: &str = "block_calls";
-
-/// The column with the time of calls, where only chosen methods were traced.
-const CALL_TIME: &str = "call_time";
-
-/// What the lines about tracing begin with, among a profile's comments.
-const TRACED: &str = "traced: ";
 
 /// The calls of each row of a table.
 #[derive(Debug, Default)]
@@ -46,7 +37,7 @@ impl Calls {
         };
         Some(Self {
             calls: sums(column),
-            block_calls: schema.find(BLOCK_CALLS).map(sums).unwrap_or_default(),
+            block_calls: schema.find_own(BlockCalls).map(sums).unwrap_or_default(),
         })
     }
 
@@ -98,31 +89,26 @@ fn text(calls: Option<i64>) -> String {
     calls.map_or_else(|| "-".into(), grouped)
 }
 
-/// Whether a profile is one of calls that rperf has traced.
-pub fn is_traced(profile: &Profile) -> bool {
-    let has = |name| profile.schema.find(name).is_some();
-    has(CALLS) && (has(BLOCK_CALLS) || has(CALL_TIME) && profile.schema.samples().is_none())
-}
-
 /// Whether the values are numbers or bytes of objects, and none of these has a caller: beside samples,
 /// objects have the method that made them alone.
 pub fn has_objects_without_callers(profile: &Profile) -> bool {
     let column = profile.schema.default_column();
-    let is_of_objects = profile.schema.default_type().name.starts_with("alloc_");
+    let own = profile.schema.default_own();
+    let is_of_objects = own.is_some_and(OwnColumn::is_of_objects);
     let has_caller = |node| {
         let node = profile.tree.get(node);
         node.is_some_and(|node| node.parent != NodeId::ROOT)
     };
     let mut rows = profile.weights.iter();
     is_of_objects
-        && !is_traced(profile)
+        && !profile.schema.is_traced()
         && !rows.any(|row| row.value(column) != 0 && has_caller(row.key.node))
 }
 
 /// Whether the values that are shown are numbers of calls, which a trace has counted one by one.
 pub fn shows_calls(profile: &Profile) -> bool {
-    let shown = &*profile.schema.default_type().name;
-    is_traced(profile) && [CALLS, BLOCK_CALLS].contains(&shown)
+    let shown = profile.schema.default_own();
+    profile.schema.is_traced() && matches!(shown, Some(OwnColumn::Calls | BlockCalls))
 }
 
 /// All calls of a profile that counts them, of methods and of blocks.
@@ -144,17 +130,11 @@ pub fn calls_text(profile: &Profile, of: &str) -> Option<String> {
 /// The calls of methods, and those of blocks.
 fn call_counts(profile: &Profile) -> Option<(i64, i64)> {
     let schema = &profile.schema;
-    let calls = schema.find(CALLS);
-    let calls = calls.filter(|it| schema.types()[it.0].unit == "count")?;
-    let block_calls = schema.find(BLOCK_CALLS);
+    let calls = schema.find_own(OwnColumn::Calls);
+    let calls = calls.filter(|it| schema.types()[it.0].unit == OwnColumn::Calls.unit())?;
+    let block_calls = schema.find_own(BlockCalls);
     let block_calls = block_calls.map_or(0, |column| profile.sum(column));
     Some((profile.sum(calls), block_calls))
-}
-
-/// What a profile says of how it was traced, line by line.
-pub fn tracing_lines(profile: &Profile) -> impl Iterator<Item = &str> {
-    let comments = profile.meta.comments.iter();
-    comments.filter_map(|comment| comment.strip_prefix(TRACED))
 }
 
 #[cfg(test)]
@@ -188,7 +168,6 @@ mod tests {
             table.add(key, &values);
         }
         profile.weights = table.into_weights();
-        profile.meta.comments = vec!["ruby".into(), "traced: by a clock".into()];
         profile
     }
 
@@ -209,7 +188,6 @@ mod tests {
         let text = calls_text(&profile, " of 2 processes");
         let expected = "1,000 calls of 2 processes, 30 calls of blocks";
         assert_eq!(text.as_deref(), Some(expected));
-        assert!(tracing_lines(&profile).eq(["by a clock"]));
     }
 
     #[test]
@@ -218,10 +196,5 @@ mod tests {
         let sampled = Profile::new(test_support::wall_schema());
         assert!(Calls::of(&sampled, &By::Function).is_none());
         assert_eq!(call_count(&sampled), None);
-        assert!(is_traced(&profile(0)) && !is_traced(&sampled));
-        let chosen = [("calls", "count"), ("call_time", "nanoseconds")];
-        assert!(is_traced(&Profile::new(test_support::schema(&chosen, 1))));
-        let both = [("samples", "count"), chosen[0], chosen[1]];
-        assert!(!is_traced(&Profile::new(test_support::schema(&both, 0))));
     }
 }

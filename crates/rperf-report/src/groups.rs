@@ -2,8 +2,9 @@
 //! gem. Used by all questions about stacks; any thread.
 
 use crate::code_paths::{CodePaths, Meaning, RUBY};
+use rperf_model::frame_kind::method_of;
 use rperf_model::{
-    Category, CodePath, DisplayFrame, FrameId, Node, NodeId, Origin, Profile, State,
+    Category, CodePath, DisplayFrame, FrameId, FrameKind, Node, NodeId, Origin, Profile, State,
 };
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
@@ -203,7 +204,10 @@ fn groups_of_callers(profile: &Profile, by_frame: &[GroupId]) -> Vec<GroupId> {
             let path = profile
                 .frame_text(DisplayFrame::Real { frame, line: 0 })
                 .path;
-            Origin::of(path).category == Category::C || path.starts_with(INTERNAL)
+            matches!(
+                FrameKind::of(path),
+                FrameKind::CMethod | FrameKind::Internal
+            )
         })
         .collect();
     // The root has no group, and hands none on.
@@ -219,23 +223,6 @@ fn groups_of_callers(profile: &Profile, by_frame: &[GroupId]) -> Vec<GroupId> {
         });
     }
     groups
-}
-
-/// How the paths of Ruby's built-in methods begin.
-const INTERNAL: &str = "<internal:";
-
-/// What Ruby writes in front of the name of a method, for code inside it.
-const INSIDE: [&str; 3] = ["block", "rescue", "ensure"];
-
-/// The method that a function is, or is code inside of: `Order#total` of `block in Order#total`.
-pub fn method_of(name: &str) -> &str {
-    let mut name = name;
-    while let Some((inside, rest)) = name.split_once(" in ")
-        && INSIDE.contains(&inside.split(' ').next().unwrap_or_default())
-    {
-        name = rest;
-    }
-    name
 }
 
 /// The class or module of a function, as far as its name tells: `Order` of `Order#total`,
@@ -287,8 +274,10 @@ fn gem<'a>(origin: Origin<'a>, path: &'a str) -> Cow<'a, str> {
         CodePath::Gem { directory, .. } => directory.into(),
         CodePath::Ruby { version: "", .. } => "(standard library)".into(),
         CodePath::Ruby { version, .. } => format!("(standard library {version})").into(),
-        CodePath::Marker(marker) if marker.starts_with(INTERNAL) => "<internal>".into(),
-        CodePath::Marker(marker) => marker.into(),
+        CodePath::Marker(marker) => match FrameKind::of(marker) {
+            FrameKind::Internal => "<internal>".into(),
+            _ => marker.into(),
+        },
         CodePath::Eval { .. } | CodePath::Native(_) | CodePath::File(_) => "(application)".into(),
     }
 }

@@ -11,12 +11,12 @@
 
 mod waiting;
 
-use crate::groups::method_of;
 use crate::units::Scale;
 use crate::walk::add;
+use rperf_model::frame_kind::{is_main, method_of};
 use rperf_model::{
-    Category, Column, DisplayFrame, FrameId, LabelSetId, NodeId, Origin, Profile, State, StringId,
-    WeightKey,
+    Category, Column, DisplayFrame, FrameId, FrameKind, LabelSetId, NodeId, Origin, OwnColumn,
+    Profile, State, StringId, WeightKey,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use waiting::Waiting;
@@ -54,9 +54,6 @@ const SERVERS: [&str; 17] = [
     "webrick",
 ];
 
-/// The outermost frames of a main thread.
-const MAIN_FRAMES: [&str; 2] = ["<main>", "<top (required)>"];
-
 /// The name that a main thread has.
 const MAIN: &str = "main";
 
@@ -72,8 +69,8 @@ impl Idle {
     /// idle: then a view without it would be empty.
     pub fn of(profile: &Profile) -> Self {
         let column = profile.schema.default_column();
-        let rows = match profile.schema.default_type().name.as_str() {
-            "wall" => idle_rows(profile),
+        let rows = match profile.schema.default_own() {
+            Some(OwnColumn::Wall) => idle_rows(profile),
             _ => Vec::new(),
         };
         let value = value_of(profile, &rows, column);
@@ -332,14 +329,14 @@ fn facts(profile: &Profile, frame: FrameId) -> FrameFacts<'_> {
         waiting: Waiting::of(method, matches!(owner, Owner::Ruby | Owner::Library)),
         is_middleware: MIDDLEWARE.iter().any(|it| method.starts_with(it)),
         is_loop: method == "Kernel#loop",
-        is_main: MAIN_FRAMES.contains(&name),
+        is_main: is_main(name),
     }
 }
 
 fn owner<'a>(origin: Origin<'a>, path: &'a str) -> Owner<'a> {
     match origin.category {
         Category::C => Owner::Ruby,
-        Category::Stdlib if path.starts_with("<internal:") => Owner::Ruby,
+        Category::Stdlib if FrameKind::of(path) == FrameKind::Internal => Owner::Ruby,
         Category::Gem | Category::Rperf => Owner::Gem(without_version(origin.library)),
         Category::Stdlib => packaged(path).map_or(Owner::Library, Owner::Gem),
         _ => Owner::Program,

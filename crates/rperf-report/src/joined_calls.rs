@@ -8,7 +8,7 @@ use crate::groups::Function;
 use crate::matching::{Matched, MethodKey, match_methods};
 use crate::top::{By, Top};
 use rperf_model::numbers::{grouped, percent};
-use rperf_model::{Profile, State};
+use rperf_model::{FrameKind, Profile, State};
 use std::collections::BTreeSet;
 
 /// The calls of a traced profile, by the rows of another one.
@@ -75,7 +75,7 @@ impl JoinedCalls {
                     joined.not_counted += 1;
                     let value = &mut joined.not_counted_value;
                     *value = value.saturating_add(row.self_value);
-                    joined.lacks_c_methods |= function.path == "<C method>";
+                    joined.lacks_c_methods |= FrameKind::of(&function.path) == FrameKind::CMethod;
                 }
             }
         }

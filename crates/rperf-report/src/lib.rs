@@ -58,16 +58,13 @@ mod walk;
 pub use align::align;
 pub use call_costs::{CallCost, CallCosts, FunctionCosts, FunctionKind};
 pub use call_diff::{CallChange, CallDiff, CallDiffError};
-pub use calls::{
-    Calls, call_count, calls_text, has_objects_without_callers, is_traced, shows_calls,
-    tracing_lines,
-};
+pub use calls::{Calls, call_count, calls_text, has_objects_without_callers, shows_calls};
 pub use choose::{NoSuchValues, choose_values};
 pub use code_paths::CodePaths;
 pub use diff::{Change, Diff, DiffError, DiffRow, Normalize, Run};
 pub use filter::{Filter, Filtered, TagFilter, ThreadFilter, without_idle};
 pub use graph::{CallGraph, Cut, GraphEdge, GraphLimits, GraphNode, NodeKind};
-pub use groups::{CoreMethods, Function, class_of, method_of};
+pub use groups::{CoreMethods, Function, class_of};
 pub use idle::{Idle, idle_line};
 pub use joined_calls::JoinedCalls;
 pub use lines::{LineTotals, Lines};

@@ -2,16 +2,13 @@
 //! comments in files. Any thread.
 
 use rperf_model::numbers::{counted, milliseconds};
-use rperf_model::{Profile, SamplingStats};
+use rperf_model::{Note, Profile, SamplingStats};
 
-/// What a profile says of the values that it is about: the comments that begin with their name.
-pub fn notes_on(profile: &Profile) -> impl Iterator<Item = &str> {
-    let name = &profile.schema.default_type().name;
-    let comments = profile.meta.comments.iter().map(String::as_str);
-    comments.filter(move |comment| {
-        let rest = comment.strip_prefix(name.as_str());
-        rest.is_some_and(|rest| rest.starts_with(": "))
-    })
+/// What a profile says of the values that it is about.
+pub fn notes_on(profile: &Profile) -> impl Iterator<Item = &Note> {
+    let shown = profile.schema.default_own();
+    let notes = profile.meta.notes.iter();
+    notes.filter(move |note| matches!(note, Note::Values(column, _) if Some(*column) == shown))
 }
 
 /// Something that a profile lacks.
@@ -83,8 +80,8 @@ mod tests {
         let types = [("alloc_objects", "count"), ("alloc_space", "bytes")];
         let mut profile = Profile::new(schema(&types, 1));
         let comments = ["mode: wall", "alloc_space: slots", "alloc_space2: x"];
-        profile.meta.comments = comments.map(String::from).into();
-        assert!(notes_on(&profile).eq(["alloc_space: slots"]));
+        profile.meta.notes = comments.map(Note::from).into();
+        assert!(notes_on(&profile).eq(&[Note::from("alloc_space: slots")]));
         let types = profile.schema.types().to_vec();
         profile.schema = Schema::new(types, Column(0)).expect("it has the column");
         assert_eq!(notes_on(&profile).count(), 0);

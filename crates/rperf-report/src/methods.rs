@@ -6,7 +6,7 @@ use crate::groups::{FrameKey, Function, Groups};
 use crate::tags::tag_texts;
 use crate::top::{By, Sort, state_name, thread_name};
 use crate::walk::{OnceSums, Values, Visitor, add, walk_summing};
-use rperf_model::{Column, Histogram, Node, NodeId, Profile, State, Weight};
+use rperf_model::{Column, Histogram, Node, NodeId, OwnColumn, Profile, State, Weight};
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -25,12 +25,12 @@ const OBJECTS: usize = 7;
 const BYTES: usize = 8;
 
 /// The columns that are shown beside the value, in the order of the sums from [`CALLS`] on.
-const COLUMNS: [&str; 5] = [
-    "calls",
-    "block_calls",
-    "cpu",
-    "alloc_objects",
-    "alloc_space",
+const COLUMNS: [OwnColumn; 5] = [
+    OwnColumn::Calls,
+    OwnColumn::BlockCalls,
+    OwnColumn::Cpu,
+    OwnColumn::Objects,
+    OwnColumn::Bytes,
 ];
 
 /// What is known of a method, or of whatever else the rows are.
@@ -120,7 +120,7 @@ pub struct Methods {
 impl Methods {
     /// The methods of `profile`, or what else `by` says, for the values in `column`.
     pub fn of(profile: &Profile, column: Column, by: &By, sort: Sort) -> Self {
-        let columns = COLUMNS.map(|name| profile.schema.find(name));
+        let columns = COLUMNS.map(|it| profile.schema.find_own(it));
         let values = |row: Weight<'_>| values(row, column, &columns);
         let mut rows = match by {
             By::Function => by_frames(profile, FrameKey::Function, values),

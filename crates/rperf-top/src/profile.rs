@@ -3,7 +3,7 @@
 use crate::store::{LabelFilter, Scope, Store};
 use rperf_model::label_keys::{PID, PROCESS};
 use rperf_model::{
-    Column, Frame, LabelSet, Node, NodeId, Profile, Schema, Thread, ValueType, WeightKey,
+    Column, Frame, LabelSet, Mode, Node, NodeId, Profile, Schema, Thread, ValueType, WeightKey,
 };
 
 impl Store {
@@ -15,7 +15,11 @@ impl Store {
             scope => scope,
         };
         let mode = self.processes.first()?.mode.as_str();
-        let mode = if mode.is_empty() { "wall" } else { mode };
+        let mode = if mode.is_empty() {
+            Mode::Wall.name()
+        } else {
+            mode
+        };
         let schema = Schema::new(vec![ValueType::new(mode, "nanoseconds")], Column(0))?;
         let mut profile = Profile::new(schema);
         let nodes = self.profile_nodes(&mut profile);

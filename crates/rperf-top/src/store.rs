@@ -7,7 +7,7 @@ mod sums;
 
 pub use sums::{LabelFilter, Scope, Sums, Times};
 
-use rperf_model::State;
+use rperf_model::{Mode, State};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -167,6 +167,10 @@ impl Process {
             pid => format!("{pid} {}", self.program),
         }
     }
+
+    fn is_cpu(&self) -> bool {
+        self.mode == Mode::Cpu.name()
+    }
 }
 
 /// The figures of an interval, for all programs together.
@@ -313,8 +317,8 @@ impl Store {
     pub fn is_wall(&self) -> bool {
         let mut living = self.living().peekable();
         match living.peek() {
-            Some(_) => living.all(|it| it.mode != "cpu"),
-            None => self.processes.last().is_none_or(|it| it.mode != "cpu"),
+            Some(_) => living.all(|it| !it.is_cpu()),
+            None => self.processes.last().is_none_or(|it| !it.is_cpu()),
         }
     }
 }

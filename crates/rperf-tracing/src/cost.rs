@@ -251,7 +251,7 @@ impl Rounding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::FrameKind;
+    use crate::event::TracedKind;
     use crate::tree::counts::{Count, Counts};
     use crate::tree::folds::Exclusion;
     use crate::tree::state_times::StateTimes;
@@ -308,9 +308,9 @@ mod tests {
     #[test]
     fn each_call_costs_the_callee_and_who_has_the_callers_time() {
         let mut tree = TracedTree::default();
-        let caller = tree.child(ROOT, frame(1), FrameKind::Method);
-        let each = tree.child(caller, frame(2), FrameKind::InsertedC);
-        let block = tree.child(each, frame(1), FrameKind::Block);
+        let caller = tree.child(ROOT, frame(1), TracedKind::Method);
+        let each = tree.child(caller, frame(2), TracedKind::InsertedC);
+        let block = tree.child(each, frame(1), TracedKind::Block);
         let counts = [(caller, count(1, 500)), (block, count(100, 300))];
         let (times, uncovered) = compensated(&tree, &counts, &[], 1.0, false);
         let found: Vec<_> = times
@@ -329,11 +329,11 @@ mod tests {
     #[test]
     fn an_excluded_frame_has_its_times_and_costs_in_its_caller() {
         let mut tree = TracedTree::default();
-        let caller = tree.child(ROOT, frame(1), FrameKind::Method);
-        let between = tree.child(caller, frame(2), FrameKind::Method);
-        let each = tree.child(between, frame(3), FrameKind::InsertedC);
-        let block = tree.child(each, frame(4), FrameKind::Block);
-        let callee = tree.child(block, frame(1), FrameKind::Method);
+        let caller = tree.child(ROOT, frame(1), TracedKind::Method);
+        let between = tree.child(caller, frame(2), TracedKind::Method);
+        let each = tree.child(between, frame(3), TracedKind::InsertedC);
+        let block = tree.child(each, frame(4), TracedKind::Block);
+        let callee = tree.child(block, frame(1), TracedKind::Method);
         let counts = [
             (caller, count(1, 500)),
             (between, count(2, 400)),
@@ -355,10 +355,10 @@ mod tests {
     fn what_loads_the_profiler_and_its_own_frames_are_one() {
         use Exclusion::{Loader, None, Own};
         let mut tree = TracedTree::default();
-        let require = tree.child(ROOT, frame(1), FrameKind::Inserted);
-        let own = tree.child(require, frame(2), FrameKind::Inserted);
-        let called = tree.child(own, frame(3), FrameKind::Method);
-        let programs = tree.child(ROOT, frame(1), FrameKind::Method);
+        let require = tree.child(ROOT, frame(1), TracedKind::Inserted);
+        let own = tree.child(require, frame(2), TracedKind::Inserted);
+        let called = tree.child(own, frame(3), TracedKind::Method);
+        let programs = tree.child(ROOT, frame(1), TracedKind::Method);
         let counts = [require, own, called, programs].map(|node| (node, count(0, 10)));
         let excluded = [Loader, Own, None];
         let (times, _) = compensated(&tree, &counts, &excluded, 1.0, false);
@@ -371,15 +371,15 @@ mod tests {
     fn core_methods_that_the_profiler_calls_are_its_own_unless_it_runs_the_programs_code() {
         use Exclusion::{Core, None, Own, PassesOn};
         let mut tree = TracedTree::default();
-        let own = tree.child(ROOT, frame(1), FrameKind::Method);
-        let list = tree.child(own, frame(2), FrameKind::C);
-        let hook = tree.child(list, frame(3), FrameKind::C);
-        let programs = tree.child(hook, frame(4), FrameKind::Method);
-        let its = tree.child(programs, frame(2), FrameKind::C);
-        let label = tree.child(ROOT, frame(5), FrameKind::Method);
-        let called = tree.child(label, frame(2), FrameKind::C);
-        let core = tree.child(own, frame(6), FrameKind::Method);
-        let programs_core = tree.child(programs, frame(6), FrameKind::Method);
+        let own = tree.child(ROOT, frame(1), TracedKind::Method);
+        let list = tree.child(own, frame(2), TracedKind::C);
+        let hook = tree.child(list, frame(3), TracedKind::C);
+        let programs = tree.child(hook, frame(4), TracedKind::Method);
+        let its = tree.child(programs, frame(2), TracedKind::C);
+        let label = tree.child(ROOT, frame(5), TracedKind::Method);
+        let called = tree.child(label, frame(2), TracedKind::C);
+        let core = tree.child(own, frame(6), TracedKind::Method);
+        let programs_core = tree.child(programs, frame(6), TracedKind::Method);
         let nodes = [
             own,
             list,
@@ -409,7 +409,7 @@ mod tests {
     #[test]
     fn what_would_be_negative_is_zero_and_told() {
         let mut tree = TracedTree::default();
-        let node = tree.child(ROOT, frame(1), FrameKind::Method);
+        let node = tree.child(ROOT, frame(1), TracedKind::Method);
         let counts = [(node, count(100, 300))];
         let (times, uncovered) = compensated(&tree, &counts, &[], 1.0, false);
         assert_eq!((times[0].running_ns, times[0].overhead_ns), (0, 300));
@@ -422,7 +422,7 @@ mod tests {
         let counts: Vec<_> = (1..200)
             .map(|word| {
                 (
-                    tree.child(ROOT, frame(word), FrameKind::Inserted),
+                    tree.child(ROOT, frame(word), TracedKind::Inserted),
                     count(0, word as u64),
                 )
             })

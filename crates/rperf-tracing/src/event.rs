@@ -3,39 +3,6 @@
 
 use rperf_vm::FrameWord;
 
-/// Which calls are traced, and whether they are timed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TraceLevel {
-    /// Methods of C, too.
-    pub c_methods: bool,
-    /// Calls have times. Without, there are events of calls only, and none of returns.
-    pub timed: bool,
-}
-
-impl TraceLevel {
-    /// The level with this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        let (c_methods, timed) = match name {
-            "ruby" => (false, true),
-            "all" => (true, true),
-            "count" => (false, false),
-            "count-all" => (true, false),
-            _ => return None,
-        };
-        Some(Self { c_methods, timed })
-    }
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match (self.c_methods, self.timed) {
-            (false, true) => "ruby",
-            (true, true) => "all",
-            (false, false) => "count",
-            (true, false) => "count-all",
-        }
-    }
-}
-
 /// What begins, by the event that tells of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Call {
@@ -57,12 +24,12 @@ pub enum Call {
 impl Call {
     /// The kind of the frame.
     #[inline]
-    pub(crate) fn kind(self) -> FrameKind {
+    pub(crate) fn kind(self) -> TracedKind {
         match self {
-            Call::Method => FrameKind::Method,
-            Call::Block => FrameKind::Block,
-            Call::Class => FrameKind::Class,
-            Call::C { .. } => FrameKind::C,
+            Call::Method => TracedKind::Method,
+            Call::Block => TracedKind::Block,
+            Call::Class => TracedKind::Class,
+            Call::C { .. } => TracedKind::C,
         }
     }
 }
@@ -85,7 +52,7 @@ impl CallKind {
 
 /// What a node of the traced tree stands for. A method and its own blocks have the same word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum FrameKind {
+pub(crate) enum TracedKind {
     /// A method of Ruby.
     Method,
     /// A block.
@@ -102,21 +69,21 @@ pub(crate) enum FrameKind {
     None,
 }
 
-impl FrameKind {
+impl TracedKind {
     /// Whether its calls are counted, and by which cost they are corrected.
     #[inline]
     pub(crate) fn counted(self) -> Option<CallKind> {
         match self {
-            FrameKind::Method | FrameKind::Class => Some(CallKind::Method),
-            FrameKind::Block => Some(CallKind::Block),
-            FrameKind::C => Some(CallKind::C),
-            FrameKind::Inserted | FrameKind::InsertedC | FrameKind::None => None,
+            TracedKind::Method | TracedKind::Class => Some(CallKind::Method),
+            TracedKind::Block => Some(CallKind::Block),
+            TracedKind::C => Some(CallKind::C),
+            TracedKind::Inserted | TracedKind::InsertedC | TracedKind::None => None,
         }
     }
 
     /// Whether it is a method of C.
     pub(crate) fn is_c(self) -> bool {
-        matches!(self, FrameKind::C | FrameKind::InsertedC)
+        matches!(self, TracedKind::C | TracedKind::InsertedC)
     }
 }
 

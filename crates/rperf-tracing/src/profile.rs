@@ -3,7 +3,7 @@
 
 use crate::clock::{ClockReading, TraceClock};
 use crate::cost::{Bodies, Calibration, Rounding, ThreadTimes, compensate};
-use crate::event::{CallKind, FrameKind, TraceLevel};
+use crate::event::{CallKind, TracedKind};
 use crate::timed_calls::latencies::MethodLatencies;
 use crate::timed_calls::spans::SpansSnapshot;
 use crate::tree::folds::{Exclusion, Folds, exclusion};
@@ -13,12 +13,13 @@ use crate::tree::{ROOT, TracedNode};
 use check::StackCheck;
 use label_sets::add_label_sets;
 use rows::{COLUMNS, ThreadRows};
+use rperf_model::frame_kind::{C_METHOD, FrameKind, OWN_FRAME, TRUNCATED_FRAME};
 use rperf_model::numbers::{grouped, milliseconds};
 use rperf_model::{
-    Column, Frame, LabelSetId, Meta, Node, NodeId, Profile, Schema, State, ValueType,
+    Frame, LabelSetId, Meta, Node, NodeId, Note, OwnColumn, Profile, Schema, State, TraceLevel,
+    Traced,
 };
 use rperf_vm::{AllocationSums, LabelTexts, ResolvedFrame};
-use std::process;
 use std::sync::Arc;
 
 #[cfg(feature = "measure")]
@@ -130,7 +131,7 @@ impl TraceSnapshot {
     }
 
     /// The profile. `names` are those of the frames, in the order of their rows, and `excluded` tells
-    /// which of them are left out; `classes` are those of objects; `program` and `comments` describe
+    /// which of them are left out; `classes` are those of objects; `program` and `notes` describe
     /// the run.
     pub fn into_profile(
         mut self,
@@ -139,7 +140,7 @@ impl TraceSnapshot {
         classes: &[ResolvedFrame],
         calibration: &Calibration,
         program: String,
-        mut comments: Vec<String>,
+        mut notes: Vec<Note>,
     ) -> Profile {
         let columns = rows::columns(self.level.timed, self.with_cpu);
         let mut profile = Profile::new(self.schema(columns));
@@ -185,9 +186,9 @@ impl TraceSnapshot {
         if let Some(latencies) = &self.latencies {
             profile.latencies = latencies.named(names, excluded);
         }
-        comments.extend(self.head(&sums));
+        notes.extend(self.head(&sums));
         // Those on objects.
-        comments.append(&mut profile.meta.comments);
+        notes.append(&mut profile.meta.notes);
         profile.meta = Meta {
             start_time_ns: self.start.realtime_ns,
             duration_ns: self
@@ -195,7 +196,7 @@ impl TraceSnapshot {
                 .monotonic_ns
                 .saturating_sub(self.start.monotonic_ns),
             program,
-            comments,
+            notes,
             ..Meta::default()
         };
         profile
@@ -209,22 +210,29 @@ impl TraceSnapshot {
             ..self.nodes[ROOT as usize]
         });
         match folds.own_root() {
-            Some(_) => intern(profile, NodeId::ROOT, &special("[rperf]", "<rperf>")),
+            Some(_) => intern(
+                profile,
+                NodeId::ROOT,
+                &ResolvedFrame::new(OWN_FRAME.0, OWN_FRAME.1),
+            ),
             None => NodeId::ROOT,
         }
     }
 
     fn schema(&self, columns: &[usize]) -> Schema {
+        let default = if self.level.timed {
+            OwnColumn::Wall
+        } else {
+            OwnColumn::Calls
+        };
         let columns = columns.iter().map(|column| COLUMNS[*column]);
-        let types = columns.map(|(name, unit)| ValueType::new(name, unit));
-        let default = Column(usize::from(self.level.timed));
-        Schema::new(types.collect(), default).expect("the default is one of them")
+        Schema::of(columns, default).expect("the default is one of them")
     }
 
     /// Ruby's own methods that call nothing, by the rows of their frames: without events of C
     /// methods the VM runs some of them without a frame, all but the first time.
     fn uncounted(&self, names: &[ResolvedFrame]) -> Vec<bool> {
-        let is_rubys_own = |name: &ResolvedFrame| name.path.starts_with("<internal:");
+        let is_rubys_own = |name: &ResolvedFrame| FrameKind::of(&name.path) == FrameKind::Internal;
         let mut uncounted: Vec<bool> = names
             .iter()
             .map(|name| !self.level.c_methods && is_rubys_own(name))
@@ -254,7 +262,7 @@ impl TraceSnapshot {
         for time in &times.nodes {
             let node = self.nodes[time.node as usize];
             let (calls, block_calls) = match node.kind {
-                FrameKind::Block => (0, time.calls),
+                TracedKind::Block => (0, time.calls),
                 _ if sums.is_uncounted.get(node.row as usize) == Some(&true) => (0, 0),
                 _ => (time.calls, 0),
             };
@@ -285,13 +293,10 @@ impl TraceSnapshot {
 
     /// Lines about how it was traced, and what it cost. A profile can be of several processes:
     /// numbers come with the process that they are of.
-    fn head(&self, sums: &Sums) -> Vec<String> {
-        let (level, clock) = (self.level.name(), self.clock.name());
-        let process = process::id();
-        let mut lines = vec![format!("traced: calls {level}, clock {clock}")];
+    fn head(&self, sums: &Sums) -> impl Iterator<Item = Note> {
+        let how = Traced::Calls(self.level, self.clock.name().into());
         let numbers = self.numbers(sums).into_iter();
-        lines.extend(numbers.map(|line| format!("traced: process {process}: {line}")));
-        lines
+        std::iter::once(Note::Traced(how)).chain(numbers.map(Note::traced_here))
     }
 
     fn numbers(&self, sums: &Sums) -> Vec<String> {
@@ -377,8 +382,8 @@ pub(crate) fn add_nodes(
     names: &[ResolvedFrame],
     excluded: &[bool],
 ) -> Vec<NodeId> {
-    let unknown = special("(unknown)", "<C method>");
-    let no_room = special("[truncated]", "<rperf>");
+    let unknown = ResolvedFrame::new("(unknown)", C_METHOD);
+    let no_room = ResolvedFrame::new(TRUNCATED_FRAME.0, TRUNCATED_FRAME.1);
     let mut map = vec![NodeId::ROOT];
     for (number, node) in nodes.iter().enumerate().skip(1) {
         let parent = map[node.parent as usize];
@@ -393,14 +398,6 @@ pub(crate) fn add_nodes(
         map.push(intern(profile, parent, resolved));
     }
     map
-}
-
-fn special(name: &str, path: &str) -> ResolvedFrame {
-    ResolvedFrame {
-        name: name.into(),
-        path: path.into(),
-        first_line: 0,
-    }
 }
 
 /// The profile's node for a frame below `parent`.

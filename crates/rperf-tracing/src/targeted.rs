@@ -10,7 +10,7 @@ mod sums;
 pub use profile::{CallColumns, TargetedSnapshot};
 
 use crate::clock::{ClockReading, TraceClock};
-use crate::event::{FrameKind, TraceVm};
+use crate::event::{TraceVm, TracedKind};
 use crate::tree::{ROOT, TracedFrame, TracedTree};
 use code::Code;
 use rperf_model::LabelSetId;
@@ -57,7 +57,7 @@ impl TargetedTracer {
         let word = self.sums.drop_gone(stack, vm, depth);
         let parent = stack.top().map_or(ROOT, |top| top.node);
         let (frame, is_bare) = self.code.frame_of(vm, word);
-        let node = self.tree.child(parent, frame, FrameKind::Method);
+        let node = self.tree.child(parent, frame, TracedKind::Method);
         stack.calls.push(OpenCall {
             node,
             depth,
@@ -154,7 +154,7 @@ impl TargetedTracer {
             for call in &mut stack.calls {
                 let frame = old.node(call.node).frame;
                 self.code.keep(frame, old_code.of(frame));
-                call.node = self.tree.child(parent, frame, FrameKind::Method);
+                call.node = self.tree.child(parent, frame, TracedKind::Method);
                 let set = sets.get((call.labels.0 as usize).wrapping_sub(1));
                 let set = set.map(|texts| LabelSet::of(Arc::clone(texts)));
                 let number = set.map(|set| self.labels.number(&set, 1));

@@ -6,7 +6,7 @@ use crate::clock::cpu_times::{CpuClock, NO_GAP};
 use crate::clock::pauses::Pauses;
 use crate::clock::{ClockReading, TraceClock};
 use crate::cost::Bodies;
-use crate::event::{CallKind, TraceLevel, TraceVm, marked_frames};
+use crate::event::{CallKind, TraceVm, marked_frames};
 use crate::fiber::{Fiber, Open};
 use crate::profile::TraceSnapshot;
 #[cfg(feature = "measure")]
@@ -18,6 +18,7 @@ use crate::timed_calls::spans::Spans;
 use crate::tree::thread::{LabelledSums, TracedThread};
 use crate::tree::{ROOT, TracedFrame, TracedNode, TracedTree};
 use rperf_model::State;
+use rperf_model::TraceLevel;
 use rperf_vm::{Allocations, FrameWord, MAX_DEPTH};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! The call tree of a traced session: who called whom, without any numbers. Nodes only ever come,
 //! up to a cap. Under the GVL, at events; a call that is known needs one look.
 
-use crate::event::FrameKind;
+use crate::event::TracedKind;
 use rperf_vm::FrameWord;
 use rustc_hash::FxHashMap;
 
@@ -37,7 +37,7 @@ pub(crate) struct TracedNode {
     pub(crate) row: u32,
     /// How many frames it has from the root on, with itself.
     pub(crate) level: u32,
-    pub(crate) kind: FrameKind,
+    pub(crate) kind: TracedKind,
 }
 
 /// The tree.
@@ -46,7 +46,7 @@ pub(crate) struct TracedTree {
     nodes: Vec<TracedNode>,
     /// By a hash of parent and frame, a node that may be the one.
     known: Box<[u32; 1 << KNOWN_BITS]>,
-    index: FxHashMap<(u32, TracedFrame, FrameKind), u32>,
+    index: FxHashMap<(u32, TracedFrame, TracedKind), u32>,
     frames: Vec<TracedFrame>,
     rows: FxHashMap<TracedFrame, u32>,
     /// By row: such a frame has called something that isn't below it.
@@ -72,7 +72,7 @@ impl TracedTree {
             parent: u32::MAX,
             row: u32::MAX,
             level: 0,
-            kind: FrameKind::None,
+            kind: TracedKind::None,
         };
         Self {
             nodes: vec![root],
@@ -101,7 +101,7 @@ impl TracedTree {
 
     /// The child of `parent` with this frame.
     #[inline]
-    pub(crate) fn child(&mut self, parent: u32, frame: TracedFrame, kind: FrameKind) -> u32 {
+    pub(crate) fn child(&mut self, parent: u32, frame: TracedFrame, kind: TracedKind) -> u32 {
         let mixed = frame.word as u64
             ^ (frame.method as u64).rotate_left(29)
             ^ (u64::from(parent) << 40)
@@ -123,7 +123,7 @@ impl TracedTree {
 
     #[cold]
     #[inline(never)]
-    fn look_up(&mut self, parent: u32, frame: TracedFrame, kind: FrameKind) -> u32 {
+    fn look_up(&mut self, parent: u32, frame: TracedFrame, kind: TracedKind) -> u32 {
         if Some(parent) == self.truncated {
             return parent;
         }
@@ -231,7 +231,7 @@ impl TracedTree {
 
     /// Bytes held.
     pub(crate) fn memory(&self) -> usize {
-        let entry = size_of::<((u32, TracedFrame, FrameKind), u32)>() + 1;
+        let entry = size_of::<((u32, TracedFrame, TracedKind), u32)>() + 1;
         let row = size_of::<(TracedFrame, u32)>() + 1;
         size_of_val(&*self.known)
             + self.nodes.capacity() * size_of::<TracedNode>()
@@ -253,11 +253,11 @@ mod tests {
     #[test]
     fn a_child_is_told_by_parent_frame_and_kind() {
         let mut tree = TracedTree::default();
-        let method = tree.child(ROOT, frame(8), FrameKind::Method);
-        let block = tree.child(ROOT, frame(8), FrameKind::Block);
-        let below = tree.child(method, frame(8), FrameKind::Method);
+        let method = tree.child(ROOT, frame(8), TracedKind::Method);
+        let block = tree.child(ROOT, frame(8), TracedKind::Block);
+        let below = tree.child(method, frame(8), TracedKind::Method);
         assert_eq!([method, block, below], [1, 2, 3]);
-        assert_eq!(tree.child(ROOT, frame(8), FrameKind::Method), method);
+        assert_eq!(tree.child(ROOT, frame(8), TracedKind::Method), method);
         assert_eq!((tree.frames().len(), tree.take_new_frames().len()), (1, 1));
         assert!(!tree.has_new_frames() && tree.take_new_frames().is_empty());
     }
@@ -265,14 +265,14 @@ mod tests {
     #[test]
     fn what_finds_no_room_is_truncated_and_known_nodes_stay_known() {
         let mut tree = TracedTree::with_cap(3);
-        let first = tree.child(ROOT, frame(1), FrameKind::Method);
-        let second = tree.child(first, frame(2), FrameKind::Method);
-        let beyond = tree.child(second, frame(3), FrameKind::Method);
+        let first = tree.child(ROOT, frame(1), TracedKind::Method);
+        let second = tree.child(first, frame(2), TracedKind::Method);
+        let beyond = tree.child(second, frame(3), TracedKind::Method);
         assert_eq!(tree.truncated(), Some(beyond));
-        assert_eq!(tree.child(beyond, frame(4), FrameKind::Block), beyond);
+        assert_eq!(tree.child(beyond, frame(4), TracedKind::Block), beyond);
         assert_eq!(tree.leads_elsewhere(), [false, true]);
-        assert_eq!(tree.child(first, frame(4), FrameKind::Block), beyond);
-        assert_eq!(tree.child(first, frame(2), FrameKind::Method), second);
+        assert_eq!(tree.child(first, frame(4), TracedKind::Block), beyond);
+        assert_eq!(tree.child(first, frame(2), TracedKind::Method), second);
         assert_eq!(tree.nodes().len(), 4);
         assert!(tree.memory() > 4 << KNOWN_BITS);
     }
@@ -281,14 +281,14 @@ mod tests {
     fn what_is_deeper_than_the_limit_is_right_below_the_last_level() {
         let mut tree = TracedTree::default();
         tree.limit(2);
-        let first = tree.child(ROOT, frame(1), FrameKind::Method);
-        let last = tree.child(first, frame(2), FrameKind::Method);
-        let deeper = tree.child(last, frame(3), FrameKind::Method);
-        let deepest = tree.child(deeper, frame(4), FrameKind::Method);
+        let first = tree.child(ROOT, frame(1), TracedKind::Method);
+        let last = tree.child(first, frame(2), TracedKind::Method);
+        let deeper = tree.child(last, frame(3), TracedKind::Method);
+        let deepest = tree.child(deeper, frame(4), TracedKind::Method);
         assert_eq!([deeper, deepest].map(|it| tree.node(it).parent), [last; 2]);
         assert_eq!(tree.leads_elsewhere(), [false, false, true, false]);
-        assert_eq!(tree.child(deepest, frame(3), FrameKind::Method), deeper);
-        assert_eq!(tree.child(deepest, frame(4), FrameKind::Method), deepest);
+        assert_eq!(tree.child(deepest, frame(3), TracedKind::Method), deeper);
+        assert_eq!(tree.child(deepest, frame(4), TracedKind::Method), deepest);
         assert_eq!(tree.nodes().len(), 5);
     }
 
@@ -297,8 +297,8 @@ mod tests {
         let mut tree = TracedTree::default();
         let grow = |tree: &mut TracedTree| {
             let children = (0..60_000).map(|word| {
-                let parent = tree.child(ROOT, frame(word % 7 + 1), FrameKind::Method);
-                tree.child(parent, frame(word * 8), FrameKind::Block)
+                let parent = tree.child(ROOT, frame(word % 7 + 1), TracedKind::Method);
+                tree.child(parent, frame(word * 8), TracedKind::Block)
             });
             children.collect::<Vec<_>>()
         };

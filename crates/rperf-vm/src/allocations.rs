@@ -5,9 +5,10 @@
 
 use crate::call_tree::shown_line;
 use crate::frame_names::ResolvedFrame;
+use rperf_model::frame_kind::TRUNCATED_FRAME;
 use rperf_model::label_keys::CLASS;
 use rperf_model::{
-    Frame, FrameId, LabelSetId, Node, NodeId, Profile, Schema, State, StringId, Thread, ValueType,
+    Frame, FrameId, LabelSetId, Node, NodeId, Note, OwnColumn, Profile, State, StringId, Thread,
     WeightKey, WeightTable,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -19,10 +20,10 @@ const SITE_CAP: usize = 1 << 16;
 /// Words of the VM that are kept alive at most, over all that was let go of meanwhile.
 const WORD_CAP: usize = 1 << 17;
 
-/// The columns: the names are those of other tools.
-const COLUMNS: [(&str, &str); 2] = [("alloc_objects", "count"), ("alloc_space", "bytes")];
+/// The columns.
+const COLUMNS: [OwnColumn; 2] = [OwnColumn::Objects, OwnColumn::Bytes];
 
-/// What the bytes are of: a comment that begins with the column's name says so.
+/// What the bytes are of.
 const SLOTS: &str = "bytes of slots in Ruby's heap, without the memory that objects have elsewhere";
 
 /// The class of objects that the program doesn't see.
@@ -263,12 +264,8 @@ impl AllocationSums {
             });
         }
         if self.lost != Allocated::default() {
-            let truncated = ResolvedFrame {
-                name: "[truncated]".into(),
-                path: "<rperf>".into(),
-                first_line: 0,
-            };
-            let frame = intern_frame(profile, &truncated);
+            let (name, path) = TRUNCATED_FRAME;
+            let frame = intern_frame(profile, &ResolvedFrame::new(name, path));
             rows.push(Row {
                 node: profile.tree.intern(Node {
                     parent: NodeId::ROOT,
@@ -297,16 +294,9 @@ fn intern_frame(profile: &mut Profile, name: &ResolvedFrame) -> FrameId {
 /// Adds columns and these rows. The class of objects is a label of their rows, beside others.
 fn add_columns<'a>(profile: &mut Profile, rows: impl Iterator<Item = Row<'a>>) {
     let old_width = profile.schema.len();
-    let mut types = profile.schema.types().to_vec();
-    types.extend(COLUMNS.map(|(name, unit)| ValueType::new(name, unit)));
-    let Some(schema) = Schema::new(types, profile.schema.default_column()) else {
-        return;
-    };
-    profile.schema = schema;
-    profile
-        .meta
-        .comments
-        .push(format!("{}: {SLOTS}", COLUMNS[1].0));
+    profile.schema = profile.schema.with(COLUMNS);
+    let note = Note::Values(OwnColumn::Bytes, SLOTS.into());
+    profile.meta.notes.push(note);
     let mut table = WeightTable::new(old_width + COLUMNS.len());
     for weight in profile.weights.iter() {
         let mut values = weight.values.to_vec();

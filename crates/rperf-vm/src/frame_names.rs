@@ -15,6 +15,17 @@ pub struct ResolvedFrame {
     pub first_line: u32,
 }
 
+impl ResolvedFrame {
+    /// A frame without a place in a file.
+    pub fn new(name: &str, path: &str) -> Self {
+        Self {
+            name: name.into(),
+            path: path.into(),
+            first_line: 0,
+        }
+    }
+}
+
 /// The frames of an epoch's frame table in their order, the first of which have names. Those
 /// without must stay alive.
 #[derive(Debug, Clone, Default)]

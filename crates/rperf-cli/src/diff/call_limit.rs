@@ -4,8 +4,9 @@
 use super::percent::percent_text;
 use crate::Refusal;
 use rperf_model::Profile;
+use rperf_model::frame_kind::method_of;
 use rperf_report::one_line::function_name;
-use rperf_report::{CallChange, CallDiff, NamePattern, method_of};
+use rperf_report::{CallChange, CallDiff, NamePattern};
 
 /// The word for all calls together.
 const TOTAL: &str = "total";

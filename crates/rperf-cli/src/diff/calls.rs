@@ -12,7 +12,7 @@ use rperf_format::table::{Column, Row, Table};
 use rperf_model::Profile;
 use rperf_report::numbers::grouped;
 use rperf_report::one_line::one_line;
-use rperf_report::{CallChange, CallDiff, is_traced};
+use rperf_report::{CallChange, CallDiff};
 use std::path::PathBuf;
 
 /// Names of failures that are said.
@@ -34,7 +34,7 @@ pub fn run(reader: &mut Reader<'_>) -> Result<i32, Refusal> {
 /// What the filters leave of two traces of which the same calls were counted, and the changes in
 /// their calls. Calls of idle threads are calls, too.
 pub fn exact(reader: &mut Reader<'_>, read: &[Profile; 2]) -> Option<([Profile; 2], CallDiff)> {
-    if !read.iter().all(is_traced) {
+    if !read.iter().all(|it| it.schema.is_traced()) {
         return None;
     }
     let profiles = read.each_ref().map(|it| reader.with_idle(it.clone()));

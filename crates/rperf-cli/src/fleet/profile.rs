@@ -3,8 +3,8 @@
 use super::programs::Present;
 use crate::attach::recording::Recording;
 use crate::{FAILURE, Refusal};
-use rperf_model::Profile;
 use rperf_model::label_keys::{PID, PROCESS};
+use rperf_model::{Note, Profile};
 use rperf_protocol::ask::Wanted;
 use std::sync::Mutex;
 use std::sync::PoisonError;
@@ -117,11 +117,9 @@ impl Taken {
     /// The profile says itself what isn't in it.
     fn explain(&mut self) {
         if let Some(profile) = &mut self.profile {
-            let comments = self
-                .notes
-                .iter()
-                .map(|note| format!("not all of it: {note}"));
-            profile.meta.comments.extend(comments);
+            let lines = self.notes.iter();
+            let lines = lines.map(|note| format!("not all of it: {note}"));
+            profile.meta.notes.extend(lines.map(Note::from));
         }
     }
 }
@@ -129,12 +127,13 @@ impl Taken {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rperf_model::Mode;
     use rperf_protocol::ask::Sampling;
 
     const WANTED: Wanted = Wanted {
         time: Duration::from_millis(1),
         sampling: Sampling {
-            is_wall: true,
+            mode: Mode::Wall,
             frequency: 1000,
         },
     };

@@ -15,12 +15,12 @@ use rperf_format::answers::{FilteredProfile, IdleTime};
 use rperf_format::shorten;
 use rperf_format::table::{Column, Row, Table};
 use rperf_model::Profile;
+use rperf_model::frame_kind::method_of;
 use rperf_report::numbers::{counted, grouped, percent, seconds};
 use rperf_report::one_line::{function_name, one_line};
 use rperf_report::{
     By, Calls, Function, Neighbour, Neighbours, Scale, Sort, Top, TopRow, calls_text,
-    has_objects_without_callers, idle_line, is_traced, losses_line, method_of, notes_on,
-    shows_calls, tracing_lines,
+    has_objects_without_callers, idle_line, losses_line, notes_on, shows_calls,
 };
 use std::cmp::Reverse;
 
@@ -93,7 +93,7 @@ impl Page<'_> {
             head += &format!(", {}", counted(samples, "sample"));
         }
         // Where the values are the calls, they are said already.
-        if is_traced(self.profile)
+        if self.profile.schema.is_traced()
             && !shows_calls(self.profile)
             && let Some(calls) = calls_text(self.profile, "")
         {
@@ -111,11 +111,11 @@ impl Page<'_> {
             head += &losses;
             head.push('\n');
         }
-        for line in notes_on(self.profile) {
-            head += &format!("{}\n", one_line(line));
+        for note in notes_on(self.profile) {
+            head += &format!("{}\n", one_line(&note.to_string()));
         }
-        for line in tracing_lines(self.profile) {
-            head += &format!("Traced: {}\n", one_line(line));
+        for traced in self.profile.meta.tracing() {
+            head += &format!("Traced: {}\n", one_line(&traced.to_string()));
         }
         self.screen.wrapped(&head)
     }

@@ -14,7 +14,7 @@ const RPERF_DIRECTORY: &str = "rperf_directory=";
 
 /// All comments for a profile with this `meta` and `schema`.
 pub(crate) fn comments(meta: &Meta, schema: &Schema) -> Vec<String> {
-    let mut comments = meta.notes();
+    let mut comments = meta.lines();
     comments.extend(losses_line(&meta.counters));
     if meta.frequency > 0 || meta.counters != SamplingStats::default() {
         comments.push(machine_line(meta, schema));
@@ -50,7 +50,7 @@ pub(crate) fn restore(comments: Vec<String>, meta: &mut Meta) {
         .into_iter()
         .filter(|comment| !comment.starts_with(MACHINE_PREFIX))
         .filter(|comment| Some(comment) != losses.as_ref());
-    meta.set_notes(notes);
+    meta.set_lines(notes);
 }
 
 fn machine_line(meta: &Meta, schema: &Schema) -> String {
@@ -126,7 +126,8 @@ fn intervals(counters: &mut SamplingStats) -> [(&'static str, &mut u64); 2] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rperf_model::test_support;
+    use proptest::prelude::*;
+    use rperf_model::{Note, test_support};
 
     fn restored(meta: &Meta, schema: &Schema) -> Meta {
         let mut restored = Meta::default();
@@ -138,7 +139,7 @@ mod tests {
     fn what_is_written_is_restored_and_nothing_is_left_over() {
         let mut meta = Meta {
             frequency: 250,
-            comments: vec!["ruby 3.4.5".into()],
+            notes: vec!["ruby 3.4.5".into()],
             roots: vec!["/srv/my shop frequency=7".into(), "/srv".into()],
             missing: vec!["lines, because they are".into()],
             rperf_directories: vec!["/opt/rperf frequency=8/lib".into()],
@@ -151,7 +152,7 @@ mod tests {
         meta.counters.folded_samples = 6;
         meta.counters.folded_ns = 7;
         let restored = restored(&meta, &test_support::wall_schema());
-        assert_eq!(restored.comments, meta.comments);
+        assert_eq!(restored.notes, meta.notes);
         assert_eq!(restored.roots, meta.roots);
         assert_eq!(restored.missing, meta.missing);
         assert_eq!(restored.rperf_directories, meta.rperf_directories);
@@ -179,6 +180,27 @@ mod tests {
         assert_eq!(meta.counters.interval_ns, 5);
     }
 
+    proptest! {
+        #[test]
+        fn notes_of_all_kinds_are_restored(
+            lines in prop::collection::vec(
+                "((traced: )?(calls (ruby|count-all|some), clock |process 7: )?|chosen methods only|\
+                  chosen: |chosen, not (found|traceable): |alloc_space: |mode: )[A-Za-z#,. ]{0,9}",
+                0..6,
+            ),
+            missing in prop::collection::vec("[a-z ,:]{0,9}", 0..3),
+            dropped_samples in 0..3_u64,
+        ) {
+            let counters = SamplingStats { dropped_samples, ..SamplingStats::default() };
+            let notes = lines.into_iter().map(Note::from).collect();
+            let meta = Meta { notes, missing, counters, ..Meta::default() };
+            let restored = restored(&meta, &test_support::wall_schema());
+            prop_assert_eq!(restored.notes, meta.notes);
+            prop_assert_eq!(restored.missing, meta.missing);
+            prop_assert_eq!(restored.counters, meta.counters);
+        }
+    }
+
     #[test]
     fn nonsense_is_passed_over() {
         let mut meta = Meta::default();
@@ -186,6 +208,6 @@ mod tests {
         restore(vec![line.into(), "kept".into()], &mut meta);
         assert_eq!(meta.frequency, 0);
         assert_eq!(meta.counters, SamplingStats::default());
-        assert_eq!(meta.comments, ["kept"]);
+        assert_eq!(meta.notes, ["kept".into()]);
     }
 }

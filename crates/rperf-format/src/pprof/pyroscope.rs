@@ -12,8 +12,8 @@ use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use prost::Message;
-use rperf_model::Profile;
 use rperf_model::label_keys::{THREAD, THREAD_SEQ};
+use rperf_model::{OwnColumn, Profile};
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
 
@@ -62,9 +62,9 @@ pub fn request(
     labels: &[(String, String)],
     id: &str,
 ) -> Result<Vec<u8>, FormatError> {
-    let name = match profile.schema.default_type().name.as_str() {
-        "cpu" => "process_cpu",
-        name => name,
+    let name = match profile.schema.default_own() {
+        Some(OwnColumn::Cpu) => "process_cpu",
+        _ => &profile.schema.default_type().name,
     };
     let own = [("__name__".to_string(), name.to_string())];
     let pairs = own.iter().chain(labels);

@@ -90,7 +90,7 @@ pub fn everything(schema: Schema) -> Profile {
         program: "app.rb".into(),
         roots: Vec::new(),
         rperf_directories: Vec::new(),
-        comments: vec!["rperf 0.1.0".into(), "ruby 3.4.5".into()],
+        notes: vec!["rperf 0.1.0".into(), "ruby 3.4.5".into()],
         missing: Vec::new(),
         counters: SamplingStats {
             trigger_count: 2_500,
@@ -225,7 +225,7 @@ fn arbitrary_meta(
         program: "ruby".into(),
         roots: vec!["/srv/app".into()],
         rperf_directories: vec!["/opt/rperf/lib".into()],
-        comments: vec!["one".into(), "".into(), "dropped samples: 0".into()],
+        notes: vec!["one".into(), "".into(), "dropped samples: 0".into()],
         missing: vec!["lines, because nobody knows them".into(), "names".into()],
         counters: SamplingStats {
             trigger_count: counters[0],

@@ -65,7 +65,7 @@ fn assert_comes_back(profile: &Profile) {
         assert_eq!(meta.start_time_ns, was.start_time_ns);
         assert_eq!(meta.duration_ns, was.duration_ns);
         assert_eq!(meta.program, was.program);
-        assert_eq!(meta.comments, was.comments);
+        assert_eq!(meta.notes, was.notes);
         assert_eq!(meta.missing, was.missing);
         assert_eq!(meta.counters, was.counters);
     }

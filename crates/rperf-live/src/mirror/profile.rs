@@ -1,23 +1,14 @@
 //! The session that is watched as a profile, up to now.
 
 use super::Mirror;
-use rperf_model::{
-    Column, Frame, LabelSet, Node, NodeId, Profile, Schema, StringId, Thread, ValueType, WeightKey,
-};
+use rperf_model::{Frame, LabelSet, Mode, Node, NodeId, Profile, StringId, Thread, WeightKey};
 use std::collections::BTreeSet;
 
 impl Mirror {
     /// All rows; `None` if there are none, or of a mode that isn't known. Threads have no names.
     pub fn profile(&self) -> Option<Profile> {
-        let (wall, cpu) = (("wall", "nanoseconds"), ("cpu", "nanoseconds"));
-        let times: &[(&str, &str)] = match &*self.facts.mode {
-            "wall" => &[wall, cpu],
-            "cpu" => &[cpu],
-            _ => return None,
-        };
-        let types = [("samples", "count")].iter().chain(times);
-        let types = types.map(|&(name, unit)| ValueType::new(name, unit));
-        let mut profile = Profile::new(Schema::new(types.collect(), Column(1))?);
+        let mode = self.facts.sampling()?;
+        let mut profile = Profile::new(mode.schema());
         let strings: Vec<StringId> = {
             let strings = self.strings.iter();
             strings.map(|it| profile.strings.intern(it)).collect()
@@ -51,9 +42,9 @@ impl Mirror {
                 labels: sets.get(key.labels.0 as usize).copied().unwrap_or_default(),
                 ..key
             };
-            match times.len() {
-                1 => profile.weights.push(key, &[count, cpu]),
-                _ => profile.weights.push(key, &[count, wall, cpu]),
+            match mode {
+                Mode::Cpu => profile.weights.push(key, &[count, cpu]),
+                Mode::Wall => profile.weights.push(key, &[count, wall, cpu]),
             }
             // Thread 0 has the time of threads that have ended.
             seqs.insert(key.thread);
@@ -72,6 +63,7 @@ impl Mirror {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rperf_model::Column;
     use rperf_model::live_table::{Cursor, LiveTable, LiveValues};
     use rperf_model::{LabelSetId, State};
     use rperf_protocol::delta::{Delta, Freshness};

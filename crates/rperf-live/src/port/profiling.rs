@@ -4,7 +4,7 @@
 use super::state::Port;
 use super::task::{Message, ProfileUpTo};
 use rperf_format::pprof;
-use rperf_model::Profile;
+use rperf_model::{Note, Profile};
 use rperf_protocol::ask::Wanted;
 use std::sync::Arc;
 use std::thread;
@@ -92,7 +92,7 @@ fn encoded(
     if let Some(helper) = taken.helper {
         profile.remove_thread(helper);
     }
-    profile.meta.comments.extend(comment);
+    profile.meta.notes.extend(comment.map(Note::from));
     let mut content = Vec::new();
     let written = pprof::write(&profile, &mut content);
     written.map_err(|error| error.to_string())?;

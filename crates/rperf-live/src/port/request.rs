@@ -4,6 +4,7 @@
 
 use super::state::Port;
 use super::task::{Message, Question, Reply, Task};
+use rperf_model::Mode;
 use rperf_protocol::ask::Sampling;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::SeqCst};
 
@@ -47,7 +48,7 @@ pub fn ask(task: Task) -> Question {
 
 /// Opens the question for a session. On the port's thread.
 pub fn ask_for_session(sampling: Sampling) -> Question {
-    WALL.store(sampling.is_wall, SeqCst);
+    WALL.store(sampling.mode == Mode::Wall, SeqCst);
     FREQUENCY.store(sampling.frequency, SeqCst);
     ask(Task::Begin)
 }
@@ -55,7 +56,10 @@ pub fn ask_for_session(sampling: Sampling) -> Question {
 /// How the session is to sample.
 pub fn sampling() -> Sampling {
     Sampling {
-        is_wall: WALL.load(SeqCst),
+        mode: match WALL.load(SeqCst) {
+            true => Mode::Wall,
+            false => Mode::Cpu,
+        },
         frequency: FREQUENCY.load(SeqCst),
     }
 }

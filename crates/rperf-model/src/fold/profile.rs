@@ -1,6 +1,7 @@
 //! Folding of whole profiles.
 
-use super::{FOLDED, FoldLimits, FoldedTree, folded_frame};
+use super::{FoldLimits, FoldedTree, folded_frame};
+use crate::frame_kind::FOLDED_FRAME;
 use crate::{Column, Frame, FrameId, Profile, RawSamples, WeightTable, Weights};
 
 /// What lies under `[folded]` in a profile.
@@ -64,7 +65,7 @@ impl Profile {
     }
 
     pub(crate) fn find_folded_frame(&self) -> Option<FrameId> {
-        let (name, path) = FOLDED;
+        let (name, path) = FOLDED_FRAME;
         self.frames.find(&Frame {
             name: self.strings.find(name)?,
             path: self.strings.find(path)?,

@@ -34,16 +34,9 @@ impl LiveTable {
         if self.tree.len() < at.nodes && self.rows.len() < at.rows {
             return None;
         }
-        let is_wall = &*self.facts.mode != "cpu";
-        let rows = self.rows.iter().map(|row| {
-            let values = row.values;
-            let weight = if is_wall {
-                values.wall_ns
-            } else {
-                values.cpu_ns
-            };
-            (row.key, weight)
-        });
+        let facts = &self.facts;
+        let rows = self.rows.iter();
+        let rows = rows.map(|row| (row.key, facts.time_of(row.values)));
         let rows: Vec<FoldRow> = rows.collect();
         let frame = self.folded_frame();
         let limits = eighths(self.node_cap, LEFT_EIGHTHS);

@@ -1,6 +1,7 @@
 //! Tests of merging, by example and by property.
 
 use super::*;
+use crate::Note;
 use crate::State;
 use crate::test_profile::TestProfile;
 use crate::test_support::schema;
@@ -91,13 +92,13 @@ fn time_spans_are_united_and_counters_summed() {
     let mut ours = TestProfile::cpu().profile;
     ours.meta.start_time_ns = 1_000;
     ours.meta.duration_ns = 100;
-    ours.meta.comments = vec!["same".into()];
+    ours.meta.notes = vec!["same".into()];
     ours.meta.missing = vec!["lines".into()];
     ours.meta.counters.dropped_samples = 1;
     let mut theirs = TestProfile::cpu().profile;
     theirs.meta.start_time_ns = 950;
     theirs.meta.duration_ns = 70;
-    theirs.meta.comments = vec!["same".into(), "more".into()];
+    theirs.meta.notes = vec!["same".into(), "more".into()];
     theirs.meta.missing = vec!["lines".into(), "names".into()];
     theirs.meta.counters.dropped_samples = 2;
     ours.meta.add_root("/a");
@@ -107,7 +108,7 @@ fn time_spans_are_united_and_counters_summed() {
     ours.merge(&theirs).expect("same schema");
     assert_eq!(ours.meta.start_time_ns, 950);
     assert_eq!(ours.meta.duration_ns, 150);
-    assert_eq!(ours.meta.comments, ["same", "more"]);
+    assert_eq!(ours.meta.notes, ["same", "more"].map(Note::from));
     assert_eq!(ours.meta.roots, ["/a", "/b"]);
     assert_eq!(ours.meta.missing, ["lines", "names"]);
     assert_eq!(ours.meta.counters.dropped_samples, 3);

@@ -4,7 +4,9 @@
 use super::{Column, Delta, Freshness, Header};
 use rperf_format::viewer::MAGIC;
 use rperf_model::live_table::{Changes, LiveFacts, LiveRow, LiveValues};
-use rperf_model::{Frame, FrameId, LabelSet, LabelSetId, Node, NodeId, State, StringId, WeightKey};
+use rperf_model::{
+    Frame, FrameId, LabelSet, LabelSetId, Mode, Node, NodeId, State, StringId, WeightKey,
+};
 
 /// Bytes that a number has at most.
 const MAX_NUMBER: usize = 10;
@@ -35,7 +37,7 @@ impl Delta {
             directory: &header.columns,
             body,
         };
-        if header.version != 1 || !["cpu", "wall"].contains(&&*header.mode) {
+        if header.version != 1 || Mode::from_name(&header.mode).is_none() {
             return Err(BadDelta);
         }
         Ok(Delta {

@@ -1,13 +1,13 @@
 //! One run as a comparison needs it: sums by function, each with the variance of its noise. Called
 //! by `diff`; any thread.
 
-use crate::calls::{is_traced, shows_calls};
+use crate::calls::shows_calls;
 use crate::code_paths::CodePaths;
 use crate::groups::{FrameKey, Function, Groups};
 use crate::matching::MethodKey;
 use crate::top::{FrameSums, Sort};
 use crate::walk::{Values, walk_summing};
-use rperf_model::{Column, Profile, Schema, State, ValueType, Weight};
+use rperf_model::{Column, OwnColumn, Profile, Schema, State, ValueType, Weight};
 use rustc_hash::FxHashSet;
 
 /// The sums of one run, or of several merged profiles that are one run together.
@@ -95,7 +95,7 @@ impl Run {
             idle: 0,
             missing: profile.meta.missing.clone(),
             is_exact: shows_calls(profile),
-            is_traced: is_traced(profile),
+            is_traced: profile.schema.is_traced(),
             total: noise.amount(total),
             rows: rows.collect(),
             label_values: label.map_or(0, |key| label_values(profile, key)),
@@ -182,11 +182,13 @@ impl Noise {
 /// The column with the numbers of objects, if `column` is of these or of their bytes. Only rperf's own
 /// profiles count each, and these have a time, too.
 fn objects(schema: &Schema, column: Column) -> Option<Column> {
-    let types = schema.types();
-    let is_ours = types.iter().any(|it| matches!(&*it.name, "cpu" | "wall"));
-    let is_of_objects = matches!(&*types[column.0].name, "alloc_objects" | "alloc_space");
-    let objects = types.iter().position(|it| &*it.name == "alloc_objects")?;
-    (is_ours && is_of_objects).then_some(Column(objects))
+    let has = |column| schema.find_own(column).is_some();
+    let own = schema.types()[column.0].own();
+    let is_of_objects = own.is_some_and(OwnColumn::is_of_objects);
+    let is_ours = has(OwnColumn::Cpu) || has(OwnColumn::Wall);
+    schema
+        .find_own(OwnColumn::Objects)
+        .filter(|_| is_ours && is_of_objects)
 }
 
 /// How many different values the label with this key has.

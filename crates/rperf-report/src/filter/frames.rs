@@ -1,9 +1,9 @@
 //! Filters by frames: which stacks stay, and which of their frames. Called by `filter`; any thread.
 
-use crate::calls::BLOCK_CALLS;
 use crate::code_paths::CodePaths;
 use crate::keys::change_keys;
 use regex::Regex;
+use rperf_model::OwnColumn;
 use rperf_model::{
     CallTree, Column, DisplayFrame, FrameId, FrameText, Node, NodeId, Profile, State, WeightKey,
     Weights,
@@ -149,7 +149,7 @@ impl Frames {
 /// caller's. `is_shown` is by node.
 fn drop_calls(profile: &mut Profile, is_shown: &[bool]) {
     let schema = &profile.schema;
-    let columns = [schema.calls(), schema.find(BLOCK_CALLS)];
+    let columns = [schema.calls(), schema.find_own(OwnColumn::BlockCalls)];
     let columns: Vec<Column> = columns.into_iter().flatten().collect();
     if columns.is_empty() || schema.calls().is_none() {
         return;

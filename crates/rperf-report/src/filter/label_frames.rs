@@ -3,6 +3,7 @@
 use crate::keys::set_keys;
 use crate::one_line::without_end;
 use crate::tags::{self, ThreadNames};
+use rperf_model::frame_kind::TRUNCATED_FRAME;
 use rperf_model::{
     CallTree, DisplayFrame, Frame, FrameId, Node, NodeId, Profile, State, WeightKey,
 };
@@ -77,7 +78,8 @@ fn truncated(profile: &mut Profile, tree: &mut CallTree, root: NodeId, row: usiz
     let samples = samples.and_then(|samples| Some(weight?.value(samples).unsigned_abs()));
     let lost = &mut profile.meta.counters.truncated_samples;
     *lost = lost.saturating_add(samples.unwrap_or(1));
-    let frame = intern(profile, "[truncated]", "<rperf>");
+    let (name, path) = TRUNCATED_FRAME;
+    let frame = intern(profile, name, path);
     child(tree, root, frame)
 }
 

@@ -6,7 +6,8 @@ use crate::accounting::UNATTRIBUTED;
 use crate::collect::sample::{Sample, SampleSums};
 use crate::config::DEFAULT_MAX_NODES;
 use crate::{Mode, Values};
-use rperf_model::fold::{FOLDED as FOLDED_FRAME, FoldLimits, folded_frame};
+use rperf_model::fold::{FoldLimits, folded_frame};
+use rperf_model::frame_kind::{FOLDED_FRAME, TRUNCATED_FRAME};
 use rperf_model::{
     CallTree, Frame, FrameId, Frames, LabelSetId, Node, NodeId, Profile, RawSamples, StringId,
     Strings, Thread, WeightKey, Weights,
@@ -203,7 +204,7 @@ impl ProfileBuilder {
         sums.sort_unstable_by_key(|(key, _)| (key.node, key.thread, key.labels, key.state));
         let mut row = Vec::new();
         for (key, values) in sums {
-            mode.fill_row(values, &mut row);
+            values.fill_row(mode, &mut row);
             if row.iter().any(|value| *value != 0) {
                 profile.weights.push(labelled(key), &row);
             }
@@ -212,7 +213,7 @@ impl ProfileBuilder {
             let mut samples = RawSamples::new(profile.schema.len());
             for sample in &self.raw {
                 let time_ns = sample.time_ns.saturating_sub(since);
-                mode.fill_row(sample.values(), &mut row);
+                sample.values().fill_row(mode, &mut row);
                 samples.push(time_ns, labelled(sample.key()), &row);
             }
             // Those of other Ractors came later.
@@ -267,11 +268,8 @@ impl ProfileBuilder {
         if let Some(node) = self.truncated {
             return node;
         }
-        let frame = ResolvedFrame {
-            name: "[truncated]".into(),
-            path: "<rperf>".into(),
-            first_line: 0,
-        };
+        let (name, path) = TRUNCATED_FRAME;
+        let frame = ResolvedFrame::new(name, path);
         let frame = intern_frame(&mut self.tables, &frame);
         let node = self.tables.tree.intern(Node {
             parent: NodeId::ROOT,

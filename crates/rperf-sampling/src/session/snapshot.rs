@@ -10,7 +10,7 @@ use crate::counters::{Capture, SessionCounters};
 use crate::session::budget::Intervals;
 use rperf_model::fold::FoldedSum;
 use rperf_model::label_keys::RACTOR;
-use rperf_model::{Meta, Profile, SamplingStats};
+use rperf_model::{Meta, Note, Profile, SamplingStats};
 use rperf_vm::{CapturedNode, LabelTexts, ResolvedFrame, ThreadNames};
 use std::sync::Arc;
 
@@ -87,28 +87,27 @@ pub struct Snapshot {
 
 impl Snapshot {
     /// The profile. `nodes` and `frames` are the present epoch's, the frames in
-    /// the order of its frame table; `program` and `comments` describe the run.
+    /// the order of its frame table; `program` and `notes` describe the run.
     pub fn into_profile(
         mut self,
         nodes: &[CapturedNode],
         frames: &[Arc<ResolvedFrame>],
         program: String,
-        mut comments: Vec<String>,
+        mut notes: Vec<Note>,
     ) -> Profile {
         let mut builder = std::mem::take(&mut self.earlier);
         builder.add(nodes, frames, std::mem::take(&mut self.collected));
         let counts = builder.counts();
         if counts.folded_threads > 0 {
-            comments.push(format!(
-                "{} threads that had ended are shown together as thread 0",
-                counts.folded_threads
-            ));
+            let threads = counts.folded_threads;
+            let line = format!("{threads} threads that had ended are shown together as thread 0");
+            notes.push(line.into());
         }
-        comments.extend(self.longer_intervals());
+        notes.extend(self.longer_intervals().map(Note::from));
         let raw_since = (!self.config.aggregate).then_some(self.start_ns);
         let mut profile = builder.finish(self.config.mode, &self.label_sets, raw_since);
         name_threads(&mut profile, &self.thread_names);
-        profile.meta = self.meta(counts, profile.folded(), program, comments);
+        profile.meta = self.meta(counts, profile.folded(), program, notes);
         profile
     }
 
@@ -148,7 +147,7 @@ impl Snapshot {
         counts: BuilderCounts,
         folded: FoldedSum,
         program: String,
-        comments: Vec<String>,
+        notes: Vec<Note>,
     ) -> Meta {
         let Self {
             config, counters, ..
@@ -164,7 +163,7 @@ impl Snapshot {
             program,
             roots: Vec::new(),
             rperf_directories: Vec::new(),
-            comments,
+            notes,
             missing: Vec::new(),
             counters: SamplingStats {
                 trigger_count: self.triggers,

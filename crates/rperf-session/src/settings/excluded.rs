@@ -4,6 +4,7 @@
 use super::method_names;
 use super::path_pattern::PathPattern;
 use super::values::Settings;
+use rperf_model::frame_kind::{FrameKind, method_of};
 use std::path::Path;
 
 /// Ruby's classes whose iterators are common.
@@ -83,12 +84,6 @@ const ITERATORS: [&str; 53] = [
     "yield_self",
 ];
 
-/// How the path of a method of Ruby's own code begins.
-const INTERNAL: &str = "<internal:";
-
-/// The path of methods of C.
-const C_METHOD: &str = "<C method>";
-
 /// What is left out.
 #[derive(Debug, Default)]
 pub struct Excluded {
@@ -156,10 +151,7 @@ impl Pattern {
 
 /// The class with `#` or `.`, and the name of the method, whose block or clause it may be.
 fn split(name: &str) -> (&str, &str) {
-    let method = match name.rsplit_once(" in ") {
-        Some((place, method)) if place.starts_with(|it: char| it.is_lowercase()) => method,
-        _ => name,
-    };
+    let method = method_of(name);
     method_names::parts(method).unwrap_or(("", method))
 }
 
@@ -171,7 +163,11 @@ fn is_common(class: &str, method: &str, path: &str) -> bool {
             // It waits for files.
             && !(class.starts_with("Kernel") && method == "select")
     };
-    path.starts_with(INTERNAL) || path == C_METHOD && is_iterator()
+    match FrameKind::of(path) {
+        FrameKind::Internal => true,
+        FrameKind::CMethod => is_iterator(),
+        _ => false,
+    }
 }
 
 #[cfg(test)]

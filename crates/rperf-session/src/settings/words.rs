@@ -6,8 +6,7 @@ pub const TICK: &str = "tick";
 /// A stack is taken at a safepoint.
 pub const SAFEPOINT: &str = "safepoint";
 
-/// Calls are traced.
-pub const TRACE: &str = "trace";
+pub use rperf_model::TRACE;
 /// Which calls: methods of C, too; or counted only.
 pub const RUBY: &str = "ruby";
 pub const ALL_CALLS: &str = "all";
@@ -19,5 +18,5 @@ pub const MONOTONIC: &str = "monotonic";
 
 /// What can be measured beside times.
 pub const ALLOC: &str = "alloc";
-pub const CPU: &str = "cpu";
+pub const CPU: &str = rperf_model::OwnColumn::Cpu.name();
 pub const LATENCY: &str = "latency";

@@ -72,7 +72,7 @@ impl ThreadTimes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::FrameKind;
+    use crate::event::TracedKind;
     use crate::tree::{ROOT, TracedFrame, TracedTree};
 
     fn times(node: u32, running_ns: u64, overhead_ns: u64) -> Times {
@@ -89,9 +89,9 @@ mod tests {
     fn tree() -> (TracedTree, [u32; 3]) {
         let mut tree = TracedTree::default();
         let frame = |word| TracedFrame { word, method: 0 };
-        let one = tree.child(ROOT, frame(1), FrameKind::Method);
-        let two = tree.child(ROOT, frame(2), FrameKind::Method);
-        let below = tree.child(two, frame(1), FrameKind::Method);
+        let one = tree.child(ROOT, frame(1), TracedKind::Method);
+        let two = tree.child(ROOT, frame(2), TracedKind::Method);
+        let below = tree.child(two, frame(1), TracedKind::Method);
         (tree, [one, two, below])
     }
 

@@ -1,18 +1,13 @@
 //! The rows of a traced thread in a profile, and the columns that they have. Outside of hooks, on the
 //! thread that asks for the profile.
 
+use rperf_model::OwnColumn::{self, BlockCalls, Calls, Cpu, Overhead, Wall};
 use rperf_model::{LabelSetId, NodeId, Profile, State, Thread, WeightKey};
 use rustc_hash::FxHashMap;
 
 /// All columns, and those of a profile with times, with CPU time, and without any. Methods and C
 /// methods are calls; blocks are apart, as they have the names of their methods.
-pub(crate) const COLUMNS: [(&str, &str); 5] = [
-    ("calls", "count"),
-    ("wall", "nanoseconds"),
-    ("overhead", "nanoseconds"),
-    ("block_calls", "count"),
-    ("cpu", "nanoseconds"),
-];
+pub(crate) const COLUMNS: [OwnColumn; 5] = [Calls, Wall, Overhead, BlockCalls, Cpu];
 const TIMED: [usize; 4] = [0, 1, 2, 3];
 const TIMED_WITH_CPU: [usize; 5] = [0, 1, 2, 3, 4];
 const COUNTED: [usize; 2] = [0, 3];

@@ -8,13 +8,14 @@ use crate::profile::label_sets::add_label_sets;
 use crate::tree::TracedNode;
 use rperf_model::label_keys::CALL;
 use rperf_model::numbers::grouped;
-use rperf_model::{LabelSetId, NodeId, Profile, Schema, State, ValueType, WeightKey, WeightTable};
+use rperf_model::{
+    LabelSetId, NodeId, Note, OwnColumn, Profile, Schema, State, Traced, WeightKey, WeightTable,
+};
 use rperf_vm::clock::utc;
 use rperf_vm::{LabelTexts, ResolvedFrame};
-use std::process;
 
 /// The columns of calls.
-const TYPES: [(&str, &str); 2] = [("calls", "count"), ("call_time", "nanoseconds")];
+const COLUMNS: [OwnColumn; 2] = [OwnColumn::Calls, OwnColumn::CallTime];
 
 /// Methods at most that have a line of their own.
 const LINES: usize = 20;
@@ -86,7 +87,7 @@ impl TargetedSnapshot {
             table.add(key, &self.values(columns, profile.schema.len(), row));
         }
         profile.weights = table.into_weights();
-        profile.meta.comments.extend(self.head(names, notes));
+        profile.meta.notes.extend(self.head(names, notes));
         profile
     }
 
@@ -96,7 +97,7 @@ impl TargetedSnapshot {
         let calls = i64::try_from(row.calls).unwrap_or(i64::MAX);
         let mut values = match columns {
             CallColumns::Alone => Vec::new(),
-            CallColumns::BesideSamples => vec![0; width - TYPES.len()],
+            CallColumns::BesideSamples => vec![0; width - COLUMNS.len()],
         };
         values.extend([calls, ns]);
         values
@@ -153,15 +154,10 @@ impl TargetedSnapshot {
 
     /// Lines about how it was traced, and of each method. A profile can be of several processes:
     /// numbers come with the process that they are of.
-    fn head(&self, names: &[ResolvedFrame], notes: &[String]) -> Vec<String> {
-        let process = process::id();
-        let mut lines = vec![format!(
-            "traced: chosen methods only, clock {}",
-            self.clock.name()
-        )];
-        let numbers = notes.iter().cloned().chain(self.numbers(names));
-        lines.extend(numbers.map(|line| format!("traced: process {process}: {line}")));
-        lines
+    fn head(&self, names: &[ResolvedFrame], lines: &[String]) -> impl Iterator<Item = Note> {
+        let how = Traced::Chosen(self.clock.name().into());
+        let numbers = lines.iter().cloned().chain(self.numbers(names));
+        std::iter::once(Note::Traced(how)).chain(numbers.map(Note::traced_here))
     }
 
     fn numbers(&self, names: &[ResolvedFrame]) -> Vec<String> {
@@ -217,13 +213,9 @@ fn key(node: NodeId, labels: LabelSetId) -> WeightKey {
     }
 }
 
-fn types() -> impl Iterator<Item = ValueType> {
-    TYPES.iter().map(|&(name, unit)| ValueType::new(name, unit))
-}
-
 /// A profile with the columns of calls alone.
 fn without_samples(sampled: Profile) -> Profile {
-    let schema = Schema::new(types().collect(), rperf_model::Column(1)).expect("it is one of two");
+    let schema = Schema::of(COLUMNS, OwnColumn::CallTime).expect("it is one of two");
     let mut profile = Profile::new(schema);
     profile.meta = sampled.meta;
     profile.meta.frequency = 0;
@@ -232,9 +224,7 @@ fn without_samples(sampled: Profile) -> Profile {
 
 /// The profile `sampled` with the columns of calls, which are empty still.
 fn with_more_columns(sampled: Profile) -> Profile {
-    let default = sampled.schema.default_column();
-    let all = sampled.schema.types().iter().cloned().chain(types());
-    let schema = Schema::new(all.collect(), default).expect("it was one of them before");
+    let schema = sampled.schema.with(COLUMNS);
     let mut table = WeightTable::new(schema.len());
     let mut values = vec![0; schema.len()];
     for weight in sampled.weights.iter() {

@@ -177,7 +177,7 @@ fn calls_without_a_beginning_or_an_end_spoil_nothing() {
     assert_eq!(found["m1"].0, 1);
     assert_eq!(found.values().map(|row| row.1).sum::<i64>(), 500);
     let profile = profile(&mut tracer, 700, CallColumns::Alone);
-    let lines = profile.meta.comments.join("\n");
+    let lines = profile.meta.lines().join("\n");
     assert!(lines.contains("2 calls have no duration"), "{lines}");
     assert!(lines.contains("m1: 1 call has ended"), "{lines}");
 }

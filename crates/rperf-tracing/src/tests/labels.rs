@@ -130,6 +130,6 @@ fn what_finds_no_room_counts_without_labels_and_is_told() {
     machine.act(Act::Method(1));
     let profile = profile_of(&mut machine);
     assert_eq!(by_page(&profile, "calls"), [(0, 1)].into());
-    let comments = profile.meta.comments.join("\n");
+    let comments = profile.meta.lines().join("\n");
     assert!(comments.contains(": 1 times labels were put on for which there was no room"));
 }

@@ -1,7 +1,7 @@
 //! How long the calls of each method take, in a traced session that was asked for it. A method has
 //! a histogram from its first return on. In hooks, under the GVL; the rest outside of them.
 
-use crate::event::FrameKind;
+use crate::event::TracedKind;
 use crate::timed_calls::open_calls::TimedCall;
 use crate::tree::TracedTree;
 use crate::tree::folds::{Exclusion, exclusion};
@@ -33,7 +33,7 @@ impl MethodLatencies {
     #[inline]
     pub(crate) fn add(&mut self, tree: &TracedTree, call: TimedCall) {
         let node = tree.node(call.node);
-        if node.kind == FrameKind::Block {
+        if node.kind == TracedKind::Block {
             return;
         }
         let ns = (call.ticks() as f64 * self.ns_per_tick) as u64;
@@ -106,9 +106,9 @@ mod tests {
         let mut tree = TracedTree::default();
         let frame = |word| TracedFrame { word, method: 0 };
         let nodes = [
-            tree.child(ROOT, frame(8), FrameKind::Method),
-            tree.child(ROOT, frame(16), FrameKind::Method),
-            tree.child(ROOT, frame(8), FrameKind::Block),
+            tree.child(ROOT, frame(8), TracedKind::Method),
+            tree.child(ROOT, frame(16), TracedKind::Method),
+            tree.child(ROOT, frame(8), TracedKind::Block),
         ];
         let mut latencies = MethodLatencies::new(0.5);
         for node in nodes {
@@ -134,7 +134,7 @@ mod tests {
         let mut latencies = MethodLatencies::new(1.0);
         for word in 1..=MAX_METHODS + 5 {
             let frame = TracedFrame { word, method: 0 };
-            let node = tree.child(ROOT, frame, FrameKind::Method);
+            let node = tree.child(ROOT, frame, TracedKind::Method);
             latencies.add(&tree, call(node, 7));
         }
         assert_eq!(latencies.methods.len(), MAX_METHODS);

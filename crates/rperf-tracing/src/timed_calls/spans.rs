@@ -4,6 +4,7 @@
 use crate::clock::ClockReading;
 use crate::timed_calls::open_calls::{OpenCalls, TimedCall};
 use crate::tree::TracedNode;
+use rperf_model::frame_kind::TRUNCATED_FRAME;
 use rperf_model::{Span, TimeLine};
 use rperf_vm::ResolvedFrame;
 use rustc_hash::FxHashMap;
@@ -201,7 +202,7 @@ impl SpansSnapshot {
             let node = nodes[call.node as usize];
             let name = *places.entry(node.row).or_insert_with(|| {
                 let name = names.get(node.row as usize).map(|it| &*it.name);
-                line.names.push(name.unwrap_or("[truncated]").into());
+                line.names.push(name.unwrap_or(TRUNCATED_FRAME.0).into());
                 line.names.len() as u32 - 1
             });
             let is_own = self
@@ -225,7 +226,7 @@ impl SpansSnapshot {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::FrameKind;
+    use crate::event::TracedKind;
     use crate::tree::{ROOT, TracedFrame, TracedTree};
 
     fn call(took: u64) -> TimedCall {
@@ -278,7 +279,7 @@ mod tests {
             },
         );
         let mut tree = TracedTree::default();
-        tree.child(ROOT, TracedFrame { word: 1, method: 0 }, FrameKind::Method);
+        tree.child(ROOT, TracedFrame { word: 1, method: 0 }, TracedKind::Method);
         let taken = spans.snapshot(&OpenCalls::default(), &end);
         let line = taken.into_time_line(tree.nodes(), &[], &[], &start, &end, "");
         assert_eq!(line.spans.len(), 64);

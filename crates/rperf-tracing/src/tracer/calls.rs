@@ -2,7 +2,7 @@
 //! deep the VM's is: frames that have gone without a word are dropped, and those that have come so
 //! are asked for. At events, under the GVL: the hot path of tracing.
 
-use crate::event::{Call, FrameKind, TraceVm, marked_frames};
+use crate::event::{Call, TraceVm, TracedKind, marked_frames};
 use crate::fiber::Open;
 use crate::tracer::{LOOK, Tracer};
 use crate::tree::{ROOT, TracedFrame};
@@ -35,7 +35,7 @@ impl Tracer {
         if call == Call::Block
             && let Some(top) = stack.last()
             && top.depth == depth
-            && self.tree.node(top.node).kind == FrameKind::Method
+            && self.tree.node(top.node).kind == TracedKind::Method
         {
             // It may be that method, told again.
             return self.enter_oddly(vm, call, own, depth);
@@ -186,7 +186,7 @@ impl Tracer {
         let is_defined_by_block = !has_rescued
             && !top.is_told_twice
             && call == Call::Block
-            && self.tree.node(top.node).kind == FrameKind::Method
+            && self.tree.node(top.node).kind == TracedKind::Method
             && vm.is_bare_code(top.word);
         if is_defined_by_block && let Some(top) = fiber.stack.last_mut() {
             top.is_told_twice = true;

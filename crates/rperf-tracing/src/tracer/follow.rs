@@ -2,7 +2,7 @@
 //! dropped, those that have come so are put in, and what doesn't fit is taken anew. At events,
 //! under the GVL.
 
-use crate::event::{FrameKind, TraceVm, marked_frames};
+use crate::event::{TraceVm, TracedKind, marked_frames};
 use crate::fiber::{Known, Open};
 use crate::tracer::{LOOK, Tracer};
 use crate::tree::{ROOT, TracedFrame};
@@ -146,12 +146,12 @@ impl Tracer {
         let frame = TracedFrame { word, method: 0 };
         match vm.is_c_method(word) {
             false => {
-                let node = self.tree.child(parent.node, frame, FrameKind::Inserted);
+                let node = self.tree.child(parent.node, frame, TracedKind::Inserted);
                 (node, node)
             }
             true if self.level.c_methods => (parent.node, parent.charge),
             true => {
-                let node = self.tree.child(parent.node, frame, FrameKind::InsertedC);
+                let node = self.tree.child(parent.node, frame, TracedKind::InsertedC);
                 (node, parent.charge)
             }
         }
@@ -197,8 +197,8 @@ impl Tracer {
             let frame = TracedFrame { word, method: 0 };
             let is_c = vm.is_c_method(word);
             let kind = match is_c {
-                true => FrameKind::InsertedC,
-                false => FrameKind::Inserted,
+                true => TracedKind::InsertedC,
+                false => TracedKind::Inserted,
             };
             let node = self.tree.child(parent, frame, kind);
             let charge = match is_c && !self.level.c_methods {

@@ -1,7 +1,7 @@
 //! The objects that are made while calls are traced: each counts for the frame that was innermost.
 //! Under the GVL, in the hook on new objects.
 
-use crate::event::FrameKind;
+use crate::event::TracedKind;
 use crate::fiber::Fiber;
 use crate::tracer::Tracer;
 use crate::tree::ROOT;
@@ -27,7 +27,7 @@ impl Tracer {
             thread: self.thread as u32 + 1,
             place: node as usize,
             line: match self.tree.node(node).kind {
-                FrameKind::C | FrameKind::InsertedC => 0,
+                TracedKind::C | TracedKind::InsertedC => 0,
                 _ => line(),
             },
             class,

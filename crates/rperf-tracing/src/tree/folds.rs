@@ -2,7 +2,7 @@
 //! They are in the tree all the same, so our stack stays the VM's; only as the profile is made, what
 //! they have had goes to the nearest frame above that is shown. Outside of hooks.
 
-use crate::event::FrameKind;
+use crate::event::TracedKind;
 use crate::tree::counts::Counts;
 use crate::tree::state_times::StateTimes;
 use crate::tree::thread::ThreadSums;
@@ -151,7 +151,7 @@ pub(crate) fn exclusion(excluded: &[Exclusion], row: u32) -> Exclusion {
 fn loaders(nodes: &[TracedNode], excluded: &[Exclusion]) -> Vec<bool> {
     let mut loads_own = vec![false; nodes.len()];
     let is_inserted =
-        |node: &TracedNode| matches!(node.kind, FrameKind::Inserted | FrameKind::InsertedC);
+        |node: &TracedNode| matches!(node.kind, TracedKind::Inserted | TracedKind::InsertedC);
     // Children come last.
     for (number, node) in nodes.iter().enumerate().rev() {
         let told = exclusion(excluded, node.row);
@@ -170,7 +170,7 @@ fn loaders(nodes: &[TracedNode], excluded: &[Exclusion]) -> Vec<bool> {
 /// The node that has the caller's part of what is spent below `parent`.
 pub(crate) fn payer(nodes: &[TracedNode], parent: u32, c_pays: bool) -> u32 {
     let mut node = parent;
-    while !c_pays && nodes[node as usize].kind == FrameKind::InsertedC {
+    while !c_pays && nodes[node as usize].kind == TracedKind::InsertedC {
         node = nodes[node as usize].parent;
     }
     node

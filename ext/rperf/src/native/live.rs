@@ -52,7 +52,7 @@ pub fn forget_in_child() {
 pub fn begin(ruby: &Ruby, gvl: &mut Gvl<'_>, sampling: Sampling) -> Result<bool, Error> {
     let shown = String::new;
     let given = [
-        (&MODE, Given::Symbol(sampling.mode().into()), shown),
+        (&MODE, Given::Symbol(sampling.mode.name().into()), shown),
         (&FREQUENCY, Given::Integer(sampling.frequency.into()), shown),
     ];
     let settings = Settings::from_keywords(given);

@@ -14,6 +14,7 @@ use crate::vm::state::session::{Ending, SESSION};
 use magnus::{Error, Ruby, Value};
 use rperf_live::port::pull::Holding;
 use rperf_live::port::{self, Running};
+use rperf_model::Mode;
 use rperf_protocol::hello::Session;
 use rperf_session::settings::Settings;
 use rperf_vm::Gvl;
@@ -23,7 +24,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst};
 /// The session that began last: the place of its mode in the list, and its frequency; 0 if it
 /// traces calls.
 static LAST: AtomicU64 = AtomicU64::new(0);
-const MODES: [&str; 3] = ["cpu", "wall", "trace"];
+const MODES: [&str; 3] = [Mode::Cpu.name(), Mode::Wall.name(), rperf_model::TRACE];
 
 /// How many threads of the program are about to begin a session.
 static PROGRAM_BEGINS: AtomicUsize = AtomicUsize::new(0);

@@ -11,8 +11,8 @@
 use crate::interrupts::{Stretch, without_gvl_if_possible};
 use magnus::{Error, RArray, RString, Ruby, Value, value::ReprValue};
 use rperf_model::{
-    CallTree, Column, DisplayFrame, FrameId, LabelSets, NodeId, Profile, Weight, WeightKey,
-    WeightTable, Weights,
+    CallTree, Column, DisplayFrame, FrameId, LabelSets, NodeId, OwnColumn, Profile, Weight,
+    WeightKey, WeightTable, Weights,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::hash::Hash;
@@ -130,7 +130,7 @@ impl<'a> Rows<'a> {
             shapes,
             stretch: Stretch::begin(),
             count: profile.schema.samples(),
-            cpu: profile.schema.find("cpu"),
+            cpu: profile.schema.find_own(OwnColumn::Cpu),
         }
     }
 

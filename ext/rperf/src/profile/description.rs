@@ -5,7 +5,7 @@ use super::own_files;
 use crate::text;
 use magnus::rb_sys::FromRawValue;
 use magnus::{Ruby, Value, prelude::*};
-use rperf_model::Profile;
+use rperf_model::{Note, Profile};
 use rperf_session::program_roots::program_roots;
 use rperf_session::settings::{self as table, Settings};
 use std::path::PathBuf;
@@ -19,18 +19,19 @@ pub fn init() {
     WORKING_DIRECTORY.get_or_init(|| std::env::current_dir().ok());
 }
 
-/// The first lines of a profile's comments; `mode` is one of them.
-pub fn lines(ruby: &Ruby, mode: String) -> Vec<String> {
+/// The first notes of a profile; `mode` is one of them.
+pub fn notes(ruby: &Ruby, mode: String) -> Vec<Note> {
     let description: Option<String> = ruby
         .class_object()
         .const_get::<_, Value>("RUBY_DESCRIPTION")
         .ok()
         .and_then(text::of_string);
-    vec![
+    let lines = [
         format!("rperf {}", env!("CARGO_PKG_VERSION")),
         mode,
         description.unwrap_or_default(),
-    ]
+    ];
+    lines.map(Note::from).into()
 }
 
 /// The name of the program. An interrupt that came meanwhile isn't met here, where it would be

@@ -4,8 +4,7 @@
 use super::arrays::Shapes;
 use crate::interrupts::{Stretch, without_gvl_if_possible};
 use magnus::{Error, RHash, Ruby, Value, value::ReprValue};
-use rperf_model::Profile;
-use rperf_report::is_traced;
+use rperf_model::{Profile, TRACE};
 
 /// The Hash.
 pub fn facts(ruby: &Ruby, profile: &Profile) -> Result<RHash, Error> {
@@ -13,8 +12,8 @@ pub fn facts(ruby: &Ruby, profile: &Profile) -> Result<RHash, Error> {
     let set = |key: &str, value: Value| hash.aset(ruby.to_symbol(key), value);
     let number = |number: u64| ruby.integer_from_u64(number).as_value();
     let meta = &profile.meta;
-    let mode = match is_traced(profile) {
-        true => "trace",
+    let mode = match profile.schema.is_traced() {
+        true => TRACE,
         false => profile.schema.default_type().name.as_str(),
     };
     set("mode", ruby.to_symbol(mode).as_value())?;

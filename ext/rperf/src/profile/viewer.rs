@@ -8,7 +8,6 @@ use crate::text;
 use magnus::{Error, RHash, RString, Ruby};
 use rperf_format::viewer::{self, Comparison, TitledProfile, View};
 use rperf_format::{Format, FormatError, TextOptions, pprof};
-use rperf_model::{Column, Profile};
 
 /// `#for_viewer(title)`: all that a snapshot is kept as. `:data` is what the page shows, and
 /// `:pprof` the same as a file, of which [`compare`] makes comparisons.
@@ -35,7 +34,7 @@ pub fn for_viewer(ruby: &Ruby, rb_self: &ProfileObject, title: String) -> Result
     ] {
         hash.aset(ruby.to_symbol(key), number)?;
     }
-    hash.aset(ruby.to_symbol("samples"), samples(profile))?;
+    hash.aset(ruby.to_symbol("samples"), profile.sample_count())?;
     Ok(hash)
 }
 
@@ -74,14 +73,4 @@ fn view_data(
     let mut data = Vec::new();
     viewer::write(&view, &mut data)?;
     Ok(data)
-}
-
-/// How many samples there are, or nil if the profile doesn't count them.
-fn samples(profile: &Profile) -> Option<i64> {
-    let types = profile.schema.types();
-    let column = types
-        .iter()
-        .position(|it| it.name == "samples" && it.unit == "count")?;
-    let values = profile.weights.iter().map(|row| row.value(Column(column)));
-    Some(values.fold(0, i64::saturating_add))
 }

@@ -10,16 +10,14 @@ use crate::text;
 use magnus::rb_sys::{AsRawValue, FromRawValue, protect};
 use magnus::{Fixnum, RClass, RModule, Value};
 use rb_sys::VALUE;
+use rperf_model::frame_kind::{C_METHOD, within_blocks};
 use rperf_tracing::TracedFrame;
 use rperf_vm::{FrameWord, Gvl, ResolvedFrame, blocks_around, object_of};
 use std::time::{Duration, Instant};
 
-/// The path of methods of C.
-const NO_PATH: &str = "<C method>";
-
 /// Whether it is a method of C, which has no path.
 pub fn is_of_c(frame: &ResolvedFrame) -> bool {
-    frame.path == NO_PATH
+    frame.path == C_METHOD
 }
 
 /// Names frames one by one, for `limit` at most. `next` takes the name of a frame, and has the
@@ -107,7 +105,7 @@ fn resolve_c_method(gvl: &mut Gvl<'_>, frame: TracedFrame) -> ResolvedFrame {
     };
     ResolvedFrame {
         name: text::without_addresses(&name.unwrap_or(method)),
-        path: NO_PATH.into(),
+        path: C_METHOD.into(),
         first_line: 0,
     }
 }
@@ -135,17 +133,8 @@ fn resolve_class(gvl: &mut Gvl<'_>, class: VALUE) -> ResolvedFrame {
     let name = name.and_then(text::of_string);
     ResolvedFrame {
         name: name.unwrap_or_else(|| "(anonymous class)".into()),
-        path: NO_PATH.into(),
+        path: C_METHOD.into(),
         first_line: 0,
-    }
-}
-
-/// What Ruby calls code with so many blocks around it in the method with this name.
-fn in_blocks(blocks: usize, name: String) -> String {
-    match blocks {
-        0 => name,
-        1 => format!("block in {name}"),
-        _ => format!("block ({blocks} levels) in {name}"),
     }
 }
 
@@ -165,9 +154,9 @@ fn resolve(gvl: &mut Gvl<'_>, word: FrameWord) -> ResolvedFrame {
         .and_then(text::of_string);
     let first_line = ask(gvl, rb_sys::rb_profile_frame_first_lineno, frame);
     ResolvedFrame {
-        name: in_blocks(blocks_around(word), name),
+        name: within_blocks(blocks_around(word), name),
         // C methods have no path, and evaluated code has none that is absolute.
-        path: absolute.or(path).unwrap_or_else(|| NO_PATH.into()),
+        path: absolute.or(path).unwrap_or_else(|| C_METHOD.into()),
         first_line: first_line
             .and_then(Fixnum::from_value)
             .and_then(|line| line.to_u32().ok())

@@ -24,6 +24,7 @@ use crate::vm::api::start::begin as begin_at_rest;
 use crate::vm::state::session::session as at_rest;
 use magnus::rb_sys::AsRawValue;
 use magnus::{Error, Ruby, Value, prelude::*};
+use rperf_model::Note;
 use rperf_session::settings::{Clock, Settings};
 use rperf_tracing::{
     Calibration, ClockReading, ThreadNumber, TraceClock, TraceLevel, TraceSnapshot, TracedFrame,
@@ -184,7 +185,7 @@ struct Taken {
     end: ClockReading,
     /// What was counted; `None` if the session itself has it until its end.
     snapshot: Option<TraceSnapshot>,
-    comments: Vec<String>,
+    notes: Vec<Note>,
     /// What all calls lack, and why.
     missing: Vec<String>,
     /// The frames, and from `first_class` on the classes of objects.
@@ -235,7 +236,7 @@ impl Taken {
             calibration: session.calibration,
             end,
             snapshot,
-            comments: comments(ruby, session, has_others),
+            notes: notes(ruby, session, has_others),
             missing: missing(),
             frames,
             first_class,
@@ -268,10 +269,10 @@ impl Taken {
             let of_session = |it: Box<TraceSession>| it.tracer.into_inner().into_snapshot(self.end);
             let snapshot = self.snapshot.or_else(|| session.map(of_session))?;
             let (names, classes) = names.split_at(self.first_class);
-            let (calibration, mut comments) = (&self.calibration, self.comments);
-            let excluded = excluded::find(&self.settings, &self.directory, names, &mut comments);
+            let (calibration, mut notes) = (&self.calibration, self.notes);
+            let excluded = excluded::find(&self.settings, &self.directory, names, &mut notes);
             let mut profile =
-                snapshot.into_profile(names, &excluded, classes, calibration, program, comments);
+                snapshot.into_profile(names, &excluded, classes, calibration, program, notes);
             profile.meta.missing = self.missing;
             Some(description::described(&self.settings, profile))
         });
@@ -284,24 +285,27 @@ impl Taken {
     }
 }
 
-fn comments(ruby: &Ruby, session: &TraceSession, has_others: bool) -> Vec<String> {
-    let mut comments = description::lines(ruby, "mode: trace".to_owned());
+fn notes(ruby: &Ruby, session: &TraceSession, has_others: bool) -> Vec<Note> {
+    let mut notes = description::notes(ruby, "mode: trace".to_owned());
     if session.has_failed() {
-        let process = process::id();
-        comments.push(format!(
-            "traced: process {process}: an internal error ended it early; the numbers are of the time before"
+        notes.push(Note::traced_here(
+            "an internal error ended it early; the numbers are of the time before",
         ));
     }
     if session.with_yjit {
-        comments.push("traced: YJIT was on, but code that is traced runs without it".to_owned());
+        notes.push(Note::traced(
+            "YJIT was on, but code that is traced runs without it",
+        ));
     }
     if has_others {
-        comments.push("traced: other Ractors than the main one were not traced".to_owned());
+        notes.push(Note::traced(
+            "other Ractors than the main one were not traced",
+        ));
     }
     if hooks::gc::HOOK.has_missed() {
-        comments.push(format!("traced: {}", version::NOTE_ON_SILENT_CALLS));
+        notes.push(Note::traced(version::NOTE_ON_SILENT_CALLS));
     }
-    comments
+    notes
 }
 
 /// What all calls lack, and why, for people.

@@ -4,9 +4,9 @@
 use super::idle_rows;
 use super::watched::{News, Take, Watched};
 use rperf_live::mirror::Mirror;
-use rperf_model::fold::FOLDED;
+use rperf_model::frame_kind::FOLDED_FRAME;
 use rperf_model::live_table::LiveValues;
-use rperf_model::{FrameId, LabelSetId, WeightKey};
+use rperf_model::{FrameId, LabelSetId, Mode, WeightKey};
 use rperf_report::terminal_text::shown;
 use rperf_top::store::{RowKey, Store};
 use std::collections::{HashMap, HashSet};
@@ -111,7 +111,7 @@ impl Feed {
 
     /// Notes which rows are those of idle threads.
     fn note_idle(&self, mirror: &Mirror) {
-        if self.counts && mirror.facts.mode == "wall" {
+        if self.counts && mirror.facts.sampling() == Some(Mode::Wall) {
             // Without the lock: that takes longest.
             let rows = idle_rows::of(mirror);
             let mut store = lock(&self.store);
@@ -125,7 +125,7 @@ impl Feed {
         let mut all = HashMap::new();
         for (key, values) in mirror.rows() {
             let key = self.key(store, key);
-            *all.entry(key).or_default() += time(mirror, values);
+            *all.entry(key).or_default() += mirror.facts.time_of(values);
         }
         all
     }
@@ -182,7 +182,7 @@ fn grown(
         let is_folded = |key: &RowKey| {
             let caller = store.nodes.get(key.node as usize)?.parent;
             let method = store.methods.get(method(caller)? as usize)?;
-            Some((&*method.name, &*method.path) == FOLDED)
+            Some((&*method.name, &*method.path) == FOLDED_FRAME)
         };
         rows.sort_by_key(|(key, _)| is_folded(key) != Some(true));
         for (key, time) in &mut rows {
@@ -194,13 +194,6 @@ fn grown(
         }
     }
     rows
-}
-
-fn time(mirror: &Mirror, values: LiveValues) -> u64 {
-    match &*mirror.facts.mode {
-        "cpu" => values.cpu_ns,
-        _ => values.wall_ns,
-    }
 }
 
 impl Take for Feed {
@@ -223,7 +216,7 @@ impl Take for Feed {
         if self.counts && self.earlier.is_none() {
             for (key, values) in rows {
                 let key = self.key(&mut store, *key);
-                store.add(key, time(mirror, *values));
+                store.add(key, mirror.facts.time_of(*values));
             }
         }
     }

@@ -4,6 +4,7 @@ use super::rates::{Interval, Times};
 use super::watched::Stuck;
 use crate::live::process::KEPT;
 use crate::report::screen::{Screen, Style};
+use rperf_model::Mode;
 use rperf_model::live_table::LiveFacts;
 use rperf_report::CodePaths;
 use rperf_report::terminal_text::shown;
@@ -219,8 +220,8 @@ impl Page<'_> {
         let hidden = if self.shows_idle { 0 } else { interval.idle_ns };
         let blocked = threads(all.blocked.saturating_sub(hidden));
         let waiting = threads(all.waiting);
-        match &*self.facts.mode {
-            "wall" => format!(
+        match self.facts.sampling() {
+            Some(Mode::Wall) => format!(
                 "GVL busy {busy:.1} %   waiting for it {waiting:.1} threads   GC {gc:.1} %   blocked \
                  {blocked:.1} threads"
             ),

@@ -3,7 +3,7 @@
 use super::idle_rows;
 use super::watched::{News, Take};
 use rperf_live::mirror::Mirror;
-use rperf_model::fold::FOLDED;
+use rperf_model::frame_kind::FOLDED_FRAME;
 use rperf_model::live_table::{LiveFacts, LiveValues};
 use rperf_model::{FrameId, State, WeightKey};
 use std::collections::HashMap;
@@ -68,18 +68,13 @@ type ByName = HashMap<(String, String), Times>;
 impl Methods {
     /// The times in these rows, of methods and of labels.
     pub fn of(mirror: &Mirror, rows: impl IntoIterator<Item = (WeightKey, LiveValues)>) -> Self {
-        let is_wall = mirror.facts.mode == "wall";
         let (methods, of_frames) = numbered(mirror);
         let mut times = vec![Times::default(); methods.len()];
         // In which row a method was seen last: recursion counts once.
         let mut seen = vec![0_usize; methods.len()];
         let mut of_sets = HashMap::<_, Times>::new();
         for (number, (key, values)) in rows.into_iter().enumerate() {
-            let value = if is_wall {
-                values.wall_ns
-            } else {
-                values.cpu_ns
-            };
+            let value = mirror.facts.time_of(values);
             add(of_sets.entry(key.labels).or_default(), key.state, value);
             for (depth, frame) in mirror.stack(key.node).enumerate() {
                 let method = of_frames[frame.0 as usize];
@@ -97,7 +92,7 @@ impl Methods {
         }
         let rows = methods.into_iter().zip(times);
         // What was folded before the interval would count as its time.
-        let rows = rows.filter(|(name, times)| *times != Times::default() && *name != FOLDED);
+        let rows = rows.filter(|(name, times)| *times != Times::default() && *name != FOLDED_FRAME);
         let mut labels = ByName::new();
         for (set, times) in of_sets {
             for (key, value) in mirror.labels(set) {

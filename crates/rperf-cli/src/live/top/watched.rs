@@ -5,8 +5,8 @@ use crate::Refusal;
 use crate::live::process;
 use rperf_live::client::{AskError, Client};
 use rperf_live::mirror::Mirror;
-use rperf_model::WeightKey;
 use rperf_model::live_table::{LiveFacts, LiveValues};
+use rperf_model::{Mode, WeightKey};
 use rperf_protocol::ask::Sampling;
 use rperf_protocol::delta::{BadDelta, Delta};
 use rperf_protocol::hello::{Hello, Keeper};
@@ -19,7 +19,7 @@ const TRIES: u32 = 4;
 
 /// The session that is begun where there is none.
 pub const SESSION: Sampling = Sampling {
-    is_wall: true,
+    mode: Mode::Wall,
     frequency: 1000,
 };
 
@@ -327,7 +327,7 @@ impl Watched {
                     self.lines.push(format!(
                         "{}: the program's session has ended; profiling it ({}, {} Hz)",
                         self.pid,
-                        SESSION.mode(),
+                        SESSION.mode.name(),
                         SESSION.frequency
                     ));
                 }

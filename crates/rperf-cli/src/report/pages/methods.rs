@@ -2,7 +2,7 @@
 
 use super::{Page, noun};
 use rperf_format::table::{Column, Row, Table};
-use rperf_model::ValueType;
+use rperf_model::OwnColumn;
 use rperf_report::numbers::grouped;
 use rperf_report::{By, Latency, Method, Methods, Scale, Sort};
 
@@ -36,7 +36,7 @@ pub fn methods(page: &Page<'_>, by: &By, sort: Sort) -> String {
         None => "-".to_string(),
     };
     let count = |number: Option<i64>| number.map_or_else(|| "-".into(), grouped);
-    let bytes = |bytes: i64| Scale::new(&ValueType::new("alloc_space", "bytes"), bytes).text(bytes);
+    let bytes = |bytes: i64| Scale::new(&OwnColumn::Bytes.value_type(), bytes).text(bytes);
     let counted = |number: i64| count(Some(number).filter(|it| *it != 0));
     let (calls, has_time) = (found.has_calls, schema.default_type().unit != "count");
     let has = |of: fn(&Method) -> i64| found.rows.iter().any(|row| of(row) != 0);
@@ -47,7 +47,7 @@ pub fn methods(page: &Page<'_>, by: &By, sort: Sort) -> String {
     let latency = |it: &Method, of: fn(&Latency) -> u64| match &it.latency {
         Some(latency) => {
             let ns = i64::try_from(of(latency)).unwrap_or(i64::MAX);
-            Scale::new(&ValueType::new("wall", "nanoseconds"), ns).text(ns)
+            Scale::new(&OwnColumn::Wall.value_type(), ns).text(ns)
         }
         None => "-".to_string(),
     };

@@ -2,6 +2,7 @@
 
 use super::super::task::{ProfileUpTo, Question, Reply, Task, Why};
 use super::*;
+use rperf_model::Mode;
 use rperf_model::State;
 use rperf_model::test_profile::TestProfile;
 use rperf_protocol::ask::{Ask, Sampling, Wanted};
@@ -109,7 +110,7 @@ fn asked(port: &Opened, seconds: f64) -> Client {
     let ask = Ask::Profile(Wanted {
         time: Duration::from_secs_f64(seconds),
         sampling: Sampling {
-            is_wall: true,
+            mode: Mode::Wall,
             frequency: 1000,
         },
     });

@@ -2,11 +2,11 @@
 //! the thread that makes the profile, without the GVL.
 
 use crate::profile::own_files;
+use rperf_model::{FrameKind, Note};
 use rperf_session::settings::{EXCLUDE, EXCLUDE_COMMON, Excluded, Settings, Source};
 use rperf_tracing::Exclusion;
 use rperf_vm::ResolvedFrame;
 use std::path::Path;
-use std::process;
 
 /// Files of these are parts of an app that users have put there.
 const PARTS_OF_APPS: [&str; 7] = [
@@ -22,13 +22,13 @@ const PARTS_OF_APPS: [&str; 7] = [
 /// What the names of this extension's methods begin with.
 const OWN_METHODS: &str = "Rperf::Native";
 
-/// For each frame whether it is left out; `comments` get what there is to say of it. Patterns for files
+/// For each frame whether it is left out; `notes` get what there is to say of it. Patterns for files
 /// begin in `directory`.
 pub fn find(
     settings: &Settings,
     directory: &Path,
     names: &[ResolvedFrame],
-    comments: &mut Vec<String>,
+    notes: &mut Vec<Note>,
 ) -> Vec<Exclusion> {
     let excluded = Excluded::new(settings, directory);
     let frames = names.iter().map(|it| (&*it.name, &*it.path));
@@ -40,25 +40,21 @@ pub fn find(
             true => Exclusion::Asked,
             false if is_own(name) => own(name),
             false if is_loader(name) => Exclusion::Loader,
-            false if name.path.starts_with("<internal:") => Exclusion::Core,
+            false if FrameKind::of(&name.path) == FrameKind::Internal => Exclusion::Core,
             false => Exclusion::None,
         });
     for setting in [&EXCLUDE, &EXCLUDE_COMMON] {
         if let Some(value) = settings.get(setting) {
             let value = value.spelled(Source::Variable);
             let label = setting.label(Source::Flag);
-            comments.push(match setting.name == EXCLUDE.name {
-                true => format!("traced: left out: {}", value.display()),
-                false => format!("traced: left out: {label}"),
+            notes.push(match setting.name == EXCLUDE.name {
+                true => Note::traced(format_args!("left out: {}", value.display())),
+                false => Note::traced(format_args!("left out: {label}")),
             });
         }
     }
-    let process = process::id();
-    comments.extend(
-        unseen
-            .into_iter()
-            .map(|name| format!("traced: process {process}: nothing to leave out of {name}")),
-    );
+    let unseen = unseen.into_iter();
+    notes.extend(unseen.map(|it| Note::traced_here(format_args!("nothing to leave out of {it}"))));
     exclusions.collect()
 }
 

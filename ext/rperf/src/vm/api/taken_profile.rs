@@ -10,7 +10,7 @@ use crate::vm::hooks::gc;
 use crate::vm::state::roots;
 use crate::vm::state::session::session;
 use magnus::{Error, Ruby, Value};
-use rperf_model::Profile;
+use rperf_model::{Note, Profile};
 use rperf_sampling::{Capture, Snapshot, Taken, WorkerEnded, other_ractors};
 use rperf_session::settings::Settings;
 use rperf_vm::{AllocationSums, CapturedNode, FrameNames, Gvl, JobId, SessionId, Unknown};
@@ -129,7 +129,7 @@ impl CompleteProfile {
             return Ok((None, interrupts));
         }
         self.learn_names(gvl, &frames);
-        let (program, comments) = self.description(ruby);
+        let (program, notes) = self.description(ruby);
         let missing = self.missing();
         let Self {
             taken: (snapshot, nodes),
@@ -139,7 +139,7 @@ impl CompleteProfile {
             ..
         } = self;
         let profile = interrupts.without_gvl(gvl, move || {
-            let mut profile = snapshot.into_profile(&nodes, frames.names(), program, comments);
+            let mut profile = snapshot.into_profile(&nodes, frames.names(), program, notes);
             profile.meta.missing = missing;
             if let Some(((sums, _), words)) = objects.zip(words) {
                 sums.add_to(&mut profile, words.names());
@@ -167,11 +167,11 @@ impl CompleteProfile {
     }
 
     /// The program's name, and what is to be said of the whole run.
-    fn description(&self, ruby: &Ruby) -> (String, Vec<String>) {
+    fn description(&self, ruby: &Ruby) -> (String, Vec<Note>) {
         let settings = &self.settings;
         if settings.is_traced() {
-            let lines = description::lines(ruby, "mode: trace".to_owned());
-            return (description::program(), lines);
+            let notes = description::notes(ruby, "mode: trace".to_owned());
+            return (description::program(), notes);
         }
         let (snapshot, _) = &self.taken;
         let mode = format!(
@@ -179,26 +179,27 @@ impl CompleteProfile {
             settings.mode(),
             settings.frequency()
         );
-        let mut comments = description::lines(ruby, mode);
-        comments.push(match snapshot.capture {
-            Capture::Tick => "capture: tick".to_owned(),
-            Capture::Safepoint => "capture: safepoint (methods that reach one soon get the time \
-                                   of others, and each tick interrupts compiled code)"
-                .to_owned(),
-        });
+        let mut notes = description::notes(ruby, mode);
+        notes.push(Note::from(match snapshot.capture {
+            Capture::Tick => "capture: tick",
+            Capture::Safepoint => {
+                "capture: safepoint (methods that reach one soon get the time of others, and each \
+                 tick interrupts compiled code)"
+            }
+        }));
         if self.objects.is_some() && other_ractors() {
-            comments.push("objects that other Ractors made are not counted".to_owned());
+            notes.push("objects that other Ractors made are not counted".into());
         }
         if self.objects.is_some() && gc::HOOK.has_missed() {
-            comments.push(version::NOTE_ON_SILENT_OBJECTS.to_owned());
+            notes.push(version::NOTE_ON_SILENT_OBJECTS.into());
         }
         let others = snapshot.other_ractors();
         if others > 0 {
             // Without numbers all have one label.
             let number = ractor::known_layout().is_ok().then_some(others);
-            comments.push(version::note_on_other_ractors(number));
+            notes.push(version::note_on_other_ractors(number).into());
         }
-        (description::program(), comments)
+        (description::program(), notes)
     }
 
     /// What all samples lack, and why, for people.

@@ -1,0 +1,177 @@
+//! The columns that rperf itself makes, each with its name and unit: of samples, times, calls and
+//! objects. Used by those who fill a column, and by those who look for one. Any thread, no I/O.
+
+use crate::{Column, Schema, ValueType};
+use OwnColumn::{BlockCalls, Bytes, CallTime, Calls, Cpu, Objects, Overhead, Samples, Wall};
+
+const COUNT: &str = "count";
+const NANOSECONDS: &str = "nanoseconds";
+
+/// A column that rperf itself makes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum OwnColumn {
+    /// The number of samples.
+    Samples,
+    /// Time on the clock: of samples, or of traced calls.
+    Wall,
+    /// CPU time.
+    Cpu,
+    /// Calls of methods, those written in C among them.
+    Calls,
+    /// Calls of blocks, which have the names of their methods.
+    BlockCalls,
+    /// Time on the clock of calls of chosen methods.
+    CallTime,
+    /// Time that tracing has taken.
+    Overhead,
+    /// Objects that were made.
+    Objects,
+    /// Bytes of their slots.
+    Bytes,
+}
+
+impl OwnColumn {
+    /// Every column.
+    pub const ALL: [Self; 9] = [
+        Samples, Wall, Cpu, Calls, BlockCalls, CallTime, Overhead, Objects, Bytes,
+    ];
+
+    /// Name and unit in files. Objects have the names that other tools give them.
+    const fn texts(self) -> [&'static str; 2] {
+        match self {
+            Samples => ["samples", COUNT],
+            Wall => ["wall", NANOSECONDS],
+            Cpu => ["cpu", NANOSECONDS],
+            Calls => ["calls", COUNT],
+            BlockCalls => ["block_calls", COUNT],
+            CallTime => ["call_time", NANOSECONDS],
+            Overhead => ["overhead", NANOSECONDS],
+            Objects => ["alloc_objects", COUNT],
+            Bytes => ["alloc_space", "bytes"],
+        }
+    }
+
+    /// Its name in files.
+    pub const fn name(self) -> &'static str {
+        self.texts()[0]
+    }
+
+    /// Its unit in files.
+    pub const fn unit(self) -> &'static str {
+        self.texts()[1]
+    }
+
+    /// The column with this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|column| column.name() == name)
+    }
+
+    /// Its name and unit as the type of a profile's values.
+    pub fn value_type(self) -> ValueType {
+        ValueType::new(self.name(), self.unit())
+    }
+
+    /// Whether it is about objects that were made.
+    pub fn is_of_objects(self) -> bool {
+        matches!(self, Objects | Bytes)
+    }
+}
+
+impl ValueType {
+    /// The column of ours that has this name. Other tools have columns of such names, too.
+    pub fn own(&self) -> Option<OwnColumn> {
+        OwnColumn::named(&self.name)
+    }
+}
+
+impl Schema {
+    /// The schema with these columns; `None` if there are none or `default` is not one of them.
+    pub fn of(columns: impl IntoIterator<Item = OwnColumn>, default: OwnColumn) -> Option<Self> {
+        let columns: Vec<_> = columns.into_iter().collect();
+        let default = columns.iter().position(|it| *it == default)?;
+        let types = columns.into_iter().map(OwnColumn::value_type);
+        Self::new(types.collect(), Column(default))
+    }
+
+    /// This schema with further columns behind its own.
+    pub fn with(&self, columns: impl IntoIterator<Item = OwnColumn>) -> Self {
+        let mut schema = self.clone();
+        let types = columns.into_iter().map(OwnColumn::value_type);
+        schema.types.extend(types);
+        schema
+    }
+
+    /// The first column with the name of `column`.
+    pub fn find_own(&self, column: OwnColumn) -> Option<Column> {
+        self.find(column.name())
+    }
+
+    /// The column that counts samples, if there is one.
+    pub fn samples(&self) -> Option<Column> {
+        self.find_exactly(Samples)
+    }
+
+    /// The column that counts calls, if there is one.
+    pub fn calls(&self) -> Option<Column> {
+        self.find_exactly(Calls)
+    }
+
+    /// The column of ours that the default column has the name of.
+    pub fn default_own(&self) -> Option<OwnColumn> {
+        self.default_type().own()
+    }
+
+    /// Whether the columns are those of calls that rperf has traced one by one, and has no samples
+    /// beside.
+    pub fn is_traced(&self) -> bool {
+        let has = |column| self.find_own(column).is_some();
+        let has_chosen = || has(CallTime) && self.samples().is_none();
+        has(Calls) && (has(BlockCalls) || has_chosen())
+    }
+
+    /// The first column with this name and unit.
+    fn find_exactly(&self, column: OwnColumn) -> Option<Column> {
+        let is_it = |it: &ValueType| it.name == column.name() && it.unit == column.unit();
+        self.types.iter().position(is_it).map(Column)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_lead_back_to_columns() {
+        for (index, column) in OwnColumn::ALL.into_iter().enumerate() {
+            assert_eq!(column as usize, index);
+            assert_eq!(OwnColumn::named(column.name()), Some(column));
+            assert_eq!(column.value_type().own(), Some(column));
+        }
+        assert_eq!(OwnColumn::named("inuse_space"), None);
+    }
+
+    #[test]
+    fn traces_are_told_by_their_columns() {
+        let is_traced = |columns: &[OwnColumn]| {
+            let schema = Schema::of(columns.iter().copied(), columns[0]);
+            schema.expect("a schema").is_traced()
+        };
+        assert!(is_traced(&[Calls, Wall, BlockCalls]) && is_traced(&[Calls, CallTime]));
+        assert!(!is_traced(&[Samples, Wall]) && !is_traced(&[Calls]));
+        assert!(!is_traced(&[Samples, Calls, CallTime]));
+    }
+
+    #[test]
+    fn schemas_are_made_of_columns_and_grow() {
+        assert_eq!(Schema::of([Samples, Wall], Cpu), None);
+        let schema = Schema::of([Samples, Wall], Wall).expect("a schema");
+        assert_eq!(schema.default_own(), Some(Wall));
+        let schema = schema.with([Objects, Bytes]);
+        let expected = "samples/count, wall/nanoseconds, alloc_objects/count, alloc_space/bytes";
+        assert_eq!(schema.to_string(), expected);
+        assert_eq!(schema.default_column(), Column(1));
+        assert_eq!(schema.find_own(Bytes), Some(Column(3)));
+        assert_eq!(schema.find_own(Cpu), None);
+    }
+}

@@ -1,0 +1,236 @@
+//! The notes of a profile: facts about the run that have no field of their own, each a line in files
+//! and on pages. Lines are made and read here alone: of what kind a note is, is known elsewhere by
+//! its type. Any thread, no I/O.
+
+use crate::{OwnColumn, TraceLevel};
+use std::fmt::{self, Display, Formatter};
+
+/// A fact about a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Note {
+    /// A line for people, such as versions and the mode, or a line of another tool.
+    Text(String),
+    /// How calls were traced.
+    Traced(Traced),
+    /// A fact about the values of a column.
+    Values(OwnColumn, String),
+    /// The names of methods that a user has chosen, by what a process knows of them.
+    Chosen(Chosen, Vec<String>),
+}
+
+/// A fact about how calls were traced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Traced {
+    /// The calls of this level, by a clock.
+    Calls(TraceLevel, String),
+    /// The calls of chosen methods, by a clock.
+    Chosen(String),
+    /// A line for people.
+    Text(String),
+}
+
+/// Whether a process has found a method that a user has chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Chosen {
+    /// It has.
+    Found,
+    /// It hasn't.
+    NotFound,
+    /// It has, and its calls can't be traced.
+    NotTraceable,
+}
+
+const TRACED: &str = "traced: ";
+const CALLS: &str = "calls ";
+const CHOSEN_METHODS: &str = "chosen methods only";
+const CLOCK: &str = ", clock ";
+/// Names have no commas.
+const SEPARATOR: &str = ", ";
+
+impl Chosen {
+    pub(crate) const ALL: [Chosen; 3] = [Chosen::Found, Chosen::NotFound, Chosen::NotTraceable];
+
+    fn prefix(self) -> &'static str {
+        match self {
+            Chosen::Found => "chosen: ",
+            Chosen::NotFound => "chosen, not found: ",
+            Chosen::NotTraceable => "chosen, not traceable: ",
+        }
+    }
+}
+
+impl Note {
+    /// A line about how calls were traced.
+    pub fn traced(line: impl Display) -> Self {
+        Self::Traced(Traced::read(&line.to_string()))
+    }
+
+    /// A line about how calls of this process were traced: a profile can be of several.
+    pub fn traced_here(line: impl Display) -> Self {
+        Self::traced(format_args!("process {}: {line}", std::process::id()))
+    }
+}
+
+/// The note that has this line. A line that rperf doesn't know is text.
+impl<T: AsRef<str> + Into<String>> From<T> for Note {
+    fn from(line: T) -> Self {
+        let text = line.as_ref();
+        if let Some(rest) = text.strip_prefix(TRACED) {
+            return Note::Traced(Traced::read(rest));
+        }
+        for chosen in Chosen::ALL {
+            if let Some(names) = text.strip_prefix(chosen.prefix()) {
+                let names = names.split(SEPARATOR).map(String::from);
+                return Note::Chosen(chosen, names.collect());
+            }
+        }
+        let named = text.split_once(": ");
+        let of_column = named.and_then(|(name, rest)| Some((OwnColumn::named(name)?, rest)));
+        match of_column {
+            Some((column, rest)) => Note::Values(column, rest.into()),
+            None => Note::Text(line.into()),
+        }
+    }
+}
+
+impl Display for Note {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Note::Text(text) => f.write_str(text),
+            Note::Traced(traced) => write!(f, "{TRACED}{traced}"),
+            Note::Values(column, text) => write!(f, "{}: {text}", column.name()),
+            Note::Chosen(chosen, names) => {
+                write!(f, "{}{}", chosen.prefix(), names.join(SEPARATOR))
+            }
+        }
+    }
+}
+
+impl Traced {
+    fn read(text: &str) -> Self {
+        let known = text.split_once(CLOCK).and_then(|(what, clock)| match what {
+            CHOSEN_METHODS => Some(Traced::Chosen(clock.into())),
+            _ => {
+                let level = TraceLevel::from_name(what.strip_prefix(CALLS)?)?;
+                Some(Traced::Calls(level, clock.into()))
+            }
+        });
+        known.unwrap_or_else(|| Traced::Text(text.into()))
+    }
+}
+
+impl Display for Traced {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Traced::Calls(level, clock) => write!(f, "{CALLS}{}{CLOCK}{clock}", level.name()),
+            Traced::Chosen(clock) => write!(f, "{CHOSEN_METHODS}{CLOCK}{clock}"),
+            Traced::Text(text) => f.write_str(text),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn texts(texts: &[&str]) -> Vec<String> {
+        texts.iter().map(ToString::to_string).collect()
+    }
+
+    fn level() -> impl Strategy<Value = TraceLevel> {
+        let names = prop::sample::select(vec!["ruby", "all", "count", "count-all"]);
+        names.prop_map(|name| TraceLevel::from_name(name).expect("a level"))
+    }
+
+    fn note() -> impl Strategy<Value = Note> {
+        let names = || prop::collection::vec("[A-Z][a-z]{0,3}[#.][a-z?=]{1,5}", 1..4);
+        prop_oneof![
+            ".*".prop_map(Note::from),
+            ".*".prop_map(Note::traced),
+            ".*".prop_map(Note::traced_here),
+            (level(), ".*").prop_map(|(level, clock)| Note::Traced(Traced::Calls(level, clock))),
+            ".*".prop_map(|clock| Note::Traced(Traced::Chosen(clock))),
+            (prop::sample::select(OwnColumn::ALL.to_vec()), ".*")
+                .prop_map(|(column, text)| Note::Values(column, text)),
+            (prop::sample::select(Chosen::ALL.to_vec()), names())
+                .prop_map(|(chosen, names)| Note::Chosen(chosen, names)),
+        ]
+    }
+
+    #[test]
+    fn lines_of_this_and_older_versions_are_known() {
+        let ruby = TraceLevel::from_name("ruby").expect("a level");
+        let all = TraceLevel::from_name("count-all").expect("a level");
+        let traced = |traced| Note::Traced(traced);
+        for (line, expected) in [
+            (
+                "traced: calls ruby, clock TSC",
+                traced(Traced::Calls(ruby, "TSC".into())),
+            ),
+            (
+                "traced: calls count-all, clock none, 2 calls, 1 calls of blocks",
+                traced(Traced::Calls(
+                    all,
+                    "none, 2 calls, 1 calls of blocks".into(),
+                )),
+            ),
+            (
+                "traced: chosen methods only, clock TSC",
+                traced(Traced::Chosen("TSC".into())),
+            ),
+            (
+                "traced: calls of yore, clock x",
+                traced(Traced::Text("calls of yore, clock x".into())),
+            ),
+            (
+                "traced: process 7: calls",
+                traced(Traced::Text("process 7: calls".into())),
+            ),
+            (
+                "alloc_space: slots",
+                Note::Values(OwnColumn::Bytes, "slots".into()),
+            ),
+            (
+                "alloc_space2: slots",
+                Note::Text("alloc_space2: slots".into()),
+            ),
+            ("mode: wall", Note::Text("mode: wall".into())),
+            (
+                "chosen: A#b, C.d",
+                Note::Chosen(Chosen::Found, texts(&["A#b", "C.d"])),
+            ),
+            (
+                "chosen, not found: A#b",
+                Note::Chosen(Chosen::NotFound, texts(&["A#b"])),
+            ),
+        ] {
+            assert_eq!(Note::from(line), expected);
+            assert_eq!(expected.to_string(), line);
+        }
+        let here = Note::traced_here("2 calls").to_string();
+        assert_eq!(
+            here,
+            format!("traced: process {}: 2 calls", std::process::id())
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn notes_are_written_and_read_back(note in note()) {
+            prop_assert_eq!(Note::from(note.to_string()), note);
+        }
+
+        #[test]
+        fn lines_stay_as_they_are(
+            start in prop::sample::select(vec![
+                "", "traced: ", "traced: calls ", "traced: calls all, clock ", "chosen: ", "cpu: ",
+                "traced: chosen methods only", "chosen, not found: ", "chosen, not traceable: ",
+            ]),
+            rest in ".*",
+        ) {
+            let line = format!("{start}{rest}");
+            prop_assert_eq!(Note::from(&*line).to_string(), line);
+        }
+    }
+}
