@@ -10,7 +10,7 @@ use crate::signals::Actions;
 use crate::stat::CommandTimes;
 use crate::{FAILURE, Refusal, delivery, say};
 use nix::sys::signal::{SigHandler, Signal};
-use recording::Recording;
+use recording::{Recording, Told};
 use rperf_model::Profile;
 use rperf_model::label_keys::{PID, PROCESS};
 use rperf_protocol::ask::Wanted;
@@ -144,8 +144,11 @@ impl Progress {
 /// The profile of each process, recorded at the same time; processes that fail are reported.
 fn profiles(pids: &[i32], wanted: Wanted) -> Vec<(i32, Profile)> {
     let progress = Progress::new();
-    let say = |message: &str| progress.say(message);
-    let record = |pid| Recording::begin(pid, wanted, &say).and_then(|it| it.finish(&STOP));
+    let tell = |told: Told<'_>| match told {
+        Told::Waiting(line) => progress.say(&format!("{line} (Ctrl-C to give up)")),
+        Told::Fact(line) => progress.say(line),
+    };
+    let record = |pid| Recording::begin(pid, wanted, &tell).and_then(|it| it.finish(&STOP));
     let mut found = Vec::new();
     thread::scope(|scope| {
         let record = &record;

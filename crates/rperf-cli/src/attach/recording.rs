@@ -28,9 +28,6 @@ const LAST_PATIENCE: Duration = Duration::from_secs(5);
 /// How long a process may take to end that has lost its connections.
 const END_PATIENCE: Duration = Duration::from_secs(1);
 
-/// What is said of it.
-const ENDED: &str = "the program has ended";
-
 /// A helper of ours that hasn't come to run for so long is kept from it.
 const STUCK_AFTER: Duration = Duration::from_secs(1);
 
@@ -39,11 +36,39 @@ const SNAPSHOT_PATIENCE: Duration = Duration::from_secs(5);
 const SNAPSHOT_SHARE: u32 = 100;
 const SNAPSHOT_INTERVAL: Duration = Duration::from_secs(1);
 
-/// It was said that a helper of ours is in it, and doesn't come to run.
-const STUCK: &str = "stuck";
+/// What is told of a program while it is asked, in a line.
+#[derive(Debug, Clone, Copy)]
+pub enum Told<'a> {
+    /// It is waited for: the user can give up.
+    Waiting(&'a str),
+    /// What is to be known of its profile.
+    Fact(&'a str),
+}
 
-/// How it is said of a program that it may just wait.
-const QUIET: &str = "runs no Ruby code";
+/// Takes what is told.
+pub type Tell<'a> = &'a (dyn Fn(Told<'_>) + Sync);
+
+/// Why nothing comes of a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Complaint {
+    /// It was stopped by a signal.
+    Stopped,
+    /// It may just wait.
+    Quiet,
+    /// It doesn't answer, and nothing of ours is in it that would.
+    NoAnswer,
+    /// A helper of ours is in it, and doesn't come to run.
+    Stuck,
+}
+
+/// Why the rest of a profile is lost.
+#[derive(Debug, Clone, Copy)]
+enum Lost {
+    /// Its connections were closed.
+    Closed,
+    /// It is silent.
+    Silent,
+}
 
 /// A program that is being asked.
 pub struct Recording<'a> {
@@ -68,18 +93,14 @@ pub struct Recording<'a> {
     next_look: Instant,
     /// What has been so far, and when that was.
     so_far: Option<(Vec<u8>, Instant)>,
-    /// What was said last of it.
-    complaint: String,
-    say: &'a (dyn Fn(&str) + Sync),
+    /// What was told last of it.
+    complaint: Option<Complaint>,
+    tell: Tell<'a>,
 }
 
 impl<'a> Recording<'a> {
     /// Asks the process `pid`.
-    pub fn begin(
-        pid: i32,
-        wanted: Wanted,
-        say: &'a (dyn Fn(&str) + Sync),
-    ) -> Result<Self, Refusal> {
+    pub fn begin(pid: i32, wanted: Wanted, tell: Tell<'a>) -> Result<Self, Refusal> {
         let mut client = process::connect(pid)?;
         let second = Some(process::connect(pid)?);
         let failed = |error| process::failed(pid, &error);
@@ -95,9 +116,10 @@ impl<'a> Recording<'a> {
                     true => "",
                     false => ", whatever -m and -f say",
                 };
-                say(&format!(
+                let fact = format!(
                     "{pid} is being profiled already ({how}); watching that session{as_it_is}"
-                ));
+                );
+                tell(Told::Fact(&fact));
             }
         }
         let asked = Instant::now();
@@ -120,15 +142,15 @@ impl<'a> Recording<'a> {
             next_snapshot: asked + SNAPSHOT_INTERVAL,
             next_look: asked + LOOK_INTERVAL,
             so_far: None,
-            complaint: String::new(),
-            say,
+            complaint: None,
+            tell,
         })
     }
 
     /// Waits for the profile; if `stop` becomes true, it ends then.
     pub fn finish(self, stop: &AtomicBool) -> Result<Profile, Refusal> {
-        let say = self.say;
-        self.content(stop, MAX_PROFILE)?.read(say)
+        let tell = self.tell;
+        self.content(stop, MAX_PROFILE)?.read(tell)
     }
 
     /// The content of the profile, at most `most` bytes, waited for as by [`Self::finish`]. It
@@ -139,7 +161,7 @@ impl<'a> Recording<'a> {
             match self.client.reply(self.most, Instant::now() + STEP) {
                 Ok(reply) => return Ok(self.whole(reply)),
                 Err(AskError::Silent) => {}
-                Err(AskError::Closed) => return self.take_so_far(ENDED),
+                Err(AskError::Closed) => return self.take_so_far(Lost::Closed),
                 Err(error) => return Err(process::failed(self.pid, &error)),
             }
             if stop.load(SeqCst) {
@@ -150,7 +172,7 @@ impl<'a> Recording<'a> {
                 // Several times does no harm.
                 let _ = self.client.end_asking();
                 if since.elapsed() > LAST_PATIENCE {
-                    return self.take_so_far("the program doesn't answer");
+                    return self.take_so_far(Lost::Silent);
                 }
             } else {
                 self.wait();
@@ -161,7 +183,11 @@ impl<'a> Recording<'a> {
     /// While the profile isn't there yet.
     fn wait(&mut self) {
         if process::is_stopped(self.pid) {
-            self.complain("was stopped (SIGSTOP): nothing can be asked until SIGCONT");
+            if self.is_new(Complaint::Stopped) {
+                let pid = self.pid;
+                let stopped = "was stopped (SIGSTOP): nothing can be asked until SIGCONT";
+                (self.tell)(Told::Fact(&format!("{pid} {stopped}")));
+            }
             return;
         }
         let begun = self.begun.or_else(|| self.look());
@@ -171,19 +197,21 @@ impl<'a> Recording<'a> {
         };
         let is_silent = begun.is_some() && self.is_silent();
         if is_late && begun.is_none() {
-            if !self.complaint.starts_with(QUIET) {
+            if self.is_new(Complaint::Quiet) {
                 let now = self.ask_second(|client| client.hello_within(process::PATIENCE));
                 let quiet = process::quiet(&self.hello, now.as_ref());
-                self.complain(&format!(
-                    "{quiet}; profiling begins as soon as Ruby code runs (Ctrl-C to give up)"
+                self.tell_waiting(&format!(
+                    "{quiet}; profiling begins as soon as Ruby code runs"
                 ));
             }
         } else if (is_late || is_silent) && !self.has_helper {
             // Nothing of ours is in the program that would run in between.
-            self.complain(
-                "doesn't answer: no Ruby code runs just now, or a thread keeps the GVL in native code \
-                 (Ctrl-C to give up)",
-            );
+            if self.is_new(Complaint::NoAnswer) {
+                self.tell_waiting(
+                    "doesn't answer: no Ruby code runs just now, or a thread keeps the GVL in \
+                     native code",
+                );
+            }
         } else if is_late || is_silent {
             self.complain_of_keeper();
         }
@@ -287,10 +315,13 @@ impl<'a> Recording<'a> {
         false
     }
 
-    fn take_so_far(&mut self, why: &str) -> Result<Content, Refusal> {
+    fn take_so_far(&mut self, why: Lost) -> Result<Content, Refusal> {
         let why = match why {
-            ENDED if self.lives_on() => "the program has become another one, or closed its port",
-            why => why,
+            Lost::Closed if self.lives_on() => {
+                "the program has become another one, or closed its port"
+            }
+            Lost::Closed => "the program has ended",
+            Lost::Silent => "the program doesn't answer",
         };
         let elapsed = self.begun.unwrap_or(self.asked).elapsed();
         let elapsed = elapsed.as_secs_f64();
@@ -308,25 +339,25 @@ impl<'a> Recording<'a> {
         })
     }
 
-    fn complain(&mut self, what: &str) {
-        if self.complaint != what {
-            self.complaint = what.into();
-            (self.say)(&format!("{} {what}", self.pid));
-        }
+    /// Whether something else was told last than this complaint, which is told now.
+    fn is_new(&mut self, complaint: Complaint) -> bool {
+        self.complaint.replace(complaint) != Some(complaint)
+    }
+
+    fn tell_waiting(&self, what: &str) {
+        (self.tell)(Told::Waiting(&format!("{} {what}", self.pid)));
     }
 
     /// Once: which thread it is that keeps our helper from running.
     fn complain_of_keeper(&mut self) {
-        if self.complaint == STUCK {
+        if !self.is_new(Complaint::Stuck) {
             return;
         }
-        self.complaint = STUCK.into();
         let hello = process::greeted(self.pid);
         let silence = hello.as_ref().map_or(0, |hello| hello.silent_ns);
         let keeper = hello.as_ref().and_then(|hello| hello.keeper.as_ref());
         let kept = process::kept(keeper, Duration::from_nanos(silence));
-        let pid = self.pid;
-        (self.say)(&format!("{pid} doesn't answer: {kept} (Ctrl-C to give up)"));
+        self.tell_waiting(&format!("doesn't answer: {kept}"));
     }
 
     fn failure(&self, what: &str) -> Refusal {
@@ -358,7 +389,7 @@ enum End {
 
 impl Content {
     /// The profile in it; what isn't there is said.
-    pub fn read(self, say: &(dyn Fn(&str) + Sync)) -> Result<Profile, Refusal> {
+    pub fn read(self, tell: Tell<'_>) -> Result<Profile, Refusal> {
         let profile = read(&self.file).map_err(|why| failure(self.pid, &why))?;
         let seconds = profile.meta.duration_ns as f64 / 1e9;
         let text = match self.end {
@@ -368,7 +399,7 @@ impl Content {
             Some(End::Lost(text)) => text,
             None => return Ok(profile),
         };
-        say(&format!("{}: {text}", self.pid));
+        tell(Told::Fact(&format!("{}: {text}", self.pid)));
         Ok(profile)
     }
 }

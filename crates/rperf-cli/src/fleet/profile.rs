@@ -1,7 +1,7 @@
 //! The profile of several programs over the same time, as one. On threads of the command's.
 
 use super::programs::Present;
-use crate::attach::recording::Recording;
+use crate::attach::recording::{Recording, Told};
 use crate::{FAILURE, Refusal};
 use rperf_model::label_keys::{PID, PROCESS};
 use rperf_model::{Note, Profile};
@@ -48,18 +48,18 @@ pub fn of_all(present: Present, wanted: Wanted, stops: &dyn Fn() -> bool) -> Tak
             "{pid} ({program}): more than {MOST} programs at a time"
         ));
     }
-    let said = Mutex::new(Vec::new());
-    let say = |line: &str| {
-        // Nobody is at the keys, and what comes of it is said in the end.
-        if !line.contains("Ctrl-C") {
-            let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
-            said.push(line.to_string());
+    let facts = Mutex::new(Vec::new());
+    // Nobody is at the keys, so programs that are waited for are told in the end.
+    let tell = |told: Told<'_>| {
+        if let Told::Fact(line) = told {
+            let mut facts = facts.lock().unwrap_or_else(PoisonError::into_inner);
+            facts.push(line.to_string());
         }
     };
     let is_over = AtomicBool::new(false);
     let most = ROOM / programs.len().max(1);
     let record =
-        |pid| Recording::begin(pid, wanted, &say).and_then(|it| it.content(&is_over, most));
+        |pid| Recording::begin(pid, wanted, &tell).and_then(|it| it.content(&is_over, most));
     let mut taken = Taken::default();
     let ends = Instant::now() + wanted.time + GRACE;
     thread::scope(|scope| {
@@ -80,7 +80,7 @@ pub fn of_all(present: Present, wanted: Wanted, stops: &dyn Fn() -> bool) -> Tak
         }
         for (pid, program, thread) in threads {
             let content = match thread.join() {
-                Ok(content) => content.and_then(|it| it.read(&say)),
+                Ok(content) => content.and_then(|it| it.read(&tell)),
                 Err(_) => Err(Refusal {
                     message: format!("{pid}: an internal error"),
                     status: FAILURE,
@@ -92,7 +92,7 @@ pub fn of_all(present: Present, wanted: Wanted, stops: &dyn Fn() -> bool) -> Tak
             }
         }
     });
-    notes.extend(said.into_inner().unwrap_or_else(PoisonError::into_inner));
+    notes.extend(facts.into_inner().unwrap_or_else(PoisonError::into_inner));
     notes.append(&mut taken.notes);
     taken.notes = notes;
     taken.explain();
