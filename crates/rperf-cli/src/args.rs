@@ -3,14 +3,16 @@
 //! front, for which clap has no message of one line.
 
 use crate::diff::DiffArgs;
-use crate::flags::{AttachFlags, PageFlags, PushFlags, RecordFlags, TraceFlags};
 use crate::live::choose::Choice;
 use crate::live::ps::PsArgs;
 use crate::live::stacks::StacksArgs;
 use crate::live::top::TopArgs;
 use crate::report::ReportArgs;
 use clap::{Parser, builder::Styles};
+use flags::{AttachFlags, PageFlags, PushFlags, RecordFlags, TraceFlags};
 use std::ffi::OsString;
+
+pub(crate) mod flags;
 
 /// What is said of the commands that run another one ends with their exit status.
 macro_rules! with_status {

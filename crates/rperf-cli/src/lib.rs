@@ -10,7 +10,6 @@ mod checked;
 mod command;
 mod delivery;
 mod diff;
-mod flags;
 mod fleet;
 mod forward;
 mod help;

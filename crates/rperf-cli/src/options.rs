@@ -2,9 +2,9 @@
 //! before anything is started, so that no program runs for a profile that can't be written.
 
 use crate::Refusal;
+use crate::args::flags::PushFlags;
 use crate::args::{PageArgs, RecordArgs, TraceArgs};
 use crate::checked::refuse_reports_file;
-use crate::flags::PushFlags;
 use rperf_model::{Mode, TRACE};
 use rperf_protocol::ask::Sampling;
 use rperf_session::settings::{FORMAT, MODE, OUTPUT, Setting, Settings, quoted};

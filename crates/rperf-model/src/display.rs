@@ -109,7 +109,7 @@ impl<'a> FrameText<'a> {
 
 #[cfg(test)]
 mod tests {
-    use crate::test_profile::TestProfile;
+    use crate::test_support::test_profile::TestProfile;
     use crate::{DisplayFrame, State};
 
     fn shown(test: &TestProfile) -> Vec<String> {

@@ -12,7 +12,6 @@
 mod call_tree;
 mod check;
 mod code_path;
-mod columns;
 mod display;
 pub mod fold;
 pub mod frame_kind;
@@ -24,7 +23,6 @@ pub mod live_table;
 mod memory;
 mod merge;
 mod meta;
-mod mode;
 mod notes;
 pub mod numbers;
 mod origin;
@@ -33,31 +31,30 @@ mod schema;
 mod state;
 mod strings;
 mod time_line;
-mod trace_level;
 mod weights;
 
 pub use call_tree::{CallTree, Node, NodeId, shown_line};
 pub use check::{ASKED_FREQUENCIES, FREQUENCIES, Row, Violation};
 pub use code_path::CodePath;
-pub use columns::OwnColumn;
 pub use display::{DisplayFrame, FrameText};
 pub use frame_kind::FrameKind;
 pub use frames::{Frame, FrameId, Frames};
 pub use histogram::{Histogram, Latencies};
 pub use labels::{LabelSet, LabelSetId, LabelSets};
 pub use merge::{MergeError, NotEarlier};
-pub use mode::{Mode, TRACE};
+pub use notes::trace_level::TraceLevel;
 pub use notes::{Chosen, Note, Traced};
 pub use origin::{Category, Origin};
 pub use profile::{Meta, PathView, Period, Profile, RawSamples, SamplingStats, Thread};
+pub use schema::columns::OwnColumn;
+pub use schema::mode::{Mode, TRACE};
 pub use schema::{Column, Schema, ValueType};
 pub use state::State;
 pub use strings::{StringId, Strings};
 pub use time_line::{Span, TimeLine};
-pub use trace_level::TraceLevel;
 pub use weights::{Weight, WeightKey, WeightTable, Weights};
 
 #[cfg(any(test, feature = "test-support"))]
-pub mod test_profile;
-#[cfg(any(test, feature = "test-support"))]
 pub mod test_support;
+#[cfg(any(test, feature = "test-support"))]
+pub use test_support::test_profile;

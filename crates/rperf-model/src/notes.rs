@@ -5,6 +5,8 @@
 use crate::{OwnColumn, TraceLevel};
 use std::fmt::{self, Display, Formatter};
 
+pub(crate) mod trace_level;
+
 /// A fact about a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Note {

@@ -3,6 +3,9 @@
 
 use std::fmt;
 
+pub(crate) mod columns;
+pub(crate) mod mode;
+
 /// Types that [`Schema`]'s text names before it says how many more there are.
 const MAX_SHOWN: usize = 10;
 

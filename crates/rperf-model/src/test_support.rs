@@ -2,6 +2,7 @@
 //! only dev-dependencies turn on. Any thread, no I/O.
 
 mod random_walk;
+pub mod test_profile;
 
 pub use random_walk::RandomWalk;
 

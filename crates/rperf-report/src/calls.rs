@@ -9,6 +9,10 @@ use rperf_model::{NodeId, Profile};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 
+pub(crate) mod call_costs;
+pub(crate) mod call_diff;
+pub(crate) mod joined_calls;
+
 /// The calls of each row of a table.
 #[derive(Debug, Default)]
 pub struct Calls {

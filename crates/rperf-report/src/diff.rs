@@ -17,6 +17,8 @@ use run::Amount;
 use statistics::{Between, Estimate, Observed, false_discovery_limit};
 use std::cmp::Reverse;
 
+pub(crate) mod align;
+
 /// How often the rule may err: the share of unchanged rows among those called changed.
 pub const ERROR_RATE: f64 = 0.05;
 

@@ -7,6 +7,8 @@ use rperf_model::{Column, Frame, FrameId, Node, NodeId, Profile, Strings, Weight
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 
+pub(crate) mod listing;
+
 /// The sums of a profile's weights by line.
 ///
 /// Only frames in files have lines. C methods and Ruby's own built-in methods

@@ -8,6 +8,8 @@ use rperf_model::{Column, LabelSetId, Node, NodeId, Profile, State, Weight};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 
+pub(crate) mod totals;
+
 /// The kind of the rows of a [`Top`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum By {

@@ -1,7 +1,7 @@
 //! Tests of the validity check: each one breaks one rule.
 
 use super::*;
-use crate::test_profile::TestProfile;
+use crate::test_support::test_profile::TestProfile;
 use crate::{Frame, FrameId, LabelSetId, Node, RawSamples, State, Thread, Weights};
 
 fn good() -> Profile {

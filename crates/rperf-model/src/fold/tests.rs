@@ -1,7 +1,7 @@
 //! Whatever is folded, what methods have themselves stays, and so do the totals of what is there.
 
 use super::*;
-use crate::test_profile::TestProfile;
+use crate::test_support::test_profile::TestProfile;
 use crate::{LabelSetId, Profile, State};
 use proptest::prelude::*;
 use std::collections::BTreeMap;

@@ -153,7 +153,7 @@ impl SamplingStats {
 mod tests {
     use super::*;
     use crate::State;
-    use crate::test_profile::TestProfile;
+    use crate::test_support::test_profile::TestProfile;
 
     fn session(rows: &[(&[&str], u32, i64)], duration_ns: u64) -> Profile {
         let add = |profile: TestProfile, &(stack, thread, ns): &(&[&str], u32, i64)| {

@@ -3,8 +3,8 @@
 use super::*;
 use crate::Note;
 use crate::State;
-use crate::test_profile::TestProfile;
 use crate::test_support::schema;
+use crate::test_support::test_profile::TestProfile;
 use crate::{ValueType, Weights};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};

@@ -73,7 +73,7 @@ impl Profile {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_profile::TestProfile;
+    use crate::test_support::test_profile::TestProfile;
     use crate::{Column, State};
 
     #[test]
