@@ -81,6 +81,12 @@ decides_by_sentences() {
   [ -z "$found" ] || { printf '%s\n' "$found" 'decide by a type, not by the text of a message' && false; }
 }
 
+# Each argument of a function has a name of its own: clippy counts a tuple as one.
+arguments_have_names() {
+  ! git -C "$ROOT" grep -nE '(^ +|fn .*)\([a-z_]+, [a-z_]+\): \(' -- '*.rs' ||
+    { echo 'an argument is no tuple that is taken apart' && false; }
+}
+
 # Doc comments whose first words name nothing are printed.
 comments_name_subjects() {
   rust_files | xargs awk '
@@ -118,6 +124,7 @@ house_rules() {
   comments_name_subjects || bad=1
   directories_are_directories || bad=1
   decides_by_sentences || bad=1
+  arguments_have_names || bad=1
   [ "$bad" -eq 0 ]
 }
 

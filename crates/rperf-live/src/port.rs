@@ -228,8 +228,8 @@ fn start(
     let wakened = Guarded::new(wakened);
     let (sender, messages) = channel();
     let (step_sender, steps) = channel();
-    let tcp = (tcp, listeners.iter().find_map(Listener::number));
-    let port = Port::leak(place, tcp, program, waker, sender, step_sender);
+    let number = listeners.iter().find_map(Listener::number);
+    let port = Port::leak(place, tcp, number, program, waker, sender, step_sender);
     let serve = move || {
         let mut server = Server::new(port, listeners, wakened, messages, steps);
         server.run();

@@ -118,7 +118,8 @@ fn fill_job(store: &mut Store, process: u32) {
 }
 
 /// What is on the screen, line by line.
-pub fn drawn(app: &mut App, store: &Store, (width, height): (u16, u16), look: Look) -> String {
+pub fn drawn(app: &mut App, store: &Store, size: (u16, u16), look: Look) -> String {
+    let (width, height) = size;
     let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("a terminal");
     app.refresh(store, room(height));
     let shown =

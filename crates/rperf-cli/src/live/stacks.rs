@@ -136,8 +136,8 @@ fn page(args: &StacksArgs, hello: &Hello, answer: &Stacks<'_>, screen: Screen) -
             1 => labels[0].to_string(),
             _ => heading_of(&labels, columns(&state), screen),
         };
-        let drawn = (&*frames, screen);
-        write_stack((&heading, &state), &of_group[0].frames, drawn, &mut text)?;
+        let title = side_by_side(&heading, &state, screen);
+        write_stack(&title, &of_group[0].frames, &frames, &mut text)?;
     }
     match &answer.fibers {
         _ if !args.fibers || is_native => {}
@@ -145,7 +145,7 @@ fn page(args: &StacksArgs, hello: &Hello, answer: &Stacks<'_>, screen: Screen) -
             let old = "\nThe rperf of this program is too old to show fibers.\n";
             text += &screen.wrapped(old);
         }
-        Some(fibers) => write_fibers(fibers, (&frames, screen), &mut text)?,
+        Some(fibers) => write_fibers(fibers, &frames, screen, &mut text)?,
     }
     Some(text)
 }
@@ -189,14 +189,8 @@ fn heading_of(labels: &[&str], state: usize, screen: Screen) -> String {
 }
 
 /// `None` if it is too much.
-fn write_stack(
-    (heading, state): (&str, &str),
-    places: &[u32],
-    (frames, screen): (&[String], Screen),
-    text: &mut String,
-) -> Option<()> {
-    let (heading, state) = side_by_side(heading, state, screen);
-    *text += &format!("\n{heading}{state}\n");
+fn write_stack(title: &str, places: &[u32], frames: &[String], text: &mut String) -> Option<()> {
+    *text += &format!("\n{title}\n");
     for line in places
         .iter()
         .filter_map(|&place| frames.get(place as usize))
@@ -210,8 +204,12 @@ fn write_stack(
 }
 
 /// The fibers that are in no thread's stack, written to `text`; `None` if the text is too long.
-fn write_fibers(fibers: &Fibers<'_>, drawn: (&[String], Screen), text: &mut String) -> Option<()> {
-    let (_, screen) = drawn;
+fn write_fibers(
+    fibers: &Fibers<'_>,
+    frames: &[String],
+    screen: Screen,
+    text: &mut String,
+) -> Option<()> {
     if let Some(note) = &fibers.note {
         *text += &screen.wrapped(&format!("\n{note}.\n"));
         return Some(());
@@ -239,7 +237,8 @@ fn write_fibers(fibers: &Fibers<'_>, drawn: (&[String], Screen), text: &mut Stri
         if stack.frames.is_empty() && !block.is_empty() {
             heading += &format!(", block at {block}");
         }
-        write_stack((&heading, &stack.state), &stack.frames, drawn, text)?;
+        let title = side_by_side(&heading, &stack.state, screen);
+        write_stack(&title, &stack.frames, frames, text)?;
     }
     Some(())
 }
@@ -296,12 +295,12 @@ fn line(frame: &Frame<'_>, paths: &CodePaths, screen: Screen) -> String {
         0 => path.into_owned(),
         line => format!("{path}:{line}"),
     };
-    let (name, place) = side_by_side(&format!("    {}", frame.name), &place, screen);
-    format!("{}\n", format!("{name}{place}").trim_end())
+    let line = side_by_side(&format!("    {}", frame.name), &place, screen);
+    format!("{}\n", line.trim_end())
 }
 
 /// A name, padded, and what is known of it, in a line of the screen.
-fn side_by_side(name: &str, known: &str, screen: Screen) -> (String, String) {
+fn side_by_side(name: &str, known: &str, screen: Screen) -> String {
     let for_known = columns(known).min(KNOWN);
     let name = screen.fitted_name(name, GAP + for_known);
     let start = screen.width().map_or(PATH_COLUMN, |width| {
@@ -309,7 +308,7 @@ fn side_by_side(name: &str, known: &str, screen: Screen) -> (String, String) {
     });
     let name = padded(&name, start);
     let known = screen.fitted_name(known, columns(&name));
-    (name, known)
+    name + &known
 }
 
 #[cfg(test)]

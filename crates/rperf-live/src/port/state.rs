@@ -75,7 +75,8 @@ impl Port {
     /// Makes one, which isn't this process's yet.
     pub fn leak(
         place: Place,
-        (tcp, number): (Option<Tcp>, Option<u16>),
+        tcp: Option<Tcp>,
+        number: Option<u16>,
         program: Program,
         waker: UnixStream,
         messages: Sender<Message>,
