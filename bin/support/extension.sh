@@ -1,5 +1,6 @@
-# Builds the extension in release mode, with line tables (the profile `checkout`) and what specs and
-# benchmarks ask of it (the feature `measure`), into lib/rperf, when it is missing or older than what it is made from. Needs $RUBY.
+# Builds the extension in release mode, with line tables (the profile `checkout`)
+# and what specs and benchmarks ask of it (the feature `measure`), into lib/rperf,
+# when it is missing or older than what it is made from. Needs $RUBY.
 # EXTENSION_PROFILE names another profile, and EXTENSION_SOURCES another checkout
 # with the same sources: so copies can share what doesn't depend on Ruby.
 

@@ -215,6 +215,21 @@ RSpec.describe "rperf push", if: RUBY_PLATFORM.include?("linux") do
                          "http://a: it takes profiles again (1 was lost)"])
   end
 
+  it "says once why there is no profile" do
+    push_class = Rperf.const_get(:Push)
+    destination = Rperf.const_get(:NativePush).to(false, "http://a", nil, [], [])
+    push = push_class.new(push_class::Plan.new(destination, 1.0, ""))
+    answer = Struct.new(:status, :body).new(409, JSON.generate(error: "the program's session traces calls"))
+    allow(Rperf.const_get(:Port)).to receive(:begin)
+    allow(Rperf.const_get(:OwnPort)).to receive(:ask).and_return(answer, answer, nil, nil)
+    allow(push).to receive(:sleep)
+    expect { 4.times { push.send(:step) } }.to output(<<~TEXT).to_stderr_from_any_process
+      rperf: no profile: the program's session traces calls
+      rperf: no profile: Ruby's VM doesn't answer
+    TEXT
+    expect(push).to have_received(:sleep).exactly(4).times
+  end
+
   it "waits for no server without end, reaches those by IPv6, and keeps secrets to itself", vm: true do
     silent = TCPServer.new("127.0.0.1", 0)
     stub_const("Rperf::Web::Post::PIECE", 0.2)

@@ -50,7 +50,7 @@ impl Meta {
             .zip([found, not_found, not_traceable])
         {
             if !names.is_empty() {
-                self.notes.push(Note::Chosen(chosen, names.to_vec()));
+                self.notes.push(Note::chosen(chosen, names));
             }
         }
     }
@@ -72,16 +72,9 @@ impl Meta {
     /// The names of chosen methods of which this is known, each once.
     fn chosen(&self, wanted: Chosen) -> Vec<&str> {
         let mut known: Vec<&str> = Vec::new();
-        for note in &self.notes {
-            if let Note::Chosen(chosen, names) = note
-                && *chosen == wanted
-            {
-                let names = names.iter().map(String::as_str);
-                for name in names {
-                    if !known.contains(&name) {
-                        known.push(name);
-                    }
-                }
+        for name in self.notes.iter().flat_map(|note| note.names(wanted)) {
+            if !known.contains(&name) {
+                known.push(name);
             }
         }
         known

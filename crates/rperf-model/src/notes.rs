@@ -16,8 +16,9 @@ pub enum Note {
     Traced(Traced),
     /// A fact about the values of a column.
     Values(OwnColumn, String),
-    /// The names of methods that a user has chosen, by what a process knows of them.
-    Chosen(Chosen, Vec<String>),
+    /// Names of methods that a user has chosen, by what a process knows of them, in one text: files of
+    /// others can have millions.
+    Chosen(Chosen, String),
 }
 
 /// A fact about how calls were traced.
@@ -62,6 +63,20 @@ impl Chosen {
 }
 
 impl Note {
+    /// The names of methods that a user has chosen.
+    pub fn chosen(chosen: Chosen, names: &[String]) -> Self {
+        Self::Chosen(chosen, names.join(SEPARATOR))
+    }
+
+    /// The names of methods, if they are of such `wanted` ones.
+    pub(crate) fn names(&self, wanted: Chosen) -> impl Iterator<Item = &str> {
+        let names = match self {
+            Note::Chosen(chosen, names) if *chosen == wanted => Some(names.split(SEPARATOR)),
+            _ => None,
+        };
+        names.into_iter().flatten()
+    }
+
     /// A line about how calls were traced.
     pub fn traced(line: impl Display) -> Self {
         Self::Traced(Traced::read(&line.to_string()))
@@ -82,8 +97,7 @@ impl<T: AsRef<str> + Into<String>> From<T> for Note {
         }
         for chosen in Chosen::ALL {
             if let Some(names) = text.strip_prefix(chosen.prefix()) {
-                let names = names.split(SEPARATOR).map(String::from);
-                return Note::Chosen(chosen, names.collect());
+                return Note::Chosen(chosen, names.into());
             }
         }
         let named = text.split_once(": ");
@@ -101,9 +115,7 @@ impl Display for Note {
             Note::Text(text) => f.write_str(text),
             Note::Traced(traced) => write!(f, "{TRACED}{traced}"),
             Note::Values(column, text) => write!(f, "{}: {text}", column.name()),
-            Note::Chosen(chosen, names) => {
-                write!(f, "{}{}", chosen.prefix(), names.join(SEPARATOR))
-            }
+            Note::Chosen(chosen, names) => write!(f, "{}{names}", chosen.prefix()),
         }
     }
 }
@@ -156,7 +168,7 @@ mod tests {
             (prop::sample::select(OwnColumn::ALL.to_vec()), ".*")
                 .prop_map(|(column, text)| Note::Values(column, text)),
             (prop::sample::select(Chosen::ALL.to_vec()), names())
-                .prop_map(|(chosen, names)| Note::Chosen(chosen, names)),
+                .prop_map(|(chosen, names)| Note::chosen(chosen, &names)),
         ]
     }
 
@@ -200,11 +212,11 @@ mod tests {
             ("mode: wall", Note::Text("mode: wall".into())),
             (
                 "chosen: A#b, C.d",
-                Note::Chosen(Chosen::Found, texts(&["A#b", "C.d"])),
+                Note::chosen(Chosen::Found, &texts(&["A#b", "C.d"])),
             ),
             (
                 "chosen, not found: A#b",
-                Note::Chosen(Chosen::NotFound, texts(&["A#b"])),
+                Note::chosen(Chosen::NotFound, &texts(&["A#b"])),
             ),
         ] {
             assert_eq!(Note::from(line), expected);

@@ -50,7 +50,10 @@ impl Sampling {
         let frequency = request.parameter("frequency");
         match frequency.map_or(Ok(MAX_FREQUENCY), str::parse) {
             Ok(frequency @ 1..=MAX_FREQUENCY) => Ok(Sampling { mode, frequency }),
-            _ => Err(refused("there is no such frequency", "frequency=1 to 1000")),
+            _ => Err(refused(
+                "there is no such frequency",
+                &format!("frequency=1 to {MAX_FREQUENCY}"),
+            )),
         }
     }
 

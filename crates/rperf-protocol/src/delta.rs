@@ -51,7 +51,8 @@ struct Header<'a> {
     version: u32,
 }
 
-/// Name, encoding, bytes and numbers of a column.
+/// Name, encoding, bytes and numbers of a column. It stays these four: what is new is a key of the
+/// header, or another column.
 #[derive(Serialize, Deserialize)]
 struct Column<'a>(Cow<'a, str>, Cow<'a, str>, usize, usize);
 

@@ -6,9 +6,14 @@ use rperf_model::{Note, Profile, SamplingStats};
 
 /// What a profile says of the values that it is about.
 pub fn notes_on(profile: &Profile) -> impl Iterator<Item = &Note> {
-    let shown = profile.schema.default_own();
-    let notes = profile.meta.notes.iter();
-    notes.filter(move |note| matches!(note, Note::Values(column, _) if Some(*column) == shown))
+    let own = profile.schema.default_own();
+    let name = &*profile.schema.default_type().name;
+    profile.meta.notes.iter().filter(move |note| match note {
+        Note::Values(column, _) => Some(*column) == own,
+        // The column of another tool, which says so in the same way.
+        Note::Text(text) => text.split_once(": ").is_some_and(|(of, _)| of == name),
+        _ => false,
+    })
 }
 
 /// Something that a profile lacks.

@@ -105,7 +105,12 @@ module Rperf
       send_waiting(Web::Post.call(@plan.destination.url, @plan.destination.headers, body, open: nil))
     end
 
-    def no_profile(why) = @sender.once("no profile: #{why}")&.then { |line| Message.say(line) }
+    # @return [nil]
+    def no_profile(why)
+      line = @sender.once("no profile: #{why}")
+      Message.say(line) if line
+      nil
+    end
 
     def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
   end

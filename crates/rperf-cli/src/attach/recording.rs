@@ -184,9 +184,7 @@ impl<'a> Recording<'a> {
     fn wait(&mut self) {
         if process::is_stopped(self.pid) {
             if self.is_new(Complaint::Stopped) {
-                let pid = self.pid;
-                let stopped = "was stopped (SIGSTOP): nothing can be asked until SIGCONT";
-                (self.tell)(Told::Fact(&format!("{pid} {stopped}")));
+                (self.tell)(Told::Fact(&process::stopped(self.pid)));
             }
             return;
         }

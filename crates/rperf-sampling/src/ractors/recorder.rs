@@ -154,8 +154,8 @@ impl Recorder {
         self.last_place.load(Relaxed)
     }
 
-    /// The thread, which is calling, has got its Ractor's GVL. Since `began_ns` time counts. `has_moved`: it ran on another native thread before, or
-    /// another thread on this one.
+    /// The thread, which is calling, has got its Ractor's GVL. Since `began_ns` time counts.
+    /// `has_moved`: it ran on another native thread before, or another thread on this one.
     pub fn resumed(&self, vm: &impl VmFrames, wake: Wake, began_ns: u64, has_moved: bool) {
         let Some(mut taken) = self.try_take() else {
             self.missed.push(MissedEvent::Resumed(wake.now, wake.ready));

@@ -107,7 +107,7 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Adds all that have no value yet: those that were given by the row that is given with them.
+    /// Adds each setting that has no value yet. A given one is checked by the row that comes with it.
     fn read_texts<'a>(
         mut self,
         source: Source,

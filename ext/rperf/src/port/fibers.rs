@@ -22,8 +22,9 @@ const FAILED: &str = "No fibers are shown: an exception came while they were loo
 /// The fibers, as the port has them.
 type Fibers = stacks::Fibers<'static, Stack>;
 
-/// Takes the stacks, and adds the names of their frames to `names`. Where an exception comes, there are none, and the rest of the answer stays;
-/// the error is that the helper ends. Where nobody waits for the answer any more, it lacks some.
+/// Takes the stacks, and adds the names of their frames to `names`. Where an exception comes, there
+/// are none, and the rest of the answer stays; the error is that the helper ends. Where nobody waits
+/// for the answer any more, it lacks some.
 pub fn take(
     helper: RModule,
     question: Question,

@@ -233,10 +233,7 @@ impl Watched {
     fn waits_for_continuation(&mut self) -> bool {
         let is_stopped = process::is_stopped(self.pid);
         if is_stopped && !self.is_stopped {
-            self.lines.push(format!(
-                "{} was stopped (SIGSTOP): nothing can be asked until SIGCONT",
-                self.pid
-            ));
+            self.lines.push(process::stopped(self.pid));
         }
         self.is_stopped = is_stopped;
         is_stopped

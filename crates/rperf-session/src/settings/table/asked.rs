@@ -4,7 +4,7 @@
 use super::super::form::Form::{self, Number, Word};
 use super::super::setting::{Defaults, Flags, Setting, Takes};
 use super::super::words::CPU;
-use rperf_model::ASKED_FREQUENCIES;
+use rperf_model::{ASKED_FREQUENCIES, Mode};
 
 /// The settings of `rperf attach`.
 pub static ATTACH: [&Setting; 2] = [&MODE, &ATTACH_FREQUENCY];
@@ -13,7 +13,7 @@ pub static ATTACH: [&Setting; 2] = [&MODE, &ATTACH_FREQUENCY];
 pub static PUSH: [&Setting; 2] = [&MODE, &PUSH_FREQUENCY];
 
 static MODE: Setting = Setting {
-    default: Defaults::is("wall"),
+    default: Defaults::is(Mode::Wall.name()),
     flags: Some(Flags {
         short: Some('m'),
         takes: Takes::Value(
@@ -22,7 +22,11 @@ static MODE: Setting = Setting {
         ),
         record_only: false,
     }),
-    ..Setting::named("mode", &[Word(CPU), Word("wall")], "what to measure")
+    ..Setting::named(
+        "mode",
+        &[Word(CPU), Word(Mode::Wall.name())],
+        "what to measure",
+    )
 };
 
 static ATTACH_FREQUENCY: Setting = frequency("1000");
