@@ -10,9 +10,6 @@ RSpec.describe "A Puma cluster with ports", alone: true, skip: Servers.missing("
 
   let(:endpoints) { ["GET /compute/:id", "GET /fetch/:id", "GET /mix/:id"] }
 
-  # The workers that run now.
-  def workers(server) = Dir["/proc/#{server.pid}/task/*/children"].flat_map { |path| File.read(path).split.map(&:to_i) }
-
   # Of this server only: root sees all programs of the machine.
   def matching(server) = ["--match", "cluster worker \\d+: #{server.pid} "]
 

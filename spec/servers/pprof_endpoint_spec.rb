@@ -29,9 +29,8 @@ RSpec.describe "Rperf::PprofEndpoint in servers", skip: Servers.missing("puma") 
     clients.map(&:value).each do |response|
       expect(profile(response)[:mode]).to eq(:wall)
       comments = PprofMessage.new(Zlib.gunzip(response.body)).comments
-      workers = Dir["/proc/#{server.pid}/task/*/children"].flat_map { |path| File.read(path).split }
       named = comments.filter_map { |line| line[/\Aprocess (\d+): puma: cluster worker/, 1] }
-      expect(workers).to include(*named)
+      expect(workers(server).map(&:to_s)).to include(*named)
       expect(named.size).to eq(1)
     end
     expect(busy.value.code).to eq("200")

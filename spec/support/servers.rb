@@ -151,6 +151,15 @@ module Servers
     nil
   end
 
+  # The processes that `server` has forked and that run now.
+  def workers(server)
+    Dir["/proc/#{server.pid}/task/*/children"].flat_map do |path|
+      File.read(path).split.map(&:to_i)
+    rescue Errno::ENOENT, Errno::ESRCH
+      [] # The thread has ended.
+    end
+  end
+
   # Starts the command that the block makes of a free port, in the example's directory, and waits until it is ready:
   # until it takes connections, if nothing else is said.
   def start_server(name, env: {}, ready: method(:listening?))
