@@ -2,6 +2,7 @@
 //! and which chosen methods were found. Any thread, no I/O.
 
 use crate::{Chosen, Meta, Note, Traced};
+use std::collections::HashSet;
 
 const MISSING: &str = "missing: ";
 
@@ -57,7 +58,7 @@ impl Meta {
 
     /// The names of chosen methods that no process has found, in their order.
     pub fn never_found(&self) -> Vec<&str> {
-        let found = self.chosen(Chosen::Found);
+        let found: HashSet<_> = self.chosen(Chosen::Found).into_iter().collect();
         let mut names = self.chosen(Chosen::NotFound);
         names.retain(|name| !found.contains(name));
         names
@@ -71,13 +72,10 @@ impl Meta {
 
     /// The names of chosen methods of which this is known, each once.
     fn chosen(&self, wanted: Chosen) -> Vec<&str> {
-        let mut known: Vec<&str> = Vec::new();
-        for name in self.notes.iter().flat_map(|note| note.names(wanted)) {
-            if !known.contains(&name) {
-                known.push(name);
-            }
-        }
-        known
+        // A file of others can have millions of them.
+        let mut known = HashSet::new();
+        let names = self.notes.iter().flat_map(|note| note.names(wanted));
+        names.filter(|name| known.insert(*name)).collect()
     }
 }
 
