@@ -144,10 +144,10 @@ layering() {
       rperf-push) depends_only "$crate" 'rperf-model rperf-report rperf-format' ;;
       rperf-session) depends_only "$crate" 'rperf-model rperf-format rperf-report' ;;
       rperf-protocol) depends_only "$crate" 'rperf-model rperf-format rperf-report' ;;
-      rperf-live) depends_only "$crate" 'rperf-model rperf-format rperf-report rperf-session rperf-protocol' ;;
+      rperf-port | rperf-watch) depends_only "$crate" 'rperf-model rperf-format rperf-report rperf-session rperf-protocol' ;;
       rperf-top) depends_only "$crate" rperf-model ;;
       rperf-cli)
-        depends_only "$crate" 'rperf-model rperf-format rperf-report rperf-session rperf-protocol rperf-live rperf-push rperf-top'
+        depends_only "$crate" 'rperf-model rperf-format rperf-report rperf-session rperf-protocol rperf-watch rperf-push rperf-top'
         ;;
       *) echo "$crate: say in bin/support/checks.sh and docs/internals/architecture.md what it may depend on" && false ;;
     esac || bad=1

@@ -4,6 +4,7 @@
 //! A message is one type for its writer and its reader. Readers skip what they don't know, and take
 //! a default for what older programs don't send.
 
+pub mod access;
 pub mod ask;
 pub mod delta;
 pub mod hello;

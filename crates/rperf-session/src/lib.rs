@@ -11,6 +11,8 @@ pub mod input;
 pub mod merge;
 pub mod os;
 pub mod output;
+pub mod peer;
+pub mod place;
 pub mod process_id;
 pub mod process_stats;
 pub mod program_roots;

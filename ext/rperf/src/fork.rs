@@ -107,7 +107,7 @@ unsafe extern "C" fn in_child() {
     native::forget_id();
     reset_at_work();
     rperf_sampling::forget_in_child();
-    rperf_live::port::forget_in_child();
+    rperf_port::forget_in_child();
 }
 
 /// In the child, once Ruby runs again: removes what it inherited. Returns whether

@@ -23,7 +23,7 @@ use crate::trace::state::roots as trace_roots;
 use crate::trace::state::targets::Notes;
 use crate::vm::state::roots;
 use magnus::{Error, Object, RArray, RHash, RModule, RString, Ruby, Value, function};
-use rperf_live::port::task::Why;
+use rperf_port::task::Why;
 
 /// Defines the methods.
 pub fn init(native: RModule) -> Result<(), Error> {

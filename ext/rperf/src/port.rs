@@ -1,5 +1,5 @@
 //! The methods of `Rperf::Native` for the port at which a running program can be asked. All of the
-//! port is in the crate rperf-live, but for what the VM knows. Called with the GVL, on the main
+//! port is in the crate rperf-port, but for what the VM knows. Called with the GVL, on the main
 //! Ractor.
 
 mod failure;
@@ -15,7 +15,7 @@ use crate::profile::{description, errors, own_files};
 use crate::settings;
 use crate::without_gvl::without_gvl;
 use magnus::{Error, RModule, RString, Ruby, Value, function, prelude::*};
-use rperf_live::port::{self, OpenError, Program, bell, wake};
+use rperf_port::{OpenError, Program, bell, wake};
 use rperf_session::settings::{self as table, Given, LISTEN, LISTEN_HELPER, LISTEN_WAKE, Source};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -58,12 +58,12 @@ fn listen(
         ask: helper::ask,
     };
     let path = match tcp.filter(|_| inherited) {
-        Some(tcp) => port::open_as_inherited(directory.as_deref(), tcp, program),
-        None => port::open(directory.as_deref(), tcp, program),
+        Some(tcp) => rperf_port::open_as_inherited(directory.as_deref(), tcp, program),
+        None => rperf_port::open(directory.as_deref(), tcp, program),
     };
     let path = path.map_err(|error| refused(ruby, &error))?;
     running::tell_port(&native::gvl(ruby));
-    Ok(match port::number().filter(|_| tcp.is_some()) {
+    Ok(match rperf_port::number().filter(|_| tcp.is_some()) {
         Some(number) => {
             let url = format!("http://127.0.0.1:{number}");
             settings::text(ruby, url.as_ref())
@@ -103,12 +103,12 @@ fn listen_setting(ruby: &Ruby, key: String, text: RString) -> Result<Value, Erro
 /// `listen_in_child(ended)`: in a forked child, opens a port as its parent's, which has `ended` if
 /// the child takes its place. Without one the child runs on.
 fn listen_in_child(parent_has_ended: bool) {
-    let _ = port::open_as_parent(parent_has_ended);
+    let _ = rperf_port::open_as_parent(parent_has_ended);
 }
 
 /// `unlisten`: the program ends, and so does its port. A profile that clients wait for goes out
 /// before.
 fn unlisten() {
-    without_gvl(port::let_go_out);
-    port::close();
+    without_gvl(rperf_port::let_go_out);
+    rperf_port::close();
 }

@@ -3,12 +3,12 @@
 
 use crate::Refusal;
 use crate::live::process;
-use rperf_live::client::{AskError, Client, Reply};
 use rperf_model::Profile;
 use rperf_protocol::ask::{Ask, Wanted};
 use rperf_protocol::hello::{Hello, Session};
 use rperf_protocol::limits::MAX_PROFILE;
 use rperf_session::process_id::ProcessId;
+use rperf_watch::client::{AskError, Client, Reply};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
 use std::time::{Duration, Instant};

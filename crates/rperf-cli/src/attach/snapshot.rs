@@ -7,11 +7,11 @@ use crate::live::process;
 use crate::options::Options;
 use crate::stat::CommandTimes;
 use crate::{FAILURE, Refusal, delivery, say};
-use rperf_live::client::AskError;
 use rperf_protocol::ask::Ask;
 use rperf_protocol::limits::MAX_PROFILE;
 use rperf_session::merge::Merged;
 use rperf_session::settings::{FORMAT, LINES, OUTPUT, Setting};
+use rperf_watch::client::AskError;
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
 

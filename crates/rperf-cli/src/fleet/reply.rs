@@ -5,7 +5,7 @@ use super::programs::Programs;
 use crate::say;
 use nix::sys::socket::{MsgFlags, Shutdown, recv, shutdown};
 use rperf_format::pprof;
-use rperf_live::access::Token;
+use rperf_protocol::access::Token;
 use rperf_protocol::ask::{PPROF, Wanted, check_method};
 use rperf_protocol::limits::MAX_REQUEST;
 use rperf_protocol::message::{Request, bytes_response, parse_request};

@@ -5,10 +5,10 @@
 use super::process::{command_line, is_stopped};
 use crate::checked::pid;
 use crate::{FAILURE, Refusal};
-use rperf_live::client::Client;
-use rperf_live::find;
 use rperf_protocol::hello::Hello;
 use rperf_report::regex;
+use rperf_watch::client::Client;
+use rperf_watch::find;
 use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;

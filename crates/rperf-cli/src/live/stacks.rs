@@ -8,12 +8,12 @@ use super::thread_state::{in_words, waits_in};
 use crate::path_args::PathArgs;
 use crate::report::screen::{Screen, columns};
 use crate::{FAILURE, Refusal};
-use rperf_live::client::{AskError, Client};
 use rperf_protocol::hello::Hello;
 use rperf_protocol::limits::MAX_STACKS as MOST;
 use rperf_protocol::stacks::{Fibers, Frame, Source, Stacks, Thread, ThreadState};
 use rperf_report::terminal_text::shown;
 use rperf_report::{CodePaths, numbers};
+use rperf_watch::client::{AskError, Client};
 use std::cmp::Reverse;
 use std::collections::HashMap;
 

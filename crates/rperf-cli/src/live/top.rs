@@ -22,7 +22,7 @@ pub use options::TopArgs;
 use options::{REST, SILENCE, Subject};
 use page::{Page, table_of_several};
 use rates::{Interval, Sums};
-use rperf_live::client::AskError;
+use rperf_watch::client::AskError;
 use std::io::{self, Write};
 use std::path::Path;
 use std::thread::sleep;

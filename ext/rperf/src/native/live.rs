@@ -9,10 +9,9 @@ use crate::ruby::threads::RubyThread;
 use crate::settings::SettingsObject;
 use crate::vm::state::session::session as sampling_session;
 use magnus::{Error, Ruby, Value};
-use rperf_live::port;
 use rperf_vm::Gvl;
 
-use rperf_live::port::task::{ProfileUpTo, Why};
+use rperf_port::task::{ProfileUpTo, Why};
 use rperf_protocol::ask::Sampling;
 use rperf_session::settings::{FREQUENCY, Given, MODE, Settings};
 use std::sync::Arc;
@@ -98,7 +97,7 @@ pub fn give_way(ruby: &Ruby, gvl: &mut Gvl<'_>, why: Why) -> Result<(), Error> {
         let _ends = ProgramEnds::new();
         let (taken, interrupts) = end(ruby, gvl)?;
         if let Some(taken) = taken {
-            port::session_ended(why, taken);
+            rperf_port::session_ended(why, taken);
         }
         interrupts.raise()?;
     }
@@ -124,7 +123,7 @@ pub fn stop_programs(ruby: &Ruby, gvl: &mut Gvl<'_>) -> Result<(Option<Value>, I
     let _ends = ProgramEnds::new();
     let (profile, interrupts) = session::stop(ruby, gvl)?;
     if let Some(profile) = profile {
-        port::session_ended(Why::EndsOwn, up_to(profile)?);
+        rperf_port::session_ended(Why::EndsOwn, up_to(profile)?);
     }
     Ok((profile, interrupts))
 }

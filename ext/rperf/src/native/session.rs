@@ -12,9 +12,9 @@ use crate::trace::state::session::{TRACE, trace_session};
 use crate::vm::api::{live, snapshot, start};
 use crate::vm::state::session::{Ending, SESSION};
 use magnus::{Error, Ruby, Value};
-use rperf_live::port::pull::Holding;
-use rperf_live::port::{self, Running};
 use rperf_model::Mode;
+use rperf_port::Running;
+use rperf_port::pull::Holding;
 use rperf_protocol::hello::Session;
 use rperf_session::settings::Settings;
 use rperf_vm::Gvl;
@@ -153,7 +153,7 @@ pub fn tell_port(gvl: &Gvl<'_>) {
         return;
     };
     let ticks = Arc::downgrade(&ticks);
-    port::session_begun(Arc::new(move || {
+    rperf_port::session_begun(Arc::new(move || {
         let (tid, turn) = ticks.upgrade()?.holder()?;
         Some(Holding { tid: tid.0, turn })
     }));

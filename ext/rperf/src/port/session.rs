@@ -3,8 +3,8 @@
 use crate::native::{self, live, session};
 use magnus::error::ErrorType;
 use magnus::{Error, RModule, Ruby, Value, prelude::*};
-use rperf_live::port::task::{Question, Reply, Task};
-use rperf_live::port::{self, request};
+use rperf_port::request;
+use rperf_port::task::{Question, Reply, Task};
 use rperf_vm::Gvl;
 
 /// Does what is asked for, and answers. The error is an interrupt of the helper's: the question is
@@ -67,7 +67,7 @@ fn begin(ruby: &Ruby, gvl: &mut Gvl<'_>, helper: RModule, question: Question) ->
 /// The program may have closed the port's descriptors: then nobody is left for whom a session runs
 /// that clients have begun.
 pub fn end_without_port(ruby: &Ruby) -> Result<(), Error> {
-    if port::path().is_some() || !session::is_live() {
+    if rperf_port::path().is_some() || !session::is_live() {
         return Ok(());
     }
     let gvl = &mut native::gvl(ruby);

@@ -2,7 +2,7 @@
 //! for, on whichever thread of the main Ractor has the GVL.
 
 use crate::vm::api::live;
-use rperf_live::port::pull::{self, Holder, Holding, Step};
+use rperf_port::pull::{self, Holder, Holding, Step};
 use rperf_vm::Gvl;
 use std::sync::Arc;
 

@@ -5,8 +5,8 @@ use super::watched::{News, Take, Watched};
 use crate::Refusal;
 use crate::live::choose::{Choice, Pattern, family, side_by_side};
 use crate::live::process;
-use rperf_live::client::AskError;
 use rperf_session::process_id::ProcessId;
+use rperf_watch::client::AskError;
 use std::time::{Duration, Instant};
 
 /// How often programs are looked for; and before there is one.

@@ -1,9 +1,9 @@
 //! Which rows of a program that is watched are those of idle threads: by the rule of reports.
 
-use rperf_live::mirror::Mirror;
 use rperf_model::live_table::LiveValues;
 use rperf_model::{State, WeightKey};
 use rperf_report::Idle;
+use rperf_watch::mirror::Mirror;
 use std::collections::HashSet;
 
 /// The rows of idle threads, of all so far. Empty if the session is in cpu mode.

@@ -2,10 +2,10 @@
 
 use super::idle_rows;
 use super::watched::{News, Take};
-use rperf_live::mirror::Mirror;
 use rperf_model::frame_kind::FOLDED_FRAME;
 use rperf_model::live_table::{LiveFacts, LiveValues};
 use rperf_model::{FrameId, State, WeightKey};
+use rperf_watch::mirror::Mirror;
 use std::collections::HashMap;
 
 /// The times of a method, in ns.

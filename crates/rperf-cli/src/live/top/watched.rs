@@ -3,14 +3,14 @@
 
 use crate::Refusal;
 use crate::live::process;
-use rperf_live::client::{AskError, Client};
-use rperf_live::mirror::Mirror;
 use rperf_model::live_table::{LiveFacts, LiveValues};
 use rperf_model::{Mode, WeightKey};
 use rperf_protocol::ask::Sampling;
 use rperf_protocol::delta::{BadDelta, Delta};
 use rperf_protocol::hello::{Hello, Keeper};
 use rperf_protocol::refusal::Refusal as PortRefusal;
+use rperf_watch::client::{AskError, Client};
+use rperf_watch::mirror::Mirror;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 

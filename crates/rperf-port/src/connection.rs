@@ -1,0 +1,288 @@
+//! One client of the port. Reads a request, and nothing more until its answer is out: so a client
+//! costs a bounded amount of memory, and holds up nobody else. On the port's thread.
+
+use crate::descriptors::Guarded;
+use crate::profiling::Profiling;
+use crate::socket::Socket;
+use crate::step::Pull;
+use crate::task::Task;
+use nix::sys::socket::{MsgFlags, recv};
+use rperf_protocol::ask::Sampling;
+use rperf_protocol::limits::MAX_REQUEST;
+use rperf_protocol::message::{Request, parse_request, response};
+use rperf_protocol::refusal::{Code, Refusal};
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, AsRawFd};
+use std::time::{Duration, Instant};
+
+/// How long a client may be connected without asking.
+const IDLE: Duration = Duration::from_secs(60);
+/// How long a request's head may take to come.
+const HEAD: Duration = Duration::from_secs(2);
+/// How long a client may take in nothing of an answer.
+const STALLED: Duration = Duration::from_secs(5);
+
+/// What a client is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// Nothing, or it is sending the head of a request.
+    Asking,
+    /// It waits for an answer that isn't there yet.
+    Waiting,
+    /// It takes in an answer.
+    Answered,
+}
+
+/// What a client waits for that isn't there at once.
+pub enum Wait {
+    /// The stacks that this task is for.
+    Stacks(Task, MayWake),
+    /// A session that samples so.
+    Session(Sampling),
+    /// The profile up to now.
+    Snapshot(MayWake),
+    /// News of the session.
+    News(Pull),
+    /// A profile of some time.
+    Profile(Profiling),
+    /// An answer that another thread is making.
+    Encoding,
+}
+
+/// Whether the VM may be woken for the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MayWake(pub bool);
+
+/// What becomes of the connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// It goes on.
+    Stays,
+    /// It ends.
+    Ends,
+}
+
+/// A client.
+pub struct Connection {
+    /// It has asked for news of the session.
+    pub is_watching: bool,
+    /// No other connection of this process has it.
+    pub id: u64,
+    /// What the client waits for.
+    pub wait: Option<Wait>,
+    /// The session that clients have begun belongs to this one, too.
+    pub holds_session: bool,
+    /// Why its profile ended early, if it did.
+    pub ended: Option<&'static str>,
+    /// The VM was woken for it.
+    pub is_woken: bool,
+    /// Its profile is to say of which process it is.
+    pub names_process: bool,
+    /// The client sends nothing any more, but may still read.
+    pub has_ended_asking: bool,
+    /// It has come over TCP, so each of its requests needs the token.
+    pub needs_token: bool,
+    /// It may ask: the last request had the token, if it needs one.
+    pub is_known: bool,
+    /// The next request has come before the answer to this one.
+    asks_on: bool,
+    stream: Guarded<Socket>,
+    received: Vec<u8>,
+    answer: Vec<u8>,
+    sent: usize,
+    closes: bool,
+    phase: Phase,
+    /// When it last did something.
+    since: Instant,
+}
+
+impl Connection {
+    /// A client that has just connected.
+    pub fn new(id: u64, stream: Guarded<Socket>, needs_token: bool) -> Self {
+        Connection {
+            is_watching: false,
+            id,
+            wait: None,
+            holds_session: false,
+            ended: None,
+            is_woken: false,
+            names_process: false,
+            has_ended_asking: false,
+            needs_token,
+            is_known: !needs_token,
+            asks_on: false,
+            stream,
+            received: Vec::new(),
+            answer: Vec::new(),
+            sent: 0,
+            closes: false,
+            phase: Phase::Asking,
+            since: Instant::now(),
+        }
+    }
+
+    /// What it waits for, if that is news of the session.
+    pub fn pull(&self) -> Option<Pull> {
+        match self.wait {
+            Some(Wait::News(pull)) => Some(pull),
+            _ => None,
+        }
+    }
+
+    /// Its socket.
+    pub fn socket(&self) -> &Socket {
+        &self.stream
+    }
+
+    /// Whether it is to be read from, and whether it is to be written to.
+    pub fn wants(&self) -> (bool, bool) {
+        (self.phase == Phase::Asking, self.phase == Phase::Answered)
+    }
+
+    /// Whether it matters that the client sends nothing any more: it wants its profile now.
+    pub fn watches_end_of_asking(&self) -> bool {
+        matches!(self.wait, Some(Wait::Profile(_))) && !self.has_ended_asking && !self.asks_on
+    }
+
+    /// While it is watched, something can be read: the end, or the next request.
+    pub fn note_end_of_asking(&mut self) {
+        let found = recv(
+            self.stream.as_fd().as_raw_fd(),
+            &mut [0],
+            MsgFlags::MSG_PEEK,
+        );
+        match found {
+            Ok(0) => self.has_ended_asking = true,
+            Ok(_) => self.asks_on = true,
+            Err(_) => {}
+        }
+    }
+
+    /// When its time is up.
+    pub fn deadline(&self) -> Option<Instant> {
+        let patience = match self.phase {
+            Phase::Asking if self.received.is_empty() && self.is_known => IDLE,
+            Phase::Asking => HEAD,
+            Phase::Waiting => return None,
+            Phase::Answered => STALLED,
+        };
+        Some(self.since + patience)
+    }
+
+    /// Its time is up.
+    pub fn time_is_up(&mut self) -> Fate {
+        if self.phase == Phase::Asking && !self.received.is_empty() {
+            let hint = "send the request at once";
+            let refusal = Refusal::new(Code::TooSlow, "the request took too long to come", hint);
+            let _ = (&*self.stream).write(&refusal.response(true));
+        }
+        Fate::Ends
+    }
+
+    /// Something can be read.
+    pub fn read(&mut self) -> Fate {
+        if !self.stream.is_ours() {
+            return Fate::Ends;
+        }
+        let mut bytes = [0; 1024];
+        let room = (MAX_REQUEST - self.received.len().min(MAX_REQUEST)).min(bytes.len());
+        match (&*self.stream).read(&mut bytes[..room]) {
+            Ok(0) => Fate::Ends,
+            Ok(count) => {
+                if self.received.is_empty() {
+                    self.since = Instant::now();
+                }
+                self.received.extend_from_slice(&bytes[..count]);
+                Fate::Stays
+            }
+            Err(error) => fate_of(&error),
+        }
+    }
+
+    /// The next request, once it is whole. One that isn't any gets its answer here.
+    pub fn next_request(&mut self) -> Option<Request> {
+        if self.phase != Phase::Asking {
+            return None;
+        }
+        match parse_request(&self.received) {
+            Ok(Some((request, length))) => {
+                self.received.drain(..length);
+                self.closes = request.closes;
+                self.phase = Phase::Waiting;
+                Some(request)
+            }
+            Ok(None) => None,
+            Err(refusal) => {
+                self.closes = true;
+                self.answer(refusal.response(true));
+                None
+            }
+        }
+    }
+
+    /// Whether the connection ends with the answer to its request.
+    pub fn closes(&self) -> bool {
+        self.closes
+    }
+
+    /// The answer is this JSON.
+    pub fn answer_json(&mut self, body: &str) {
+        let closes = self.closes;
+        self.answer(response(body, closes));
+    }
+
+    /// The answer says why not.
+    pub fn refuse(&mut self, refusal: &Refusal) {
+        let closes = self.closes;
+        self.answer(refusal.response(closes));
+    }
+
+    /// The answer is the last one.
+    pub fn turn_away(&mut self, refusal: &Refusal) {
+        self.closes = true;
+        self.answer(refusal.response(true));
+    }
+
+    /// This is the answer; as much of it is sent as the client takes in now.
+    pub fn answer(&mut self, bytes: Vec<u8>) {
+        self.answer = bytes;
+        self.wait = None;
+        self.asks_on = false;
+        self.sent = 0;
+        self.phase = Phase::Answered;
+        self.since = Instant::now();
+    }
+
+    /// Sends more of the answer.
+    pub fn write(&mut self) -> Fate {
+        if self.phase != Phase::Answered {
+            return Fate::Stays;
+        }
+        if !self.stream.is_ours() {
+            return Fate::Ends;
+        }
+        match (&*self.stream).write(&self.answer[self.sent..]) {
+            Ok(count) => {
+                self.sent += count;
+                self.since = Instant::now();
+            }
+            Err(error) => return fate_of(&error),
+        }
+        if self.sent < self.answer.len() {
+            return Fate::Stays;
+        }
+        self.answer = Vec::new();
+        self.phase = Phase::Asking;
+        match self.closes || self.has_ended_asking {
+            true => Fate::Ends,
+            false => Fate::Stays,
+        }
+    }
+}
+
+fn fate_of(error: &io::Error) -> Fate {
+    match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Fate::Stays,
+        _ => Fate::Ends,
+    }
+}
