@@ -17,7 +17,7 @@ const RANDOM_BYTES: usize = 16;
 const LEAST: usize = 16;
 const MOST: usize = 256;
 
-/// Names of this machine. The port behind them may be another one, if it is forwarded.
+/// Names of this machine.
 const LOOPBACK: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
 
 /// Why there is no token.
@@ -101,7 +101,8 @@ impl std::fmt::Debug for Token {
     }
 }
 
-fn is_loopback(host: &str) -> bool {
+/// Whether the value of Host names this machine. Its port may be another one, if it is forwarded.
+pub fn is_loopback(host: &str) -> bool {
     let name = match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
         _ => host,

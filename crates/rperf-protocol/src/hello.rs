@@ -1,6 +1,7 @@
 //! What a port says of its program without asking the VM: the answer to `/v1/hello`. Any thread.
 
 use crate::text::{cut, fit};
+use rperf_model::TRACE;
 use rperf_report::terminal_text::shown;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::time::Duration;
@@ -24,7 +25,7 @@ pub struct Session {
 impl Session {
     /// Whether calls are traced.
     pub fn is_trace(&self) -> bool {
-        self.frequency == 0
+        self.mode == TRACE
     }
 }
 

@@ -25,6 +25,10 @@ pub struct Request {
     pub has_origin: bool,
     /// Who asks, if that is said.
     pub authorization: Option<String>,
+    /// Where the browser says that the request comes from.
+    pub fetch_site: Option<String>,
+    /// The request has the viewer's own header, which pages of other sites can't send.
+    pub is_from_viewer: bool,
 }
 
 impl Refusal {
@@ -73,6 +77,9 @@ pub fn parse_request(bytes: &[u8]) -> Result<Option<(Request, usize)>, Refusal> 
         host: only(parsed.headers, "host"),
         has_origin: header(parsed.headers, "origin").is_some(),
         authorization: only(parsed.headers, "authorization"),
+        fetch_site: header(parsed.headers, "sec-fetch-site")
+            .map(|site| String::from_utf8_lossy(site).into_owned()),
+        is_from_viewer: header(parsed.headers, "x-rperf") == Some(b"1"),
     };
     let mut headers = parsed.headers.iter();
     let has_body = headers.any(|header| {

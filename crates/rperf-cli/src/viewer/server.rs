@@ -7,8 +7,10 @@
 use super::entrance::Entrance;
 use crate::signals::Actions;
 use nix::sys::signal::{SigHandler, Signal};
+use rperf_protocol::access::is_loopback;
+use rperf_protocol::message::{Request, parse_request};
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,9 +22,6 @@ const POLL: Duration = Duration::from_millis(50);
 
 /// How long a client may take to send its request, and to take in each part of the answer.
 const PATIENCE: Duration = Duration::from_secs(10);
-
-/// Bytes of a request at most.
-const MAX_REQUEST: u64 = 8192;
 
 /// Requests that are answered at a time; more are not.
 const MAX_CLIENTS: usize = 32;
@@ -159,7 +158,7 @@ impl Page {
         stream.set_nonblocking(false)?;
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;
-        let Some(request) = Request::read(stream)? else {
+        let Some(request) = read(stream)? else {
             return respond(stream, "400 Bad Request", "", b"this is no request\n", true);
         };
         let is_get = request.method == "GET";
@@ -174,7 +173,7 @@ impl Page {
             let has_body = request.method != "HEAD";
             return respond(stream, answer.status, &headers, &answer.body, has_body);
         }
-        let (status, text) = if !request.is_local() {
+        let (status, text) = if !is_local(&request) {
             (
                 "403 Forbidden",
                 "this server answers its own machine only\n",
@@ -234,12 +233,15 @@ impl Page {
     fn of_site(&self, request: &Request) -> Option<Answer> {
         let site = self.site.as_ref()?;
         let place = request.path.strip_prefix(&self.path)?;
-        if place.is_empty() || !request.is_local() {
+        if place.is_empty() || !is_local(request) {
             return None;
         }
-        let is_ours = matches!(&*request.fetch_site, "" | "none" | "same-origin");
+        let is_ours = matches!(
+            request.fetch_site.as_deref(),
+            None | Some("none" | "same-origin")
+        );
         let changes = !["GET", "HEAD"].contains(&&*request.method);
-        if !is_ours || changes && !request.is_from_page {
+        if !is_ours || changes && !request.is_from_viewer {
             let line = "this is for the viewer's own page";
             return Some(Answer::text("403 Forbidden", line));
         }
@@ -265,66 +267,27 @@ fn respond(
     stream.flush()
 }
 
-/// What matters of a request.
-struct Request {
-    method: String,
-    path: String,
-    host: String,
-    /// Where the browser says that it comes from.
-    fetch_site: String,
-    /// It has the header that pages of other sites can't send.
-    is_from_page: bool,
+/// The next request; `None` if what comes is none, or is too long.
+fn read(mut stream: &TcpStream) -> io::Result<Option<Request>> {
+    let mut received = Vec::new();
+    loop {
+        match parse_request(&received) {
+            Ok(Some((request, _))) => return Ok(Some(request)),
+            Ok(None) => {}
+            Err(_) => return Ok(None),
+        }
+        let mut bytes = [0; 1024];
+        match stream.read(&mut bytes)? {
+            0 => return Ok(None),
+            count => received.extend_from_slice(&bytes[..count]),
+        }
+    }
 }
 
-impl Request {
-    /// `None` if it is none, or too long.
-    fn read(stream: &TcpStream) -> io::Result<Option<Self>> {
-        let mut lines = BufReader::new(stream.take(MAX_REQUEST)).lines();
-        let first = lines.next().transpose()?.unwrap_or_default();
-        let mut words = first.split(' ');
-        let (method, path, version) = (words.next(), words.next(), words.next());
-        let (Some(method), Some(path), Some(version)) = (method, path, version) else {
-            return Ok(None);
-        };
-        if !version.starts_with("HTTP/1.") {
-            return Ok(None);
-        }
-        let (mut host, mut fetch_site) = (String::new(), String::new());
-        let mut is_from_page = false;
-        for line in lines {
-            let line = line?;
-            if line.is_empty() {
-                return Ok(Some(Self {
-                    method: method.into(),
-                    path: path.into(),
-                    host,
-                    fetch_site,
-                    is_from_page,
-                }));
-            }
-            let Some((name, value)) = line.split_once(':') else {
-                continue;
-            };
-            let value = value.trim();
-            match &*name.to_ascii_lowercase() {
-                "host" => host = value.into(),
-                "sec-fetch-site" => fetch_site = value.into(),
-                "x-rperf" => is_from_page = value == "1",
-                _ => {}
-            }
-        }
-        Ok(None)
-    }
-
-    /// Whether the page is asked for by a name of this machine: another site's name may have
-    /// been made to lead here. The port may be another one, if it is forwarded.
-    fn is_local(&self) -> bool {
-        let name = match self.host.rsplit_once(':') {
-            Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
-            _ => &self.host,
-        };
-        ["127.0.0.1", "localhost", "[::1]"].contains(&name)
-    }
+/// Whether the page is asked for by a name of this machine: another site's name may have been made
+/// to lead here.
+fn is_local(request: &Request) -> bool {
+    request.host.as_deref().is_some_and(is_loopback)
 }
 
 fn token() -> io::Result<String> {
