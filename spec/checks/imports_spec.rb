@@ -47,14 +47,14 @@ RSpec.describe "the check of imports" do
     end
 
     it "names a floor of the bridge that uses a higher one" do
-      floor = Dir.glob("ext/rperf/src/vm/state/*.rs", base: Commands::ROOT).first
+      floor = Dir.glob("ext/rperf/src/vm/recording/*.rs", base: Commands::ROOT).first
       append(floor, "fn planted() { crate::vm::hooks::planted() }\n")
-      expect(problems).to include(match(%r{vm/state is below vm/hooks and must not use it\n  #{floor}:\d+: }))
+      expect(problems).to include(match(%r{vm/recording is below vm/hooks and must not use it\n  #{floor}:\d+: }))
     end
 
     it "names a directory of the bridge that uses one of a higher floor, and the circle" do
-      append("ext/rperf/src/ruby/threads.rs", "use crate::trace::state::session::TRACE;\n")
-      append("ext/rperf/src/vm/state/session.rs", "use crate::trace::state::session::TRACE;\n")
+      append("ext/rperf/src/ruby/threads.rs", "use crate::trace::hooks::remove;\n")
+      append("ext/rperf/src/vm/hooks/gc.rs", "use crate::trace::hooks::remove;\n")
       expect(problems).to include(
         match(/: ruby is below trace and must not use it/), match(/: vm is below trace and must not use it/),
         match(/: circle (?:vm -> trace -> vm|trace -> vm -> trace)$/)

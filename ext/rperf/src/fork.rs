@@ -9,11 +9,11 @@
 //! too, so threads that are about to leave hooks are given a moment.
 
 use crate::ruby::thread_hook;
+use crate::running::chosen::TARGETS;
+use crate::running::sampling::{Ending, SESSION, session};
+use crate::running::tracing::{TRACE, trace_session};
 use crate::trace::hooks as trace_hooks;
-use crate::trace::state::session::{TRACE, trace_session};
-use crate::trace::state::targets::TARGETS;
 use crate::vm::hooks::{fiber, gc, objects, thread, time_slice};
-use crate::vm::state::session::{Ending, SESSION, session};
 use rperf_sampling::reset_at_work;
 use rperf_sampling::threads::native;
 use rperf_vm::Gvl;

@@ -9,12 +9,12 @@ pub use cache::{clear as clear_cache, init};
 
 use crate::profile::errors;
 use crate::ruby::threads::RubyThread;
+use crate::running::label_set::{self, LabelPair, Origin, SetObject};
+use crate::running::sampling::{catching, counting_session, session};
 use crate::text;
 use crate::trace::hooks::labels as traced;
 use crate::vm::hooks::fiber;
 use crate::vm::recording::sample;
-use crate::vm::state::label_set::{self, LabelPair, Origin, SetObject};
-use crate::vm::state::session::{catching, counting_session, session};
 use cache::Changes;
 use magnus::r_hash::ForEach;
 use magnus::rb_sys::AsRawValue;

@@ -16,6 +16,7 @@ mod port;
 mod profile;
 mod push;
 mod ruby;
+mod running;
 mod settings;
 mod shared_session;
 mod text;
@@ -37,8 +38,8 @@ fn init(ruby: &Ruby) -> Result<(), Error> {
     cli::init(native)?;
     shared_session::init(native)?;
     ruby::init(ruby)?;
-    vm::init(ruby, native)?;
-    trace::init();
+    running::init(ruby, native)?;
+    vm::init();
     labels::init(ruby);
     fork::watch();
     port::init(native)?;

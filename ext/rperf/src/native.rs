@@ -15,13 +15,13 @@ pub use token::gvl;
 use crate::fork;
 use crate::labels::{self, endpoint, scope};
 use crate::profile::own_files;
+use crate::running::chosen::Notes;
+use crate::running::roots;
+use crate::running::trace_roots;
 use crate::settings::SettingsObject;
 use crate::text;
 use crate::trace::api;
 use crate::trace::hooks::targets;
-use crate::trace::state::roots as trace_roots;
-use crate::trace::state::targets::Notes;
-use crate::vm::state::roots;
 use magnus::{Error, Object, RArray, RHash, RModule, RString, Ruby, Value, function};
 use rperf_port::task::Why;
 

@@ -1,8 +1,8 @@
 //! Sampling: its sessions, hooks and the sampling callback. It turns the VM's events into calls
 //! of the engine and keeps policy out.
 //!
-//! It has four floors. A module uses only its own floor and those below: `state`, `recording`,
-//! `hooks`, `api`.
+//! It has three floors. A module uses only its own floor and those below: `recording`, `hooks`,
+//! `api`.
 //!
 //! Which thread may touch what:
 //! - What asks for a [`Gvl`](rperf_vm::Gvl): only a thread that holds the main Ractor's GVL.
@@ -16,18 +16,12 @@
 pub mod api;
 pub mod hooks;
 pub mod recording;
-pub mod state;
 
 use crate::ruby::safepoint;
 use hooks::{ended_ractors, sampling_job};
-use magnus::{Error, RModule, Ruby};
-use state::{label_set, roots};
 
 /// Makes what is made once per process. On the main thread.
-pub fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
-    roots::init();
-    label_set::init(ruby, native)?;
+pub fn init() {
     safepoint::register(sampling_job::on_safepoint);
     ended_ractors::init();
-    Ok(())
 }

@@ -1,8 +1,8 @@
 //! Label sets that were made of late, by what they were made of: most programs put the same labels
 //! on again and again, and get the same object again. With the GVL, outside of hooks.
 
+use crate::running::label_set::{LabelPair, SetObject};
 use crate::text;
-use crate::vm::state::label_set::{LabelPair, SetObject};
 use magnus::encoding::EncodingCapable;
 use magnus::r_hash::ForEach;
 use magnus::rb_sys::AsRawValue;

@@ -10,9 +10,9 @@
 use super::cache::Changes;
 use super::{add, add_constant, put};
 use crate::profile::errors;
+use crate::running::sampling::{StartedSession, session};
 use crate::trace::api::section::TRACING;
 use crate::vm::api::section::{self, Pause, Switch};
-use crate::vm::state::session::{StartedSession, session};
 use magnus::{Error, Integer, RArray, RHash, Ruby, Value};
 use rperf_vm::Gvl;
 

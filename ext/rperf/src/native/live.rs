@@ -6,8 +6,8 @@ use super::session::{self, Beginner, ProgramBegins};
 use crate::interrupts::{Interrupts, let_others_run};
 use crate::profile::{errors, shared};
 use crate::ruby::threads::RubyThread;
+use crate::running::sampling::session as sampling_session;
 use crate::settings::SettingsObject;
-use crate::vm::state::session::session as sampling_session;
 use magnus::{Error, Ruby, Value};
 use rperf_vm::Gvl;
 

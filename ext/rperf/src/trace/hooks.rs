@@ -8,14 +8,14 @@ pub mod labels;
 mod objects;
 pub mod targets;
 
-use super::state::roots;
-use super::state::session::{TRACE, with_counting_tracer, with_tracer};
-use super::state::targets::with_targets;
 use crate::ruby::event_hook::{Callback, EventHook};
 use crate::ruby::frames::RubyVm;
 use crate::ruby::thread_names::ThreadName;
 use crate::ruby::threads::RubyThread;
 use crate::ruby::{ractor, thread_hook};
+use crate::running::chosen::with_targets;
+use crate::running::trace_roots as roots;
+use crate::running::tracing::{TRACE, with_counting_tracer, with_tracer};
 use rb_sys::{
     ID, RUBY_EVENT_B_CALL as B_CALL, RUBY_EVENT_B_RETURN as B_RETURN, RUBY_EVENT_C_CALL as C_CALL,
     RUBY_EVENT_C_RETURN as C_RETURN, RUBY_EVENT_CALL as CALL, RUBY_EVENT_CLASS as CLASS,

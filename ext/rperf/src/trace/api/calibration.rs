@@ -4,7 +4,7 @@
 
 use super::tracing;
 use crate::ruby::live_threads::LiveThreads;
-use crate::trace::state::session::trace_session;
+use crate::running::tracing::trace_session;
 use magnus::{Error, Ruby, Value, prelude::*};
 use rperf_session::settings::Settings;
 use rperf_tracing::{Calibration, CallKind, LoopTimes, TraceClock, TraceLevel, TraceSnapshot};

@@ -6,7 +6,7 @@ use super::ready_times;
 use super::tracing::{add_hooks, take_threads};
 use crate::ruby::live_threads::LiveThreads;
 use crate::ruby::threads::RubyThread;
-use crate::trace::state::session::trace_session;
+use crate::running::tracing::trace_session;
 use crate::vm::api::section::Switch;
 use rperf_vm::Gvl;
 

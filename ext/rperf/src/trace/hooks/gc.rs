@@ -3,7 +3,7 @@
 
 use crate::ruby::gc_hook::{GcHook, OnCollection};
 use crate::ruby::ractor::AnyGvl;
-use crate::trace::state::session::with_counting_tracer;
+use crate::running::tracing::with_counting_tracer;
 use rperf_vm::GcEvent;
 
 /// The hook.

@@ -2,9 +2,9 @@
 //! one runs, counts under its labels. With the GVL, on the main Ractor.
 
 use crate::ruby::threads::RubyThread;
-use crate::trace::state::session::with_tracer;
-use crate::vm::state::label_set;
-use crate::vm::state::session::session;
+use crate::running::label_set;
+use crate::running::sampling::session;
+use crate::running::tracing::with_tracer;
 use magnus::Error;
 use rperf_vm::Gvl;
 use std::panic::{AssertUnwindSafe, catch_unwind};

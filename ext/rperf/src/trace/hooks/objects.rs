@@ -2,8 +2,8 @@
 
 use crate::ruby::frames::RubyVm;
 use crate::ruby::object_hook::{NewObject, ObjectHook, OnNewObject};
-use crate::trace::state::roots;
-use crate::trace::state::session::with_counting_tracer;
+use crate::running::trace_roots as roots;
+use crate::running::tracing::with_counting_tracer;
 use rperf_vm::{Gvl, VmFrames};
 
 pub static HOOK: ObjectHook<Objects> = ObjectHook::new();

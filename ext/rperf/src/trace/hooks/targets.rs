@@ -4,10 +4,10 @@
 use crate::ruby::frames::RubyVm;
 use crate::ruby::ractor::AnyGvl;
 use crate::ruby::threads::RubyThread;
-use crate::trace::state::roots;
-use crate::trace::state::targets::{OTHER_RACTORS, with_targets};
-use crate::vm::state::label_set;
-use crate::vm::state::session::session;
+use crate::running::chosen::{OTHER_RACTORS, with_targets};
+use crate::running::label_set;
+use crate::running::sampling::session;
+use crate::running::trace_roots as roots;
 use magnus::Value;
 use magnus::rb_sys::FromRawValue;
 use rb_sys::{RUBY_EVENT_CALL as CALL, RUBY_EVENT_RETURN as RETURN, VALUE};

@@ -4,9 +4,9 @@
 
 use crate::ruby::resolve;
 use crate::ruby::threads::RubyThread;
+use crate::running::sampling::{self, counting_session, session};
+use crate::running::{label_set, roots};
 use crate::vm::recording::{epoch, sample};
-use crate::vm::state::session::{self, counting_session, session};
-use crate::vm::state::{label_set, roots};
 use rperf_sampling::{AtWork, HandlerOff, OffGvl, RunningSession, SharedTable, Ticks};
 use rperf_vm::{Gvl, LabelTexts, clock};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ static OTHER_ROW: AtomicUsize = AtomicUsize::new(0);
 /// Brings the sums up to now. `reply` gets them, on the worker's thread, and whether they are
 /// complete. Without a session nothing happens.
 pub fn step(gvl: &mut Gvl<'_>, reply: impl FnOnce(&SharedTable, bool) + Send + 'static) {
-    session::catching_with(gvl, |gvl| {
+    sampling::catching_with(gvl, |gvl| {
         let _handler_off = HandlerOff::begin();
         let began = clock::monotonic_ns();
         if !is_watched(gvl) {
@@ -76,7 +76,7 @@ pub fn facts(gvl: &Gvl<'_>, thread: RubyThread<'_>) -> Option<Facts> {
 /// Nobody watches any more.
 pub fn end(gvl: &Gvl<'_>) {
     let Some(session) = session(gvl) else { return };
-    session::catching(session, || {
+    sampling::catching(session, || {
         if let Some(mut state) = session.state(gvl) {
             state.engine.end_watch();
         }

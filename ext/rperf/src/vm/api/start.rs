@@ -5,8 +5,8 @@ use crate::profile::errors;
 use crate::ruby::frames::{Interrupted, RubyVm};
 use crate::ruby::live_threads::LiveThreads;
 use crate::ruby::{safepoint, thread_names};
+use crate::running::sampling::{SESSION, StartedSession};
 use crate::vm::hooks::ended_ractors;
-use crate::vm::state::session::{SESSION, StartedSession};
 use magnus::{Error, Ruby};
 use rperf_sampling::{
     Capture, Mode, RunningSession, SessionConfig, StartOptions, TimerKind, set_other_ractors,

@@ -6,9 +6,9 @@
 
 use crate::ruby::event_hook::EventHook;
 use crate::ruby::threads::RubyThread;
+use crate::running::label_set;
+use crate::running::sampling::{in_main_ractor, session};
 use crate::vm::recording::sample;
-use crate::vm::state::label_set;
-use crate::vm::state::session::{in_main_ractor, session};
 use magnus::Error;
 use rb_sys::{ID, RUBY_EVENT_FIBER_SWITCH as FIBER_SWITCH, VALUE};
 use rperf_sampling::{AtWork, RunningSession};

@@ -8,8 +8,8 @@ use crate::ruby::other_gvl::OtherGvl;
 use crate::ruby::process::collections;
 use crate::ruby::ractor::AnyGvl;
 use crate::ruby::threads::RubyThread;
+use crate::running::sampling;
 use crate::vm::recording::sample;
-use crate::vm::state::session;
 use rperf_sampling::{AtWork, RunningSession};
 use rperf_vm::{GC_WATCH, GcEvent, clock};
 
@@ -34,7 +34,7 @@ pub fn listen(session: &RunningSession) {
 impl OnCollection for Collections {
     fn collecting(gvl: AnyGvl<'_>, event: GcEvent, is_marking: bool) {
         match gvl {
-            AnyGvl::Main(gvl) => session::with_counting_session(&gvl, |session| {
+            AnyGvl::Main(gvl) => sampling::with_counting_session(&gvl, |session| {
                 let state = || RubyThread::current(&gvl).state(&gvl, &session.new_threads);
                 // A tick is none until the collection is recorded.
                 let _guard = AtWork::begin(&gvl);
@@ -56,5 +56,5 @@ fn collected_elsewhere(gvl: &OtherGvl, event: GcEvent, is_marking: bool) {
         });
     };
     // SAFETY: the thread that frees a session is stopped, as all but this one are.
-    unsafe { session::in_hook(collected) };
+    unsafe { sampling::in_hook(collected) };
 }

@@ -3,8 +3,8 @@
 
 use crate::ruby::frames::{RubyVm, innermost_ruby_frame};
 use crate::ruby::object_hook::{NewObject, ObjectHook, OnNewObject};
-use crate::vm::state::roots;
-use crate::vm::state::session::{StartedSession, catching, counting_session, session};
+use crate::running::roots;
+use crate::running::sampling::{StartedSession, catching, counting_session, session};
 use rperf_model::LabelSetId;
 use rperf_vm::{AllocationSite, Gvl};
 

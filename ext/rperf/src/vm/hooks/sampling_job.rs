@@ -4,8 +4,8 @@
 use super::gc;
 use crate::ruby::frames::RubyVm;
 use crate::ruby::threads::RubyThread;
+use crate::running::sampling::{self, counting_session};
 use crate::vm::recording::{epoch, sample};
-use crate::vm::state::session::{self, counting_session};
 use rperf_sampling::HandlerOff;
 use std::ffi::c_void;
 
@@ -13,7 +13,7 @@ use std::ffi::c_void;
 pub unsafe extern "C" fn on_safepoint(_: *mut c_void) {
     // SAFETY: on a thread that runs Ruby code.
     unsafe {
-        session::in_main_ractor(|gvl| {
+        sampling::in_main_ractor(|gvl| {
             // To the end: while frames are named, too.
             let _handler_off = HandlerOff::begin();
             if let Some(session) = counting_session(gvl) {

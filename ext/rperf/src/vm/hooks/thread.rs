@@ -11,8 +11,8 @@ use crate::ruby::ractor::AnyGvl;
 use crate::ruby::thread_hook;
 use crate::ruby::thread_names::ThreadName;
 use crate::ruby::threads::RubyThread;
+use crate::running::sampling;
 use crate::vm::recording::sample;
-use crate::vm::state::session;
 use rb_sys::{
     RUBY_INTERNAL_THREAD_EVENT_EXITED as EXITED, RUBY_INTERNAL_THREAD_EVENT_READY as READY,
     RUBY_INTERNAL_THREAD_EVENT_RESUMED as RESUMED,
@@ -50,7 +50,7 @@ unsafe extern "C" fn on_event(
     // whose object is alive.
     unsafe {
         let thread = RubyThread::from_raw((*data).thread);
-        session::in_hook(|session| match event {
+        sampling::in_hook(|session| match event {
             RESUMED => in_its_ractor(session, thread, RunningSession::resumed, |vm, thread| {
                 session.other_resumed(&vm, thread);
             }),

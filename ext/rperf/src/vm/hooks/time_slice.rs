@@ -7,7 +7,7 @@
 use crate::ruby::event_hook::{EventHook, OnInternalEvent};
 use crate::ruby::ractor::AnyGvl;
 use crate::ruby::safepoint;
-use crate::vm::state::session;
+use crate::running::sampling;
 use rb_sys::RUBY_INTERNAL_EVENT_SWITCH as SWITCH;
 
 /// The hook.
@@ -20,7 +20,7 @@ impl OnInternalEvent for TimeSlices {
         let AnyGvl::Main(gvl) = gvl else {
             return;
         };
-        session::with_counting_session(&gvl, |session| {
+        sampling::with_counting_session(&gvl, |session| {
             // A trigger from a Ruby thread reaches that thread.
             if session.ticks.is_callback_due() {
                 safepoint::trigger();

@@ -3,7 +3,7 @@
 //! Ruby objects.
 
 use crate::ruby::{resolve, safepoint};
-use crate::vm::state::session::session;
+use crate::running::sampling::session;
 use rperf_vm::Gvl;
 use std::time::{Duration, Instant};
 

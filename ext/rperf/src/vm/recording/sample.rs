@@ -3,7 +3,7 @@
 
 use crate::ruby::frames::{RubyVm, take_complete};
 use crate::ruby::threads::RubyThread;
-use crate::vm::state::{label_set, roots};
+use crate::running::{label_set, roots};
 use rperf_sampling::{AtWork, FollowUp, RunningSession, Wanted, WantedStack};
 use rperf_vm::Gvl;
 

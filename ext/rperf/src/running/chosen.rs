@@ -2,7 +2,7 @@
 //! session, which may be at rest for good. What the hook touches is the main Ractor's, and its GVL
 //! protects it.
 
-use super::session::ThreadNumbers;
+use super::tracing::ThreadNumbers;
 use crate::ruby::threads::RubyThread;
 use rperf_tracing::{TargetedTracer, TraceClock};
 use rperf_vm::{Gvl, GvlCell, SessionSlot};

@@ -2,8 +2,8 @@
 //! its objects, and what a session that has ended had until it has names. In collections, on any
 //! Ractor's thread.
 
-use super::session::TRACE;
-use super::targets::TARGETS;
+use super::chosen::TARGETS;
+use super::tracing::TRACE;
 use crate::ruby::data_type::DataType;
 use crate::ruby::frames::object;
 use crate::ruby::root_object::RootObject;

@@ -2,7 +2,7 @@
 //! them names: one for frame tables, and one for the stacks taken at ticks. In collections, on any
 //! Ractor's thread.
 
-use super::session::{self, SESSION};
+use super::sampling::{self, SESSION};
 use crate::ruby::data_type::DataType;
 use crate::ruby::frames::object;
 use crate::ruby::root_object::RootObject;
@@ -105,7 +105,7 @@ unsafe extern "C" fn mark_tick_stacks(_: *mut c_void) {
 /// the VM itself is there still. The worker, which calls into it, must end now.
 unsafe extern "C" fn end_with_vm(_: *mut c_void) {
     // SAFETY: the object is kept for as long as the VM runs Ruby code.
-    unsafe { session::end_with_vm() };
+    unsafe { sampling::end_with_vm() };
 }
 
 unsafe extern "C" fn memory_size(_: *const c_void) -> rb_sys::size_t {

@@ -3,7 +3,7 @@
 //! that it makes inherit it. Fiber storage goes to new threads too: there it is not used, labels
 //! don't leave their thread. With the GVL, in hooks too where it isn't said otherwise.
 
-use super::session::{StartedSession, session};
+use super::sampling::{StartedSession, session};
 use crate::ruby::data_type::DataType;
 use crate::ruby::threads::RubyThread;
 use magnus::rb_sys::{AsRawId, AsRawValue, FromRawValue};
