@@ -38,7 +38,9 @@ fn init(ruby: &Ruby) -> Result<(), Error> {
     cli::init(native)?;
     shared_session::init(native)?;
     ruby::init(ruby)?;
-    running::init(ruby, native)?;
+    running::roots::init();
+    running::tracing::make_key();
+    running::label_set::init(ruby, native)?;
     vm::init();
     labels::init(ruby);
     fork::watch();

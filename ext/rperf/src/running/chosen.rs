@@ -1,17 +1,16 @@
-//! The chosen methods of the running session, and the way to them. They belong to a sampling
-//! session, which may be at rest for good. What the hook touches is the main Ractor's, and its GVL
-//! protects it.
+//! The chosen methods of the running session, which samples or does nothing else, and the way to them.
+//! What the hook touches is the main Ractor's, and its GVL protects it.
 
 use super::tracing::ThreadNumbers;
 use crate::ruby::threads::RubyThread;
+use rperf_session::settings::{Clock, Settings};
 use rperf_tracing::{TargetedTracer, TraceClock};
-use rperf_vm::{Gvl, GvlCell, SessionSlot};
+use rperf_vm::{Gvl, GvlCell, SessionPart};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
-/// What is counted of chosen methods. Put in and taken out with the main Ractor's GVL, and let go
-/// of in a forked child.
-pub static TARGETS: SessionSlot<Targets> = SessionSlot::empty();
+/// The chosen methods of the running session, if it has some.
+pub(super) static CHOSEN: SessionPart<Chosen> = SessionPart::none();
 
 /// Other Ractors have called chosen methods.
 pub static OTHER_RACTORS: AtomicBool = AtomicBool::new(false);
@@ -30,7 +29,7 @@ pub struct Notes {
 }
 
 /// The chosen methods of a session.
-pub struct Targets {
+pub struct Chosen {
     pub clock: TraceClock,
     pub tracer: GvlCell<TargetedTracer>,
     /// What is to be said of them.
@@ -40,16 +39,26 @@ pub struct Targets {
     failed: AtomicBool,
 }
 
-impl Targets {
-    pub fn new(clock: TraceClock) -> Self {
-        Self {
+impl Chosen {
+    /// The methods that the settings choose, if they choose some.
+    pub fn of(settings: &Settings) -> Option<Self> {
+        if settings.only().is_empty() {
+            return None;
+        }
+        OTHER_RACTORS.store(false, Relaxed);
+        let clock = match settings.clock() {
+            // That of ticks is refused.
+            Clock::Best | Clock::Tick => TraceClock::best(),
+            Clock::Monotonic => TraceClock::Monotonic,
+        };
+        Some(Self {
             clock,
             tracer: GvlCell::new(TargetedTracer::new(clock, clock.reading())),
             notes: GvlCell::new(Notes::default()),
             numbers: ThreadNumbers::new(),
             threads: AtomicU32::new(0),
             failed: AtomicBool::new(false),
-        }
+        })
     }
 
     /// The number of a thread of the main Ractor, as the tracer has it: an even one.
@@ -69,19 +78,25 @@ impl Targets {
     }
 }
 
+/// The chosen methods of the running session, until the token is lent to code that may run Ruby code.
+#[inline]
+pub fn chosen<'a>(gvl: &'a Gvl<'_>) -> Option<&'a Chosen> {
+    CHOSEN.get(gvl)
+}
+
 /// Runs a hook's work for the chosen methods, unless there are none or they have failed. A panic
 /// ends their tracing: one line says so, and the program runs on.
 #[inline]
-pub fn with_targets(gvl: &Gvl<'_>, work: impl FnOnce(&Targets, &mut TargetedTracer)) {
-    let Some(targets) = TARGETS.get(gvl).filter(|it| !it.has_failed()) else {
+pub fn with_chosen(gvl: &Gvl<'_>, work: impl FnOnce(&Chosen, &mut TargetedTracer)) {
+    let Some(chosen) = chosen(gvl).filter(|it| !it.has_failed()) else {
         return;
     };
     let at_work = AssertUnwindSafe(|| {
-        if let Some(mut tracer) = targets.tracer.borrow(gvl) {
-            work(targets, &mut tracer);
+        if let Some(mut tracer) = chosen.tracer.borrow(gvl) {
+            work(chosen, &mut tracer);
         }
     });
-    if catch_unwind(at_work).is_err() && !targets.failed.swap(true, Relaxed) {
+    if catch_unwind(at_work).is_err() && !chosen.failed.swap(true, Relaxed) {
         eprintln!("rperf: internal error, tracing has stopped; the program runs on");
     }
 }

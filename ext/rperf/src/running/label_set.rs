@@ -3,14 +3,14 @@
 //! that it makes inherit it. Fiber storage goes to new threads too: there it is not used, labels
 //! don't leave their thread. With the GVL, in hooks too where it isn't said otherwise.
 
-use super::sampling::{StartedSession, session};
+use super::running;
 use crate::ruby::data_type::DataType;
 use crate::ruby::threads::RubyThread;
 use magnus::rb_sys::{AsRawId, AsRawValue, FromRawValue};
 use magnus::value::OpaqueId;
 use magnus::{ArgList, Error, RHash, RModule, Ruby, StaticSymbol, Thread, Value, prelude::*};
 use rb_sys::{ID, VALUE};
-use rperf_sampling::{NotedLabels, RunningSession};
+use rperf_sampling::NotedLabels;
 use rperf_vm::{Gvl, LabelSet, SessionId};
 use std::ffi::c_void;
 use std::sync::OnceLock;
@@ -197,15 +197,8 @@ pub fn base_of(gvl: &Gvl<'_>, thread: RubyThread<'_>, outer: &Value) -> u64 {
     match SetObject::get(outer) {
         Some(set) => set.number,
         // Those of threads are another series.
-        None => serial_of(gvl, thread) | 1 << 63,
+        None => thread.serial(gvl) | 1 << 63,
     }
-}
-
-/// The serial of `thread`, the calling one; 0 without a session.
-fn serial_of(gvl: &Gvl<'_>, thread: RubyThread<'_>) -> u64 {
-    // Between sections the thread may not be known yet.
-    let serial = |session: &StartedSession| thread.state(gvl, &session.new_threads).serial;
-    session(gvl).map_or(0, serial)
 }
 
 /// A new object for `set`, made for `thread`, the calling one, in the running session. `pairs` is
@@ -223,45 +216,48 @@ pub fn new_object(
         pairs,
         origin,
         number: NUMBERS.fetch_add(1, Relaxed),
-        session: session(gvl).map_or(NO_SESSION, |session| session.id),
-        thread: serial_of(gvl, thread),
+        session: running(gvl).map_or(NO_SESSION, |it| it.id),
+        thread: thread.serial(gvl),
     };
     Some(value(object.wrap(HANDLES.get()?.set_class)))
 }
 
-/// The labels that `thread`'s present fiber has in the session. Makes no object and runs no Ruby
-/// code.
+/// The labels that `thread`'s present fiber has in the running session. Makes no object and runs no
+/// Ruby code.
 #[inline]
-pub fn of_thread<'g>(session: &RunningSession, thread: RubyThread<'g>) -> Option<&'g LabelSet> {
-    let handles = HANDLES.get().filter(|_| session.uses_labels())?;
+pub fn of_thread<'g>(gvl: &Gvl<'_>, thread: RubyThread<'g>) -> Option<&'g LabelSet> {
+    let running = running(gvl).filter(|it| it.uses_labels())?;
     // The set is in a variable of the fiber, which runs no code of the VM's as long as the token
     // that `thread` borrows isn't lent.
-    let set = SetObject::in_object(handles.local(thread))?;
-    (set.session == session.id).then_some(&set.set)
+    let set = SetObject::in_object(HANDLES.get()?.local(thread))?;
+    (set.session == running.id).then_some(&set.set)
 }
 
-/// The present fiber of `thread`, the calling one, and its labels in the session. As
+/// The present fiber of `thread`, the calling one, and its labels in the running session. As
 /// [`RubyThread::present_fiber`].
 #[inline]
-pub fn noted<'g>(session: &RunningSession, thread: RubyThread<'g>) -> NotedLabels<'g> {
+pub fn noted<'g>(gvl: &Gvl<'_>, thread: RubyThread<'g>) -> NotedLabels<'g> {
     NotedLabels {
         fiber: thread.present_fiber(),
-        set: of_thread(session, thread),
+        set: of_thread(gvl, thread),
     }
 }
 
-/// The object with the label set of `thread`'s present fiber, if it is of `session`.
-pub fn object_of(session: &RunningSession, thread: RubyThread<'_>) -> Option<Value> {
+/// The object with the label set of `thread`'s present fiber, if it is of the running session.
+pub fn object_of(gvl: &Gvl<'_>, thread: RubyThread<'_>) -> Option<Value> {
     let object = value(HANDLES.get()?.local(thread));
-    let is_of_session = |set: &SetObject| set.session == session.id;
-    SetObject::get(&object)
-        .is_some_and(is_of_session)
-        .then_some(object)
+    let set = SetObject::get(&object)?;
+    is_present(gvl, set).then_some(object)
+}
+
+/// Whether a set is of the running session.
+pub fn is_present(gvl: &Gvl<'_>, set: &SetObject) -> bool {
+    running(gvl).is_some_and(|it| it.id == set.session)
 }
 
 /// Whether any fiber has had labels in the running session.
 pub fn are_used(gvl: &Gvl<'_>) -> bool {
-    session(gvl).is_some_and(|session| session.uses_labels())
+    running(gvl).is_some_and(|it| it.uses_labels())
 }
 
 /// Gives the present fiber of the calling thread the labels that it has inherited, if it is a
@@ -291,11 +287,8 @@ pub fn adopt(gvl: &mut Gvl<'_>) -> Result<(), Error> {
 
 /// Whether a label set from the Fiber storage is of this session and `thread`.
 fn is_used(gvl: &Gvl<'_>, set: &Value, thread: RubyThread<'_>) -> bool {
-    let (Some(session), Some(set)) = (session(gvl), SetObject::get(set)) else {
-        return false;
-    };
-    let state = thread.known_state(gvl);
-    set.session == session.id && state.is_some_and(|state| set.thread == state.serial)
+    let set = SetObject::get(set);
+    set.is_some_and(|set| is_present(gvl, set) && set.thread == thread.serial(gvl))
 }
 
 /// Makes `set`, or nil for no labels, the label set of `thread`'s present fiber. `thread` is the

@@ -1,25 +1,22 @@
-//! The running session, and the way to it: with the GVL by a token, in hooks and handlers
-//! without it by a promise. A panic in a hook ends here.
+//! A session that samples, and the way to it: with the GVL by a token, in hooks and handlers without it
+//! by a promise. A panic in a hook ends here.
 
 use crate::ruby::ractor::AnyGvl;
 use rperf_sampling::threads::ThreadState;
 use rperf_sampling::{RunningSession, Session};
 use rperf_session::settings::Settings;
-use rperf_vm::{Allocations, Gvl, GvlCell, SessionSlot};
+use rperf_vm::{Allocations, Gvl, GvlCell, SessionPart};
 use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// The session that is running. Put in and taken out with the main Ractor's GVL, and let go of
-/// in a forked child.
-pub static SESSION: SessionSlot<StartedSession> = SessionSlot::empty();
+/// The running session, if it samples.
+pub(super) static SAMPLING: SessionPart<SamplingSession> = SessionPart::none();
 
-/// Sessions that are out of the slot, and whose workers and timers have yet to end: none can
-/// begin meanwhile.
+/// Sessions that are over, and whose workers and timers have yet to end: none can begin meanwhile.
 static ENDING: AtomicUsize = AtomicUsize::new(0);
 
-/// A session that is out of the slot, until its worker has ended.
+/// A session that is over, until its worker has ended.
 pub struct Ending(());
 
 impl Ending {
@@ -45,38 +42,48 @@ impl Drop for Ending {
     }
 }
 
-/// The running session, and the settings that it was started with.
-pub struct StartedSession {
-    pub settings: Arc<Settings>,
+/// A session that samples.
+pub struct SamplingSession {
     /// Objects, if they are counted, by frames with lines or without.
     pub objects: Option<GvlCell<Allocations>>,
     pub has_lines: bool,
-    /// Time counts in some sections only.
-    pub has_sections: bool,
     running: RunningSession,
 }
 
-impl StartedSession {
-    pub fn new(settings: Arc<Settings>, running: RunningSession) -> Self {
+impl SamplingSession {
+    pub fn new(settings: &Settings, running: RunningSession) -> Self {
         let counts = settings.measures_objects();
         Self {
             objects: counts.then(|| GvlCell::new(Allocations::new(true))),
             has_lines: settings.lines() != Some(false),
-            has_sections: settings.defer(),
-            settings,
             running,
         }
     }
 
-    /// The settings, the engine's session and the threads' states: the session is taken down.
+    /// The engine's session and the threads' states: the session is taken down.
     #[allow(clippy::vec_box, reason = "the slots of the VM hold their addresses")]
-    pub fn into_parts(self) -> (Arc<Settings>, Session, Vec<Box<ThreadState>>) {
-        let (engine, threads) = self.running.into_parts();
-        (self.settings, engine, threads)
+    pub fn into_parts(self) -> (Session, Vec<Box<ThreadState>>) {
+        self.running.into_parts()
+    }
+
+    /// Ends the worker, as the VM ends.
+    ///
+    /// # Safety
+    /// The VM runs no Ruby code any more.
+    pub unsafe fn end_with_vm(&self) {
+        self.end();
+        // SAFETY: nobody else can have the GVL by this function's contract.
+        let gvl = unsafe { Gvl::assume_held() };
+        // A panic must not unwind into the VM; it has printed its message.
+        let _ = catch_unwind(AssertUnwindSafe(|| {
+            if let Some(mut state) = self.state(&gvl) {
+                state.engine.abandon();
+            }
+        }));
     }
 }
 
-impl Deref for StartedSession {
+impl Deref for SamplingSession {
     type Target = RunningSession;
 
     #[inline]
@@ -101,16 +108,16 @@ pub fn catching(session: &RunningSession, work: impl FnOnce()) {
     }
 }
 
-/// The running session, until the token is lent to code that may run Ruby code.
+/// The running session, if it samples, until the token is lent to code that may run Ruby code.
 #[inline]
-pub fn session<'a>(gvl: &'a Gvl<'_>) -> Option<&'a StartedSession> {
-    SESSION.get(gvl)
+pub fn sampling<'a>(gvl: &'a Gvl<'_>) -> Option<&'a SamplingSession> {
+    SAMPLING.get(gvl)
 }
 
-/// The running session if time counts in it, and it hasn't failed.
+/// The running session if it samples, time counts in it, and it hasn't failed.
 #[inline]
-pub fn counting_session<'a>(gvl: &'a Gvl<'_>) -> Option<&'a StartedSession> {
-    session(gvl).filter(|session| session.is_counting())
+pub fn counting_session<'a>(gvl: &'a Gvl<'_>) -> Option<&'a SamplingSession> {
+    sampling(gvl).filter(|session| session.is_counting())
 }
 
 /// Runs a hook's work for the session in which time counts, if there is one. A panic must not
@@ -121,7 +128,7 @@ pub fn counting_session<'a>(gvl: &'a Gvl<'_>) -> Option<&'a StartedSession> {
 #[inline]
 pub unsafe fn in_hook(work: impl FnOnce(&RunningSession)) {
     // SAFETY: by this function's contract.
-    let session = unsafe { SESSION.get_unguarded() };
+    let session = unsafe { SAMPLING.get_unguarded() };
     if let Some(session) = session.filter(|session| session.is_counting())
         && catch_unwind(AssertUnwindSafe(|| work(session))).is_err()
     {
@@ -148,7 +155,7 @@ pub unsafe fn in_main_ractor(work: impl FnOnce(&mut Gvl<'_>)) {
 /// [`catching`] for work that may run a collection, or Ruby code.
 pub fn catching_with(gvl: &mut Gvl<'_>, work: impl FnOnce(&mut Gvl<'_>)) {
     if catch_unwind(AssertUnwindSafe(|| work(gvl))).is_err()
-        && let Some(session) = session(gvl)
+        && let Some(session) = sampling(gvl)
     {
         fail(session);
     }
@@ -161,25 +168,4 @@ pub fn with_counting_session(gvl: &Gvl<'_>, work: impl FnOnce(&RunningSession)) 
     if let Some(session) = counting_session(gvl) {
         catching(session, || work(session));
     }
-}
-
-/// Ends the session that nobody has stopped, as the VM ends: the worker must not
-/// outlive it. All else is left to the process' end, as hooks on other threads may
-/// be at work on it.
-///
-/// # Safety
-/// The VM runs no Ruby code any more.
-pub unsafe fn end_with_vm() {
-    let Some(session) = SESSION.abandon() else {
-        return;
-    };
-    session.end();
-    // SAFETY: nobody else can have the GVL by this function's contract.
-    let gvl = unsafe { Gvl::assume_held() };
-    // A panic must not unwind into the VM; it has printed its message.
-    let _ = catch_unwind(AssertUnwindSafe(|| {
-        if let Some(mut state) = session.state(&gvl) {
-            state.engine.abandon();
-        }
-    }));
 }

@@ -1,20 +1,18 @@
-//! The traced session of this process, and the way to it: there is this one or the sampling one.
-//! What hooks on calls touch is the main Ractor's, and its GVL protects it.
+//! A session that traces calls, and the way to it. What hooks on calls touch is the main Ractor's, and
+//! its GVL protects it.
 
 use crate::ruby::threads::{RubyThread, ThreadKey};
-use rperf_session::settings::Settings;
+use rperf_sampling::Sections;
 use rperf_tracing::{Calibration, ThreadNumber, Timekeeper, TraceClock, TraceLevel, Tracer};
-use rperf_vm::{Gvl, GvlCell, OthersReady, SessionSlot};
+use rperf_vm::{Gvl, GvlCell, OthersReady, SessionPart};
 use std::env;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::ptr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
-/// The session that traces calls. Put in and taken out with the main Ractor's GVL, and let go of
-/// in a forked child.
-pub static TRACE: SessionSlot<TraceSession> = SessionSlot::empty();
+/// The running session, if it traces calls.
+pub(super) static TRACING: SessionPart<TraceSession> = SessionPart::none();
 
 /// Key of a thread's number.
 static NUMBER: ThreadKey = ThreadKey::new();
@@ -62,14 +60,11 @@ impl ThreadNumbers {
 
 /// A traced session.
 pub struct TraceSession {
-    pub settings: Arc<Settings>,
     pub level: TraceLevel,
     pub clock: TraceClock,
     pub calibration: Calibration,
     /// Notes the time, if the clock needs that.
     pub timekeeper: Option<Timekeeper>,
-    /// It measures what tracing costs, and is nobody's to end.
-    pub is_calibration: bool,
     /// YJIT was on as it began.
     pub with_yjit: bool,
     /// Objects are counted.
@@ -78,6 +73,7 @@ pub struct TraceSession {
     pub ready: OthersReady,
     /// Other Ractors have been seen.
     pub other_ractors: AtomicBool,
+    pub sections: Sections,
     /// Its hooks are there: a deferred one has none before its first section.
     pub has_hooks: AtomicBool,
     pub tracer: GvlCell<Tracer>,
@@ -90,7 +86,7 @@ pub struct TraceSession {
 }
 
 impl TraceSession {
-    pub fn new(settings: Arc<Settings>, level: TraceLevel, clock: TraceClock) -> Self {
+    pub fn new(level: TraceLevel, clock: TraceClock) -> Self {
         let tracer = Tracer::new(level, clock, clock.reading());
         #[cfg(feature = "measure")]
         let tracer = if CHECKS.load(Relaxed) {
@@ -99,16 +95,15 @@ impl TraceSession {
             tracer
         };
         Self {
-            settings,
             level,
             clock,
             calibration: Calibration::default(),
             timekeeper: None,
-            is_calibration: false,
             with_yjit: false,
             counts_objects: false,
             ready: OthersReady::default(),
             other_ractors: AtomicBool::new(false),
+            sections: Sections::default(),
             has_hooks: AtomicBool::new(false),
             tracer: GvlCell::new(tracer),
             numbers: ThreadNumbers::new(),
@@ -121,11 +116,6 @@ impl TraceSession {
     /// Calls count from here on, or don't.
     pub fn set_counting(&self, counts: bool) {
         self.is_off.store(!counts || self.has_failed(), Relaxed);
-    }
-
-    /// Tells it from sessions before and after it.
-    pub fn id(&self) -> u32 {
-        self.numbers.id
     }
 
     /// Whether an internal error has ended its tracing.
@@ -151,10 +141,20 @@ pub fn make_key() {
     NUMBER.make();
 }
 
-/// The traced session, until the token is lent to code that may run Ruby code.
+/// The running session, if it traces calls, until the token is lent to code that may run Ruby code.
 #[inline]
 pub fn trace_session<'a>(gvl: &'a Gvl<'_>) -> Option<&'a TraceSession> {
-    TRACE.get(gvl)
+    TRACING.get(gvl)
+}
+
+/// Does what [`trace_session`] does, in a hook without a token.
+///
+/// # Safety
+/// In a hook that is removed before a session is freed.
+#[inline]
+pub unsafe fn trace_session_unguarded<'a>() -> Option<&'a TraceSession> {
+    // SAFETY: by this function's contract.
+    unsafe { TRACING.get_unguarded() }
 }
 
 /// Runs a hook's work for the traced session, unless there is none or it has failed. A panic

@@ -8,8 +8,6 @@ pub mod section;
 pub mod targets;
 mod tracing;
 
-pub use tracing::check_none_runs;
-
 use super::hooks;
 use crate::interrupts::{Interrupts, LIMIT};
 use crate::profile::{self, description, errors};
@@ -17,11 +15,9 @@ use crate::ruby::live_threads::LiveThreads;
 use crate::ruby::thread_names::{self, ThreadName};
 use crate::ruby::version::{self, Lacks};
 use crate::ruby::{blocks, frames, ractor, resolve};
-use crate::running::sampling::session as at_rest;
-use crate::running::trace_roots as roots;
+use crate::running::facts::Beginner;
 use crate::running::tracing::{TraceSession, trace_session};
-use crate::vm::api::snapshot::end_at_rest;
-use crate::vm::api::start::begin as begin_at_rest;
+use crate::running::{self, Kind, Running, roots, running};
 use magnus::rb_sys::AsRawValue;
 use magnus::{Error, Ruby, Value, prelude::*};
 use rperf_model::Note;
@@ -45,26 +41,26 @@ pub fn start(ruby: &Ruby, gvl: &mut Gvl<'_>, settings: &Arc<Settings>) -> Result
         return Err(errors::rperf(ruby, message));
     }
     let (level, clock) = level_and_clock(settings);
-    let mut session = tracing::new_session(ruby, settings, level, clock)?;
+    let mut session = tracing::new_session(ruby, level, clock)?;
     session.calibration = calibration::of(ruby, gvl, settings, level, clock)?;
     session.with_yjit = is_compiler_on(ruby, gvl, "YJIT")?;
     session.counts_objects = settings.measures_objects();
-    prepare(gvl, &session);
+    set_up(gvl, settings, &session);
     let others = ractor::are_there_others(ruby, gvl)?;
     session.other_ractors.store(others, Relaxed);
     let threads = LiveThreads::list(ruby, gvl)?;
-    tracing::check_none_runs(ruby, gvl)?;
+    running::check_none(ruby)?;
     let fiber = ruby.fiber_current().as_raw() as usize;
-    // It holds the labels, and is at rest for good.
-    begin_at_rest(ruby, gvl, settings, &threads, others)?;
+    running::prepare(others);
+    let session = Running::new(settings, Beginner::Program, Kind::Tracing(session));
     if settings.defer() {
         tracing::begin_deferred(gvl, session);
         return Ok(());
     }
-    if let Some(at_rest) = at_rest(gvl) {
-        at_rest.sections.add();
+    let running = tracing::begin(gvl, session, &threads);
+    if let Some(sections) = running.sections() {
+        sections.add();
     }
-    tracing::begin(gvl, session, &threads);
     let tracer = trace_session(gvl).and_then(|session| session.tracer.borrow(gvl));
     if let Some(mut tracer) = tracer {
         tracer.name_fiber(fiber);
@@ -106,23 +102,23 @@ fn level_and_clock(settings: &Settings) -> (TraceLevel, TraceClock) {
 }
 
 /// Has the session keep and measure, beside calls and their times, what its settings want.
-fn prepare(gvl: &Gvl<'_>, session: &TraceSession) {
+fn set_up(gvl: &Gvl<'_>, settings: &Settings, session: &TraceSession) {
     let Some(mut tracer) = session.tracer.borrow(gvl) else {
         return;
     };
-    if let Some(least_ns) = session.settings.spans_ns() {
+    if let Some(least_ns) = settings.spans_ns() {
         tracer.keep_spans(least_ns, session.clock.ns_per_tick());
     }
-    if let Some(depth) = session.settings.depth() {
+    if let Some(depth) = settings.depth() {
         tracer.limit_depth(depth);
     }
-    if session.settings.measures_latency() {
+    if settings.measures_latency() {
         tracer.keep_latencies(session.clock.ns_per_tick());
     }
     if session.counts_objects {
         tracer.count_objects();
     }
-    if session.settings.measures_cpu() {
+    if settings.measures_cpu() {
         tracer.measure_cpu(GcMoment::now);
     }
 }
@@ -145,10 +141,7 @@ pub fn stop(ruby: &Ruby, gvl: &mut Gvl<'_>) -> Result<(Option<Value>, Interrupts
     let threads = LiveThreads::list(ruby, gvl)?;
     // From here on no Ruby code runs until all is taken: no interrupt loses the profile, no other
     // thread calls stop.
-    let Some(id) = trace_session(gvl)
-        .filter(|it| !it.is_calibration)
-        .map(TraceSession::id)
-    else {
+    let Some(id) = traced(gvl).map(|(running, _)| running.id) else {
         return Ok(Default::default());
     };
     hooks::remove();
@@ -156,9 +149,6 @@ pub fn stop(ruby: &Ruby, gvl: &mut Gvl<'_>) -> Result<(Option<Value>, Interrupts
         return Ok(Default::default());
     };
     let session = tracing::end(gvl, id);
-    if session.is_some() {
-        end_at_rest(gvl, &threads);
-    }
     taken.into_profile(ruby, gvl, session)
 }
 
@@ -174,6 +164,15 @@ pub fn snapshot(
         Some(taken) => taken.into_profile(ruby, gvl, None),
         None => Ok(Default::default()),
     }
+}
+
+/// The running session, if it traces the program.
+fn traced<'a>(gvl: &'a Gvl<'_>) -> Option<(&'a Running, &'a TraceSession)> {
+    let running = running(gvl)?;
+    let Kind::Tracing(session) = &running.kind else {
+        return None;
+    };
+    Some((running, &**session))
 }
 
 /// All that becomes a profile: it belongs to one call alone, and the session may end.
@@ -205,7 +204,7 @@ impl Taken {
         others: bool,
         clear: Option<bool>,
     ) -> Result<Option<Self>, Error> {
-        let Some(session) = trace_session(gvl).filter(|it| !it.is_calibration) else {
+        let Some((running, session)) = traced(gvl) else {
             return Ok(None);
         };
         let alive = ready_times(session, threads);
@@ -228,10 +227,10 @@ impl Taken {
         let class = |&word: &usize| TracedFrame { word, method: 0 };
         frames.extend(tracer.classes().iter().map(class));
         drop(tracer);
-        let unnamed = roots::keep_until_named(gvl, &frames);
+        let unnamed = roots::keep_traced_until_named(gvl, &frames);
         let has_others = others || session.other_ractors.load(Relaxed);
         Ok(Some(Self {
-            settings: Arc::clone(&session.settings),
+            settings: Arc::clone(&running.settings),
             directory: session.directory.clone(),
             calibration: session.calibration,
             end,
@@ -251,7 +250,7 @@ impl Taken {
         self,
         ruby: &Ruby,
         gvl: &mut Gvl<'_>,
-        session: Option<Box<TraceSession>>,
+        session: Option<Box<Running>>,
     ) -> Result<(Option<Value>, Interrupts), Error> {
         let process = process::id();
         let mut interrupts = Interrupts::default();
@@ -263,11 +262,14 @@ impl Taken {
                 return Ok((None, interrupts));
             }
         }
-        roots::let_go(gvl, self.unnamed);
+        roots::take_named(gvl, self.unnamed);
         let program = description::program();
         let profile = interrupts.without_gvl(gvl, move || {
-            let of_session = |it: Box<TraceSession>| it.tracer.into_inner().into_snapshot(self.end);
-            let snapshot = self.snapshot.or_else(|| session.map(of_session))?;
+            let of_session = |it: Box<Running>| match it.kind {
+                Kind::Tracing(it) => Some(it.tracer.into_inner().into_snapshot(self.end)),
+                _ => None,
+            };
+            let snapshot = self.snapshot.or_else(|| session.and_then(of_session))?;
             let (names, classes) = names.split_at(self.first_class);
             let (calibration, mut notes) = (&self.calibration, self.notes);
             let excluded = excluded::find(&self.settings, &self.directory, names, &mut notes);

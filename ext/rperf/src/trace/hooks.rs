@@ -13,9 +13,9 @@ use crate::ruby::frames::RubyVm;
 use crate::ruby::thread_names::ThreadName;
 use crate::ruby::threads::RubyThread;
 use crate::ruby::{ractor, thread_hook};
-use crate::running::chosen::with_targets;
-use crate::running::trace_roots as roots;
-use crate::running::tracing::{TRACE, with_counting_tracer, with_tracer};
+use crate::running::chosen::with_chosen;
+use crate::running::roots;
+use crate::running::tracing::{trace_session_unguarded, with_counting_tracer, with_tracer};
 use rb_sys::{
     ID, RUBY_EVENT_B_CALL as B_CALL, RUBY_EVENT_B_RETURN as B_RETURN, RUBY_EVENT_C_CALL as C_CALL,
     RUBY_EVENT_C_RETURN as C_RETURN, RUBY_EVENT_CALL as CALL, RUBY_EVENT_CLASS as CLASS,
@@ -130,7 +130,7 @@ fn count(gvl: &Gvl<'_>, event: u32, id: ID, class: VALUE) {
         if tracer.is_checked() && tracer.is_look_due() {
             tracer.compare_stacks(&vm, false);
         }
-        roots::keep_alive(tracer);
+        roots::keep_traced_alive(tracer);
     });
 }
 
@@ -164,7 +164,7 @@ fn time(gvl: &Gvl<'_>, event: u32, id: ID, class: VALUE) {
                 tracer.compare_stacks(&RubyVm::new(gvl), is_return);
             }
         }
-        roots::keep_alive(tracer);
+        roots::keep_traced_alive(tracer);
     });
 }
 
@@ -217,9 +217,9 @@ fn switched(gvl: &Gvl<'_>, fiber: usize) {
     with_tracer(gvl, |session, tracer| {
         tracer.switched(&RubyVm::new(gvl), fiber, session.clock.now());
     });
-    with_targets(gvl, |targets, tracer| {
-        let (thread, now) = (RubyThread::current(gvl), targets.clock.now());
-        let number = targets.number_of(thread);
+    with_chosen(gvl, |chosen, tracer| {
+        let (thread, now) = (RubyThread::current(gvl), chosen.clock.now());
+        let number = chosen.number_of(thread);
         tracer.switched(&RubyVm::new(gvl), number, fiber, now);
     });
 }
@@ -233,7 +233,7 @@ unsafe extern "C" fn on_thread(
     // READY, which touches atomics only, it is of the calling thread, which holds its Ractor's GVL.
     // If the thread is of another Ractor, it has no number, and the token isn't used.
     unsafe {
-        let Some(session) = TRACE.get_unguarded() else {
+        let Some(session) = trace_session_unguarded() else {
             return;
         };
         let thread = RubyThread::from_raw((*data).thread);

@@ -4,7 +4,9 @@
 
 use super::tracing;
 use crate::ruby::live_threads::LiveThreads;
+use crate::running::facts::Beginner;
 use crate::running::tracing::trace_session;
+use crate::running::{self, Kind, Running};
 use magnus::{Error, Ruby, Value, prelude::*};
 use rperf_session::settings::Settings;
 use rperf_tracing::{Calibration, CallKind, LoopTimes, TraceClock, TraceLevel, TraceSnapshot};
@@ -82,10 +84,10 @@ pub fn of(
         None => untraced_ns(module)?,
     };
     let threads = LiveThreads::list(ruby, gvl)?;
-    tracing::check_none_runs(ruby, gvl)?;
-    let mut session = tracing::new_session(ruby, settings, level, clock)?;
-    session.is_calibration = true;
-    let id = session.id();
+    running::check_none(ruby)?;
+    let session = tracing::new_session(ruby, level, clock)?;
+    let session = Running::new(settings, Beginner::Program, Kind::Calibration(session));
+    let id = session.id;
     tracing::begin(gvl, session, &threads);
     let calibration = measured(gvl, module, level, clock, untraced);
     drop(tracing::end(gvl, id));

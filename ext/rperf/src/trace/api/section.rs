@@ -11,10 +11,7 @@ use crate::vm::api::section::Switch;
 use rperf_vm::Gvl;
 
 /// How calls begin and end to count.
-pub const TRACING: Switch = Switch {
-    open: |gvl, _, threads| open(gvl, threads),
-    close: |gvl, _| close(gvl),
-};
+pub const TRACING: Switch = Switch { open, close };
 
 fn open(gvl: &Gvl<'_>, threads: &LiveThreads) {
     let Some(session) = trace_session(gvl).filter(|it| !it.has_failed()) else {

@@ -5,46 +5,45 @@ use crate::profile::errors;
 use crate::ruby::frames::RubyVm;
 use crate::ruby::live_threads::LiveThreads;
 use crate::ruby::threads::RubyThread;
-use crate::running::label_set;
-use crate::running::sampling::{Ending, session as at_rest};
-use crate::running::trace_roots as roots;
-use crate::running::tracing::{TRACE, TraceSession, trace_session};
+use crate::running::tracing::{TraceSession, trace_session};
+use crate::running::{self, Kind, Running, label_set, roots, running};
 use crate::trace::hooks;
 use magnus::{Error, Ruby};
-use rperf_session::settings::Settings;
 use rperf_tracing::{Timekeeper, TraceClock, TraceLevel, TraceVm, Tracer};
-use rperf_vm::{Gvl, MAX_DEPTH, VmFrames};
-use std::sync::Arc;
+use rperf_vm::{Gvl, MAX_DEPTH, SessionId, VmFrames};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// A session that is to begin, with the thread that its clock may need.
 pub fn new_session(
     ruby: &Ruby,
-    settings: &Arc<Settings>,
     level: TraceLevel,
     clock: TraceClock,
-) -> Result<TraceSession, Error> {
+) -> Result<Box<TraceSession>, Error> {
     let timekeeper = match clock {
         TraceClock::Noted => Some(Timekeeper::start()),
         _ => None,
     };
     let failed = |error| errors::rperf(ruby, format!("can't start the clock's thread: {error}"));
-    let mut session = TraceSession::new(Arc::clone(settings), level, clock);
+    let mut session = TraceSession::new(level, clock);
     session.timekeeper = timekeeper.transpose().map_err(failed)?;
-    Ok(session)
+    Ok(Box::new(session))
 }
 
-/// From here on calls are traced.
-pub fn begin(gvl: &Gvl<'_>, session: TraceSession, threads: &LiveThreads) {
-    // To add hooks can take long: the heap is walked.
-    add_hooks(&session);
-    let session = TRACE.put(gvl, Box::new(session));
-    let Some(mut tracer) = session.tracer.borrow(gvl) else {
-        return;
-    };
-    let start = session.clock.reading();
-    tracer.clear(start);
-    take_threads(gvl, session, &mut tracer, threads, start.ticks);
+/// From here on calls are traced, in a session whose hooks are added before it is there: that can take
+/// long, as the heap is walked.
+pub fn begin<'a>(gvl: &'a Gvl<'_>, running: Running, threads: &LiveThreads) -> &'a Running {
+    if let Kind::Tracing(session) | Kind::Calibration(session) = &running.kind {
+        add_hooks(session);
+    }
+    let running = running::begin(gvl, running);
+    if let Some(session) = trace_session(gvl)
+        && let Some(mut tracer) = session.tracer.borrow(gvl)
+    {
+        let start = session.clock.reading();
+        tracer.clear(start);
+        take_threads(gvl, session, &mut tracer, threads, start.ticks);
+    }
+    running
 }
 
 /// Adds the hooks of a session, unless it has them. They stay to its end.
@@ -55,8 +54,11 @@ pub fn add_hooks(session: &TraceSession) {
 }
 
 /// The session is there, and no call is traced before its first section.
-pub fn begin_deferred(gvl: &Gvl<'_>, session: TraceSession) {
-    let session = TRACE.put(gvl, Box::new(session));
+pub fn begin_deferred(gvl: &Gvl<'_>, running: Running) {
+    running::begin(gvl, running);
+    let Some(session) = trace_session(gvl) else {
+        return;
+    };
     session.set_counting(false);
     if let Some(mut tracer) = session.tracer.borrow(gvl) {
         let start = session.clock.reading();
@@ -93,8 +95,7 @@ pub fn take_threads(
         let number = known.unwrap_or_else(|| {
             let number = tracer.announce(now);
             session.set_number(thread, number);
-            let labels = at_rest(gvl).and_then(|it| label_set::of_thread(it, thread));
-            tracer.label_thread(number, labels);
+            tracer.label_thread(number, label_set::of_thread(gvl, thread));
             number
         });
         tracer.adopt_stack(&vm, number, &room[..found], depth);
@@ -102,24 +103,14 @@ pub fn take_threads(
     if let Some(number) = session.number_of(current) {
         tracer.resumed(number, 0, now);
     }
-    roots::keep_alive(tracer);
+    roots::keep_traced_alive(tracer);
 }
 
-/// Fails if a session is running or about to end: to be asked when the last Ruby code before
-/// `begin` has run.
-pub fn check_none_runs(ruby: &Ruby, gvl: &Gvl<'_>) -> Result<(), Error> {
-    if at_rest(gvl).is_some() || trace_session(gvl).is_some() || Ending::is_there() {
-        return Err(errors::running_already(ruby));
-    }
-    Ok(())
-}
-
-/// From here on those of the session with this id are not, and here it is. Another one, which has
+/// From here on calls of the session with this id are not traced, and here it is. Another one, which has
 /// begun since, goes on.
-pub fn end(gvl: &mut Gvl<'_>, id: u32) -> Option<Box<TraceSession>> {
-    trace_session(gvl).filter(|session| session.id() == id)?;
+pub fn end(gvl: &mut Gvl<'_>, id: SessionId) -> Option<Box<Running>> {
+    running(gvl).filter(|running| running.id == id)?;
     hooks::remove();
-    // SAFETY: the hooks have been removed, and no caller has a reference to the session. Those on
-    // internal events may have to stay: they look for a session with this GVL only.
-    unsafe { TRACE.take(gvl) }
+    // SAFETY: the hooks have been removed, and no caller has a reference to the session.
+    unsafe { running::end(gvl, id) }
 }

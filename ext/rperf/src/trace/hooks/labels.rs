@@ -3,7 +3,6 @@
 
 use crate::ruby::threads::RubyThread;
 use crate::running::label_set;
-use crate::running::sampling::session;
 use crate::running::tracing::with_tracer;
 use magnus::Error;
 use rperf_vm::Gvl;
@@ -16,8 +15,7 @@ pub fn note_present(gvl: &Gvl<'_>) {
     }
     with_tracer(gvl, |traced, tracer| {
         let thread = RubyThread::current(gvl);
-        let labels = session(gvl).and_then(|it| label_set::of_thread(it, thread));
-        tracer.label(labels, traced.clock.now());
+        tracer.label(label_set::of_thread(gvl, thread), traced.clock.now());
     });
 }
 

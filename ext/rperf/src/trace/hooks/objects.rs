@@ -2,7 +2,7 @@
 
 use crate::ruby::frames::RubyVm;
 use crate::ruby::object_hook::{NewObject, ObjectHook, OnNewObject};
-use crate::running::trace_roots as roots;
+use crate::running::roots;
 use crate::running::tracing::with_counting_tracer;
 use rperf_vm::{Gvl, VmFrames};
 

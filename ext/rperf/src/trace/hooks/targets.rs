@@ -4,10 +4,9 @@
 use crate::ruby::frames::RubyVm;
 use crate::ruby::ractor::AnyGvl;
 use crate::ruby::threads::RubyThread;
-use crate::running::chosen::{OTHER_RACTORS, with_targets};
+use crate::running::chosen::{OTHER_RACTORS, with_chosen};
 use crate::running::label_set;
-use crate::running::sampling::session;
-use crate::running::trace_roots as roots;
+use crate::running::roots;
 use magnus::Value;
 use magnus::rb_sys::FromRawValue;
 use rb_sys::{RUBY_EVENT_CALL as CALL, RUBY_EVENT_RETURN as RETURN, VALUE};
@@ -39,14 +38,14 @@ unsafe extern "C" fn on_event(point: VALUE, _: *mut c_void) {
         OTHER_RACTORS.store(true, Relaxed);
         return;
     };
-    with_targets(&gvl, |targets, tracer| {
-        let now = targets.clock.now();
+    with_chosen(&gvl, |chosen, tracer| {
+        let now = chosen.clock.now();
         let (vm, thread) = (RubyVm::new(&gvl), RubyThread::current(&gvl));
-        let number = targets.number_of(thread);
+        let number = chosen.number_of(thread);
         if event == CALL {
-            let labels = session(&gvl).and_then(|it| label_set::of_thread(it, thread));
+            let labels = label_set::of_thread(&gvl, thread);
             tracer.enter(&vm, number, labels, now);
-            roots::keep_targets_alive(tracer);
+            roots::keep_chosen_alive(tracer);
         } else {
             tracer.leave(&vm, number, now);
         }

@@ -4,7 +4,7 @@
 
 use crate::ruby::resolve;
 use crate::ruby::threads::RubyThread;
-use crate::running::sampling::{self, counting_session, session};
+use crate::running::sampling::{self, counting_session, sampling};
 use crate::running::{label_set, roots};
 use crate::vm::recording::{epoch, sample};
 use rperf_sampling::{AtWork, HandlerOff, OffGvl, RunningSession, SharedTable, Ticks};
@@ -35,7 +35,7 @@ pub fn step(gvl: &mut Gvl<'_>, reply: impl FnOnce(&SharedTable, bool) + Send + '
         let (now, are_all) = brought_up.unwrap_or((began, true));
         epoch::name_frames(gvl, LIMIT);
         name_frames(gvl);
-        if let Some(session) = session(gvl)
+        if let Some(session) = sampling(gvl)
             && let Some(mut state) = session.state(gvl)
         {
             state.engine.tell(now, began, move |table, is_complete| {
@@ -47,7 +47,7 @@ pub fn step(gvl: &mut Gvl<'_>, reply: impl FnOnce(&SharedTable, bool) + Send + '
 
 /// The ticks of the session that runs: they know which thread has the GVL.
 pub fn ticks(gvl: &Gvl<'_>) -> Option<Arc<Ticks>> {
-    session(gvl).map(|session| Arc::clone(&session.ticks))
+    sampling(gvl).map(|session| Arc::clone(&session.ticks))
 }
 
 /// What the session that runs knows of a thread.
@@ -62,10 +62,10 @@ pub struct Facts {
 
 /// The facts of a thread.
 pub fn facts(gvl: &Gvl<'_>, thread: RubyThread<'_>) -> Option<Facts> {
-    let session = session(gvl)?;
+    let session = sampling(gvl)?;
     let state = thread.known_state(gvl)?;
     let number = state.gvl_part(gvl)?.accounting.as_ref()?.seq();
-    let labels = label_set::of_thread(session, thread).map(|set| Arc::clone(set.texts()));
+    let labels = label_set::of_thread(gvl, thread).map(|set| Arc::clone(set.texts()));
     Some(Facts {
         number,
         labels: labels.unwrap_or_default(),
@@ -75,7 +75,7 @@ pub fn facts(gvl: &Gvl<'_>, thread: RubyThread<'_>) -> Option<Facts> {
 
 /// Nobody watches any more.
 pub fn end(gvl: &Gvl<'_>) {
-    let Some(session) = session(gvl) else { return };
+    let Some(session) = sampling(gvl) else { return };
     sampling::catching(session, || {
         if let Some(mut state) = session.state(gvl) {
             state.engine.end_watch();
@@ -85,7 +85,7 @@ pub fn end(gvl: &Gvl<'_>) {
 
 /// Whether this session was watched before.
 fn is_watched(gvl: &Gvl<'_>) -> bool {
-    let state = session(gvl).and_then(|session| session.state(gvl));
+    let state = sampling(gvl).and_then(|session| session.state(gvl));
     state.is_some_and(|state| state.engine.is_watched())
 }
 
@@ -112,7 +112,7 @@ fn bring_up(gvl: &Gvl<'_>, session: &RunningSession) -> Option<(u64, bool)> {
 
 fn name_frames(gvl: &mut Gvl<'_>) {
     resolve::name_frames(gvl, LIMIT, |gvl, named| {
-        let mut state = session(gvl)?.state(gvl)?;
+        let mut state = sampling(gvl)?.state(gvl)?;
         if let Some((frame, name)) = named {
             state.engine.tell_name(frame, name);
         }

@@ -13,30 +13,39 @@ use crate::ruby::live_threads::LiveThreads;
 use crate::ruby::ractor;
 use crate::ruby::threads::RubyThread;
 use crate::running::label_set;
-use crate::running::sampling::{StartedSession, session};
+use crate::running::sampling::sampling;
+use crate::running::{Running, running};
 use crate::vm::hooks::{self, fiber, gc, objects, thread, time_slice};
 use crate::vm::recording::sample;
 use magnus::{Error, RArray, Ruby};
 use rperf_sampling::threads::native;
-use rperf_sampling::{AtWork, RunningSession, reset_at_work, set_other_ractors};
+use rperf_sampling::{AtWork, RunningSession, Sections, reset_at_work, set_other_ractors};
 use rperf_vm::{Gvl, clock};
 
 /// How time begins and ends to count in a session.
 pub struct Switch {
     /// It begins for these threads.
-    pub open: fn(&Gvl<'_>, &StartedSession, &LiveThreads),
+    pub open: fn(&Gvl<'_>, &LiveThreads),
     /// It ends. Lets no other thread run, and no interrupt come.
-    pub close: fn(&Gvl<'_>, &StartedSession),
+    pub close: fn(&Gvl<'_>),
 }
 
 /// Which one a session has, if it has sections and pauses. Asked for when it is needed: Ruby code that
 /// has run meanwhile may have begun another session.
-pub type SwitchOf = fn(&StartedSession) -> Option<&'static Switch>;
+pub type SwitchOf = fn(&Running) -> Option<&'static Switch>;
 
 /// That of sessions that sample.
 pub const SAMPLING: Switch = Switch {
-    open: |gvl, session, threads| open(gvl, session, threads, clock::monotonic_ns()),
-    close: |gvl, session| close(gvl, session),
+    open: |gvl, threads| {
+        if let Some(session) = sampling(gvl) {
+            open(gvl, session, threads, clock::monotonic_ns());
+        }
+    },
+    close: |gvl| {
+        if let Some(session) = sampling(gvl) {
+            close(gvl, session);
+        }
+    },
 };
 
 /// Begins the section of a session that isn't deferred.
@@ -57,43 +66,42 @@ pub fn enter(
     switch_of: SwitchOf,
     undo: RArray,
 ) -> Result<(), Error> {
-    let opens =
-        |session: &StartedSession| session.sections.is_none() && !session.sections.is_paused();
+    let opens = |sections: &Sections| sections.is_none() && !sections.is_paused();
     if label_set::are_used(gvl) {
         // Between sections nothing tells of a fiber's beginning.
         label_set::adopt(gvl)?;
     }
-    let threads = match session(gvl).is_some_and(opens) {
+    let threads = match running(gvl).and_then(Running::sections).is_some_and(opens) {
         true => Some(threads(ruby, gvl)?),
         false => None,
     };
-    let Some(session) = session(gvl) else {
+    let Some(running) = running(gvl) else {
         return Ok(());
     };
-    let Some(switch) = switch_of(session) else {
+    let (Some(sections), Some(switch)) = (running.sections(), switch_of(running)) else {
         return Ok(());
     };
-    if opens(session) {
+    if opens(sections) {
         match &threads {
-            Some(threads) => (switch.open)(gvl, session, threads),
+            Some(threads) => (switch.open)(gvl, threads),
             // Another session has just begun, or the last section just ended.
             None => return enter(ruby, gvl, switch_of, undo),
         }
     }
-    session.sections.add();
-    undo.push(session.id.0)
+    sections.add();
+    undo.push(running.id.0)
 }
 
 /// A section of the session with this id ends. The session may be over. Lets no other
 /// thread run, and no interrupt come.
 pub fn leave(gvl: &Gvl<'_>, switch_of: SwitchOf, id: u64) {
-    let session = session(gvl).filter(|session| session.id.0 == id);
-    if let Some(session) = session
-        && session.sections.remove()
-        && !session.sections.is_paused()
-        && let Some(switch) = switch_of(session)
+    if let Some(running) = running(gvl).filter(|running| running.id.0 == id)
+        && let Some(sections) = running.sections()
+        && sections.remove()
+        && !sections.is_paused()
+        && let Some(switch) = switch_of(running)
     {
-        (switch.close)(gvl, session);
+        (switch.close)(gvl);
     }
 }
 
@@ -115,19 +123,20 @@ pub enum Pause {
 /// A pause of the running session begins. Returns the session's id, unless nothing has changed.
 /// Lets no other thread run, and no interrupt come.
 pub fn pause(gvl: &Gvl<'_>, switch_of: SwitchOf, pause: Pause) -> Option<u64> {
-    let session = session(gvl)?;
-    let was_wanted = session.sections.are_wanted();
+    let running = running(gvl)?;
+    let sections = running.sections()?;
+    let was_wanted = sections.are_wanted();
     let is_news = match pause {
-        Pause::Held => session.sections.hold(true),
+        Pause::Held => sections.hold(true),
         Pause::Block => {
-            session.sections.add_pause();
+            sections.add_pause();
             true
         }
     };
-    if was_wanted && let Some(switch) = switch_of(session) {
-        (switch.close)(gvl, session);
+    if was_wanted && let Some(switch) = switch_of(running) {
+        (switch.close)(gvl);
     }
-    is_news.then_some(session.id.0)
+    is_news.then_some(running.id.0)
 }
 
 /// A pause of the session with this id ends, or one of any session. Returns whether there was one,
@@ -147,23 +156,23 @@ pub fn resume(
         }
         threads(ruby, gvl)
     })?;
-    let session = session(gvl).filter(|session| id.is_none_or(|id| session.id.0 == id));
-    let Some(session) = session else {
+    let running = running(gvl).filter(|running| id.is_none_or(|id| running.id.0 == id));
+    let Some((running, sections)) = running.and_then(|it| Some((it, it.sections()?))) else {
         return Ok((false, interrupts));
     };
-    let was_wanted = session.sections.are_wanted();
+    let was_wanted = sections.are_wanted();
     let is_news = match pause {
-        Pause::Held => session.sections.hold(false),
+        Pause::Held => sections.hold(false),
         Pause::Block => {
-            session.sections.remove_pause();
+            sections.remove_pause();
             true
         }
     };
     if !was_wanted
-        && session.sections.are_wanted()
-        && let Some(switch) = switch_of(session)
+        && sections.are_wanted()
+        && let Some(switch) = switch_of(running)
     {
-        (switch.open)(gvl, session, &threads);
+        (switch.open)(gvl, &threads);
     }
     Ok((is_news, interrupts))
 }
@@ -185,13 +194,13 @@ fn open(gvl: &Gvl<'_>, session: &RunningSession, threads: &LiveThreads, now: u64
         // One that has no frames is not there yet, or not any more.
         let is_current = thread.id() == current;
         if is_current || thread.has_frames() {
-            let labels = label_set::of_thread(session, thread);
+            let labels = label_set::of_thread(gvl, thread);
             let state = thread.state(gvl, &session.new_threads);
             session.begin_thread(gvl, state, is_current, labels, now);
         }
     }
     session.sections.open();
-    fiber::add_if_needed(session);
+    fiber::add_if_needed(gvl, session);
     objects::add_if_needed(gvl);
 }
 

@@ -18,7 +18,8 @@ use crate::ruby::live_threads::LiveThreads;
 use crate::ruby::thread_names::ThreadName;
 use crate::ruby::threads::RubyThread;
 use crate::running::roots;
-use crate::running::sampling::{Ending, SESSION, StartedSession, session};
+use crate::running::sampling::{Ending, SamplingSession, sampling};
+use crate::running::{self, Kind, running};
 use crate::vm::hooks;
 use crate::vm::recording::{epoch, sample};
 use crate::without_gvl::without_gvl;
@@ -36,12 +37,12 @@ const INSIDE_CALLBACK: &str = "can't read the profile inside one of the VM's cal
 pub fn stop(
     ruby: &Ruby,
     gvl: &mut Gvl<'_>,
-    finish: impl FnOnce(&mut Gvl<'_>, &Settings) -> Result<Option<Finish>, Error>,
+    finish: impl FnOnce(&mut Gvl<'_>) -> Result<Option<Finish>, Error>,
 ) -> Result<(Option<Value>, Interrupts), Error> {
     let Some((id, now, threads)) = bring_up(ruby, gvl, u64::MAX)? else {
         return Ok(Default::default());
     };
-    if let Some(session) = session(gvl) {
+    if let Some(session) = sampling(gvl) {
         // Stop the interrupts before the hooks go: their handler learns the GVL's holder from
         // the hooks.
         if let Some(mut state) = session.state(gvl) {
@@ -50,15 +51,14 @@ pub fn stop(
         hooks::remove_all();
         session.end();
     }
-    let objects = session(gvl).and_then(|session| take_objects(gvl, session, false));
+    let finish = finish(gvl);
+    let objects = sampling(gvl).and_then(|session| take_objects(gvl, session, false));
     // No collection runs until the frames are kept alive again.
     let ending = Ending::begin();
     let Some((settings, engine)) = take_down(gvl, id, &threads) else {
         return Ok(Default::default());
     };
-    let taken = TakenProfile::keep(ruby, gvl, Arc::clone(&settings), engine.stop(now), objects);
-    let finish = finish(gvl, &settings);
-    let mut taken = taken?;
+    let mut taken = TakenProfile::keep(ruby, gvl, settings, engine.stop(now), objects)?;
     taken.finish = finish?;
     // No interrupt takes effect until the worker has ended: what it ran could begin a session.
     let complete = taken.complete(ruby, gvl, |_, wait| without_gvl(wait))?;
@@ -69,26 +69,26 @@ pub fn stop(
     }
 }
 
-/// The profile up to now, which is let go of if `clear`; nothing without a session. `finish` as in
-/// [`stop`].
+/// The profile up to now, which is let go of if `clear`, and interrupts; nothing without a session.
+/// `finish` as in [`stop`].
 pub fn snapshot(
     ruby: &Ruby,
     gvl: &mut Gvl<'_>,
     clear: bool,
-    finish: impl FnOnce(&mut Gvl<'_>, &Settings) -> Result<Option<Finish>, Error>,
-) -> Result<Option<Value>, Error> {
+    finish: impl FnOnce(&mut Gvl<'_>) -> Result<Option<Finish>, Error>,
+) -> Result<(Option<Value>, Interrupts), Error> {
     let room = if clear {
         Vec::new()
     } else {
         room_for_nodes(gvl)?
     };
     let Some((_, now, _)) = bring_up(ruby, gvl, LIMIT.as_nanos() as u64)? else {
-        return Ok(None);
+        return Ok(Default::default());
     };
-    let Some(session) = session(gvl) else {
-        return Ok(None);
+    let (Some(session), Some(running)) = (sampling(gvl), running(gvl)) else {
+        return Ok(Default::default());
     };
-    let settings = Arc::clone(&session.settings);
+    let settings = Arc::clone(&running.settings);
     let (taken, tree) = if clear {
         (take_all(gvl, session, now), None)
     } else {
@@ -97,17 +97,16 @@ pub fn snapshot(
     };
     let taken = taken.ok_or_else(|| errors::rperf(ruby, INSIDE_CALLBACK))?;
     let objects = take_objects(gvl, session, clear);
-    let taken = TakenProfile::keep(ruby, gvl, Arc::clone(&settings), taken, objects);
-    let finish = finish(gvl, &settings);
+    let taken = TakenProfile::keep(ruby, gvl, settings, taken, objects);
+    let finish = finish(gvl);
     let mut taken = taken?;
     (taken.tree, taken.finish) = (tree, finish?);
     let mut interrupts = Interrupts::default();
     let complete = taken.complete(ruby, gvl, |gvl, wait| interrupts.without_gvl(gvl, wait))?;
-    let (profile, interrupts) = match complete {
-        Some(complete) => complete.into_profile(ruby, gvl, interrupts)?,
-        None => (None, interrupts),
-    };
-    interrupts.raise().map(|()| profile)
+    match complete {
+        Some(complete) => complete.into_profile(ruby, gvl, interrupts),
+        None => Ok((None, interrupts)),
+    }
 }
 
 /// Brings all threads up to now and records all remainders: to one moment, which is returned with
@@ -119,7 +118,7 @@ fn bring_up(
     gvl: &mut Gvl<'_>,
     limit_ns: u64,
 ) -> Result<Option<(SessionId, u64, LiveThreads)>, Error> {
-    let Some(id) = session(gvl).map(|session| session.id) else {
+    let Some(id) = sampling(gvl).map(|session| session.id) else {
         return Ok(None);
     };
     let slice_ns = LIMIT.as_nanos() as u64;
@@ -129,7 +128,7 @@ fn bring_up(
             let_others_run(gvl)?;
         }
         let threads = LiveThreads::list(ruby, gvl)?;
-        let Some(session) = session(gvl).filter(|session| session.id == id) else {
+        let Some(session) = sampling(gvl).filter(|session| session.id == id) else {
             return Ok(None);
         };
         // The sampling callback has begun to end an epoch just now.
@@ -170,7 +169,7 @@ impl Rows {
 /// `None` if this runs inside a callback.
 fn flush(
     gvl: &Gvl<'_>,
-    session: &StartedSession,
+    session: &SamplingSession,
     threads: &LiveThreads,
     from: Rows,
     limit_ns: u64,
@@ -200,7 +199,7 @@ fn flush(
 }
 
 /// Notes the names of all threads that are alive. No other thread has run since they were listed.
-fn note_names(gvl: &Gvl<'_>, session: &StartedSession, threads: &LiveThreads) {
+fn note_names(gvl: &Gvl<'_>, session: &SamplingSession, threads: &LiveThreads) {
     for thread in threads.threads() {
         if let Some(state) = thread.known_state(gvl) {
             // SAFETY: the threads are the main Ractor's, as this one is.
@@ -210,19 +209,19 @@ fn note_names(gvl: &Gvl<'_>, session: &StartedSession, threads: &LiveThreads) {
     }
 }
 
-fn is_ending(gvl: &Gvl<'_>, session: &StartedSession) -> bool {
+fn is_ending(gvl: &Gvl<'_>, session: &SamplingSession) -> bool {
     let state = session.state(gvl);
     state.is_some_and(|state| state.engine.is_ending())
 }
 
 /// The session's id, and the number of its call tree.
-fn tree(gvl: &Gvl<'_>, session: &StartedSession) -> Option<(SessionId, u64)> {
+fn tree(gvl: &Gvl<'_>, session: &SamplingSession) -> Option<(SessionId, u64)> {
     let state = session.state(gvl)?;
     Some((session.id, state.engine.epoch()))
 }
 
 /// All that is recorded up to `now`; the session begins anew. `None` inside a callback.
-fn take_all(gvl: &Gvl<'_>, session: &StartedSession, now: u64) -> Option<TakenFrames> {
+fn take_all(gvl: &Gvl<'_>, session: &SamplingSession, now: u64) -> Option<TakenFrames> {
     let mut state = session.state(gvl)?;
     let threads = state.accounted_threads(gvl) + session.other_threads();
     let taken = state.engine.clear(now, threads as u32);
@@ -234,7 +233,7 @@ fn take_all(gvl: &Gvl<'_>, session: &StartedSession, now: u64) -> Option<TakenFr
 /// A copy of all that is recorded up to `now`. `None` inside a callback.
 fn take_copy(
     gvl: &Gvl<'_>,
-    session: &StartedSession,
+    session: &SamplingSession,
     now: u64,
     room: Vec<CapturedNode>,
 ) -> Option<TakenFrames> {
@@ -243,7 +242,7 @@ fn take_copy(
 }
 
 /// The objects that were counted so far, if they are; they are let go of if `clear`.
-fn take_objects(gvl: &Gvl<'_>, session: &StartedSession, clear: bool) -> Option<AllocationSums> {
+fn take_objects(gvl: &Gvl<'_>, session: &SamplingSession, clear: bool) -> Option<AllocationSums> {
     let mut objects = session.objects.as_ref()?.borrow(gvl)?;
     let sums = objects.sums();
     if clear {
@@ -254,19 +253,9 @@ fn take_objects(gvl: &Gvl<'_>, session: &StartedSession, clear: bool) -> Option<
 
 /// Room for the call tree's nodes, and for some more.
 fn room_for_nodes(gvl: &mut Gvl<'_>) -> Result<Vec<CapturedNode>, Error> {
-    let state = session(gvl).and_then(|session| session.state(gvl));
+    let state = sampling(gvl).and_then(|session| session.state(gvl));
     let nodes = state.map_or(0, |state| state.engine.nodes());
     without_gvl_if_possible(|| CapturedNode::room(nodes + nodes / 8))
-}
-
-/// Ends a session that has been at rest from its begin on. Without one it does nothing.
-pub fn end_at_rest(gvl: &mut Gvl<'_>, alive: &LiveThreads) {
-    let Some(id) = session(gvl).map(|session| session.id) else {
-        return;
-    };
-    if let Some((_, mut engine)) = take_down(gvl, id, alive) {
-        engine.abandon();
-    }
 }
 
 /// Frees the bridge side of the session `id`, whose hooks have been removed. `None` if another
@@ -276,18 +265,20 @@ fn take_down(
     id: SessionId,
     alive: &LiveThreads,
 ) -> Option<(Arc<Settings>, Session)> {
-    session(gvl).filter(|session| session.id == id)?;
+    sampling(gvl).filter(|session| session.id == id)?;
     // SAFETY: the hooks and the handler of this session have been removed, but for those on collections
-    // and on new objects in some versions. These look for a session only with this GVL, or on a thread
-    // that collects while all others are stopped: where other Ractors collect beside this thread, the
-    // hook on collections returns at once.
-    let session = unsafe { SESSION.take(gvl) }?;
-    let (settings, engine, threads) = session.into_parts();
+    // and on new objects in some versions. Where other Ractors collect beside this thread, the hook on
+    // collections returns at once.
+    let running = unsafe { running::end(gvl, id) }?;
+    let Kind::Sampling(session) = running.kind else {
+        return None;
+    };
+    let (engine, threads) = session.into_parts();
     for state in threads {
         // The slot of a thread that is ending or gone still points here: it can't be touched.
         if !state.end.has_come() && !alive.forget_state(gvl, &state) {
             Box::leak(state);
         }
     }
-    Some((settings, engine))
+    Some((running.settings, engine))
 }

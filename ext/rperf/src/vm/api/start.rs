@@ -4,28 +4,29 @@ use super::section;
 use crate::profile::errors;
 use crate::ruby::frames::{Interrupted, RubyVm};
 use crate::ruby::live_threads::LiveThreads;
-use crate::ruby::{safepoint, thread_names};
-use crate::running::sampling::{SESSION, StartedSession};
+use crate::ruby::safepoint;
+use crate::running::facts::Beginner;
+use crate::running::sampling::{SamplingSession, sampling};
+use crate::running::{self, Kind, Running};
 use crate::vm::hooks::ended_ractors;
 use magnus::{Error, Ruby};
-use rperf_sampling::{
-    Capture, Mode, RunningSession, SessionConfig, StartOptions, TimerKind, set_other_ractors,
-};
+use rperf_sampling::{Capture, Mode, RunningSession, SessionConfig, StartOptions, TimerKind};
 use rperf_session::settings::{self, Settings, Signal};
-use rperf_vm::{GC_WATCH, Gvl};
+use rperf_vm::Gvl;
 use std::env;
 use std::sync::Arc;
 
-/// Begins a session with these settings. None is running, and hooks that a fork has left are gone.
-/// `others`: there are other Ractors. Runs no Ruby code, and so lets no other thread run.
+/// Begins a session with these settings, which samples. None is running, and hooks that a fork has left
+/// are gone. `others`: there are other Ractors. Runs no Ruby code, and so lets no other thread run.
 pub fn begin(
     ruby: &Ruby,
     gvl: &Gvl<'_>,
     settings: &Arc<Settings>,
     threads: &LiveThreads,
     others: bool,
+    beginner: Beginner,
 ) -> Result<(), Error> {
-    thread_names::note_main();
+    running::prepare(others);
     let vm = RubyVm::new(gvl);
     let running = RunningSession::start::<RubyVm<Interrupted>>(
         &vm,
@@ -34,15 +35,16 @@ pub fn begin(
         options(settings),
     );
     let running = running.map_err(|error| errors::rperf(ruby, error.to_string()))?;
-    let session = StartedSession::new(Arc::clone(settings), running);
+    let session = SamplingSession::new(settings, running);
     for thread in threads.threads().filter(|thread| thread.has_frames()) {
         // Also where a forked child has inherited a state.
         thread.announce(gvl, &session.new_threads);
     }
-    set_other_ractors(others);
-    GC_WATCH.session_begins();
-    let session = SESSION.put(gvl, Box::new(session));
-    if !settings.defer() && !settings.is_traced() {
+    let session = Kind::Sampling(Box::new(session));
+    running::begin(gvl, Running::new(settings, beginner, session));
+    if !settings.defer()
+        && let Some(session) = sampling(gvl)
+    {
         section::begin_only(gvl, session, threads);
     }
     Ok(())
@@ -50,30 +52,21 @@ pub fn begin(
 
 /// The settings as the engine has them.
 fn options(settings: &Settings) -> StartOptions {
-    // Beside traced calls a session holds the labels, and never samples.
-    let at_rest = settings.is_traced();
-    let capture = settings.capture().map(|capture| match capture {
-        settings::Capture::Tick => Capture::Tick,
-        settings::Capture::Safepoint => Capture::Safepoint,
-    });
     StartOptions {
         config: SessionConfig {
             mode: Mode::from_name(settings.mode()).unwrap_or_default(),
             frequency: settings.frequency(),
             max_overhead: settings.max_overhead(),
             max_nodes: settings.max_nodes(),
-            timer: match at_rest {
-                true => TimerKind::Sleep,
-                false => timer_kind(settings.signal()),
-            },
+            timer: timer_kind(settings.signal()),
             aggregate: settings.aggregate(),
         },
         any_timer: settings.signal().is_none(),
         lines: settings.lines() != Some(false),
-        capture: match at_rest {
-            true => Some(Capture::Safepoint),
-            false => capture,
-        },
+        capture: settings.capture().map(|capture| match capture {
+            settings::Capture::Tick => Capture::Tick,
+            settings::Capture::Safepoint => Capture::Safepoint,
+        }),
         shares_native_threads: env::var_os("RUBY_MN_THREADS").is_some_and(|it| it == "1"),
         on_ended_threads: Some(ended_ractors::note),
     }

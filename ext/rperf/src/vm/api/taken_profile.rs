@@ -7,7 +7,7 @@ use crate::profile::{self, description, errors};
 use crate::ruby::version::{self, Lacks};
 use crate::ruby::{blocks, frames, ractor, resolve, thread_names};
 use crate::running::roots;
-use crate::running::sampling::session;
+use crate::running::sampling::sampling;
 use crate::vm::hooks::gc;
 use magnus::{Error, Ruby, Value};
 use rperf_model::{Note, Profile};
@@ -159,7 +159,7 @@ impl CompleteProfile {
     /// Lets the session know the names, if it has these frames still.
     fn learn_names(&self, gvl: &Gvl<'_>, frames: &FrameNames) {
         if let Some((id, tree)) = self.tree
-            && let Some(session) = session(gvl).filter(|session| session.id == id)
+            && let Some(session) = sampling(gvl).filter(|session| session.id == id)
             && let Some(mut state) = session.state(gvl)
         {
             state.engine.learn_names(tree, frames);
@@ -169,10 +169,6 @@ impl CompleteProfile {
     /// The program's name, and what is to be said of the whole run.
     fn description(&self, ruby: &Ruby) -> (String, Vec<Note>) {
         let settings = &self.settings;
-        if settings.is_traced() {
-            let notes = description::notes(ruby, "mode: trace".to_owned());
-            return (description::program(), notes);
-        }
         let (snapshot, _) = &self.taken;
         let mode = format!(
             "mode: {}, frequency: {} Hz",
@@ -205,9 +201,6 @@ impl CompleteProfile {
     /// What all samples lack, and why, for people.
     fn missing(&self) -> Vec<String> {
         let (snapshot, _) = &self.taken;
-        if self.settings.is_traced() {
-            return Vec::new();
-        }
         let missing = snapshot.missing;
         let kinds = || frames::unknown_kinds().unwrap_or(Unknown::Form);
         let numbers = ractor::known_layout().err();

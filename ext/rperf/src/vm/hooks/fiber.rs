@@ -7,7 +7,7 @@
 use crate::ruby::event_hook::EventHook;
 use crate::ruby::threads::RubyThread;
 use crate::running::label_set;
-use crate::running::sampling::{in_main_ractor, session};
+use crate::running::sampling::{in_main_ractor, sampling};
 use crate::vm::recording::sample;
 use magnus::Error;
 use rb_sys::{ID, RUBY_EVENT_FIBER_SWITCH as FIBER_SWITCH, VALUE};
@@ -22,8 +22,8 @@ static IS_ADDED: AtomicBool = AtomicBool::new(false);
 static HOOK: EventHook = EventHook::new(on_switch, FIBER_SWITCH);
 
 /// Registers the hook if there is need of it. Outside of hooks.
-pub fn add_if_needed(session: &RunningSession) {
-    let is_needed = session.uses_labels() && session.sections.are_open();
+pub fn add_if_needed(gvl: &Gvl<'_>, session: &RunningSession) {
+    let is_needed = label_set::are_used(gvl) && session.sections.are_open();
     if is_needed && !IS_ADDED.load(SeqCst) && !IS_ADDED.swap(true, SeqCst) {
         HOOK.add();
     }
@@ -52,7 +52,7 @@ unsafe extern "C" fn on_switch(_: u32, _: VALUE, _: VALUE, _: ID, _: VALUE) {
 fn switched(gvl: &mut Gvl<'_>) -> Result<(), Error> {
     let adopted = label_set::adopt(gvl);
     // Other threads may have run, and ended the session.
-    if let Some(session) = session(gvl) {
+    if let Some(session) = sampling(gvl) {
         note_present(gvl, session);
     }
     adopted
@@ -62,7 +62,7 @@ fn switched(gvl: &mut Gvl<'_>) -> Result<(), Error> {
 /// was taken before.
 pub fn note_present(gvl: &Gvl<'_>, session: &RunningSession) {
     let thread = RubyThread::current(gvl);
-    let labels = label_set::noted(session, thread);
+    let labels = label_set::noted(gvl, thread);
     if let Some(state) = thread.known_state(gvl) {
         let guard = AtWork::begin(gvl);
         let follow_up = session.fiber_switched(gvl, state, &guard, labels);

@@ -4,7 +4,7 @@
 use crate::ruby::frames::{RubyVm, innermost_ruby_frame};
 use crate::ruby::object_hook::{NewObject, ObjectHook, OnNewObject};
 use crate::running::roots;
-use crate::running::sampling::{StartedSession, catching, counting_session, session};
+use crate::running::sampling::{SamplingSession, catching, counting_session, sampling};
 use rperf_model::LabelSetId;
 use rperf_vm::{AllocationSite, Gvl};
 
@@ -14,7 +14,7 @@ struct Objects;
 
 /// Registers the hook if the session counts objects. With the GVL, outside of hooks.
 pub fn add_if_needed(gvl: &Gvl<'_>) {
-    if session(gvl).is_some_and(|session| session.objects.is_some()) {
+    if sampling(gvl).is_some_and(|session| session.objects.is_some()) {
         HOOK.add();
     }
 }
@@ -33,7 +33,7 @@ impl OnNewObject for Objects {
     }
 }
 
-fn add(gvl: &Gvl<'_>, session: &StartedSession, object: NewObject) {
+fn add(gvl: &Gvl<'_>, session: &SamplingSession, object: NewObject) {
     let Some(mut objects) = session.objects.as_ref().and_then(|it| it.borrow(gvl)) else {
         return;
     };

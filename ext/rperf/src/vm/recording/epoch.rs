@@ -3,7 +3,7 @@
 //! Ruby objects.
 
 use crate::ruby::{resolve, safepoint};
-use crate::running::sampling::session;
+use crate::running::sampling::sampling;
 use rperf_vm::Gvl;
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ const CALLBACK_LIMIT: Duration = Duration::from_millis(1);
 
 /// In the sampling callback: works on the end of the running session's epoch, if it is over.
 pub fn work_on_end(gvl: &mut Gvl<'_>) {
-    let Some(session) = session(gvl) else {
+    let Some(session) = sampling(gvl) else {
         return;
     };
     let is_ending = |session: &rperf_sampling::RunningSession| {
@@ -30,13 +30,13 @@ pub fn work_on_end(gvl: &mut Gvl<'_>) {
 pub fn name_frames(gvl: &mut Gvl<'_>, limit: Duration) -> bool {
     let began = Instant::now();
     let has_more = resolve::name_frames(gvl, limit, |gvl, named| {
-        let mut state = session(gvl)?.state(gvl)?;
+        let mut state = sampling(gvl)?.state(gvl)?;
         if let Some((frame, name)) = named {
             state.engine.name(frame, name);
         }
         state.engine.next_unnamed()
     });
-    if let Some(session) = session(gvl)
+    if let Some(session) = sampling(gvl)
         && let Some(mut state) = session.state(gvl)
     {
         let spent = began.elapsed().as_nanos() as u64;

@@ -26,7 +26,7 @@ pub fn complete(gvl: &Gvl<'_>, session: &RunningSession, follow_up: FollowUp<'_>
 fn correct_labels(gvl: &Gvl<'_>, session: &RunningSession) {
     let thread = RubyThread::current(gvl);
     if let Some(state) = thread.known_state(gvl).filter(|it| it.knows_fiber()) {
-        session.note_labels(gvl, state, label_set::noted(session, thread));
+        session.note_labels(gvl, state, label_set::noted(gvl, thread));
     }
 }
 
@@ -53,7 +53,7 @@ pub fn record(gvl: &Gvl<'_>, session: &RunningSession, mut wanted: Wanted<'_>) {
             Some(backtrace.stack(depth))
         }
     };
-    let labels = label_set::of_thread(session, thread);
+    let labels = label_set::of_thread(gvl, thread);
     roots::keep_alive(&session.record(gvl, wanted, stack, labels));
 }
 
