@@ -8,12 +8,12 @@
 //! Locks of the VM's that a thread holds as it runs hooks would be held for ever,
 //! too, so threads that are about to leave hooks are given a moment.
 
+use crate::probes::sampling::{fiber, gc, objects, thread, time_slice};
+use crate::probes::tracing as trace_hooks;
 use crate::ruby::thread_hook;
 use crate::running::sampling::{Ending, sampling};
 use crate::running::tracing::trace_session;
 use crate::running::{self, running};
-use crate::trace::hooks as trace_hooks;
-use crate::vm::hooks::{fiber, gc, objects, thread, time_slice};
 use rperf_sampling::reset_at_work;
 use rperf_sampling::threads::native;
 use rperf_vm::Gvl;

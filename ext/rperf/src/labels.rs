@@ -7,15 +7,15 @@ pub mod scope;
 
 pub use cache::{clear as clear_cache, init};
 
+use crate::probes::sampling::fiber;
+use crate::probes::tracing::labels as traced;
 use crate::profile::errors;
+use crate::recording::sample;
 use crate::ruby::threads::RubyThread;
 use crate::running::label_set::{self, LabelPair, Origin, SetObject};
 use crate::running::running;
 use crate::running::sampling::{catching, counting_session, sampling};
 use crate::text;
-use crate::trace::hooks::labels as traced;
-use crate::vm::hooks::fiber;
-use crate::vm::recording::sample;
 use cache::Changes;
 use magnus::r_hash::ForEach;
 use magnus::rb_sys::AsRawValue;

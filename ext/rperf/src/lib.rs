@@ -13,15 +13,17 @@ mod interrupts;
 mod labels;
 mod native;
 mod port;
+mod probes;
 mod profile;
 mod push;
+mod recording;
 mod ruby;
 mod running;
+mod sampling;
 mod settings;
 mod shared_session;
 mod text;
-mod trace;
-mod vm;
+mod tracing;
 mod without_gvl;
 
 use magnus::{Error, Module, Ruby};
@@ -41,7 +43,7 @@ fn init(ruby: &Ruby) -> Result<(), Error> {
     running::roots::init();
     running::tracing::make_key();
     running::label_set::init(ruby, native)?;
-    vm::init();
+    probes::init();
     labels::init(ruby);
     fork::watch();
     port::init(native)?;

@@ -14,13 +14,13 @@ pub use token::gvl;
 
 use crate::fork;
 use crate::labels::{self, endpoint, scope};
+use crate::probes::tracing::targets;
 use crate::profile::own_files;
 use crate::running::chosen::Notes;
 use crate::running::{facts, roots};
 use crate::settings::SettingsObject;
 use crate::text;
-use crate::trace::api;
-use crate::trace::hooks::targets;
+use crate::tracing;
 use magnus::{Error, Object, RArray, RHash, RModule, RString, Ruby, Value, function};
 use rperf_port::task::Why;
 
@@ -155,7 +155,7 @@ fn note_targets(
         not_found,
         not_traceable,
     };
-    api::targets::note(&gvl(ruby), notes);
+    tracing::targets::note(&gvl(ruby), notes);
 }
 
 /// In a forked child: what it inherited and nobody owns is let go of.

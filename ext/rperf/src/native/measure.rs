@@ -4,13 +4,13 @@
 
 use super::session_words::session_words;
 use super::token::gvl;
+use crate::probes::sampling::thread;
+use crate::probes::tracing as trace_hooks;
 use crate::ruby::event_hook::EventHook;
 use crate::ruby::frames::{RubyVm, take_complete};
 use crate::ruby::gc_hook;
 use crate::ruby::thread_hook::{self, ThreadHook};
 use crate::running::tracing::check_stacks;
-use crate::trace::hooks as trace_hooks;
-use crate::vm::hooks::thread;
 use magnus::{Error, Object, RHash, RModule, Ruby, Symbol, function};
 use rb_sys::{ID, VALUE};
 use rperf_sampling::Mode;

@@ -4,15 +4,15 @@
 use crate::fork;
 use crate::interrupts::{Interrupts, let_others_run};
 use crate::labels;
+use crate::probes::tracing as hooks;
 use crate::profile::errors;
 use crate::ruby::live_threads::LiveThreads;
 use crate::ruby::{frames, ractor, thread_names};
 use crate::running::facts::{self, Beginner};
 use crate::running::sampling::Ending;
 use crate::running::{self, Kind, Running, running};
-use crate::trace::api::{self as tracing, targets};
-use crate::trace::hooks;
-use crate::vm::api::{Finish, live, snapshot, start};
+use crate::sampling::{Finish, live, snapshot, start};
+use crate::tracing::{self, targets};
 use magnus::{Error, Ruby, Value};
 use rperf_port::pull::Holding;
 use rperf_session::settings::Settings;

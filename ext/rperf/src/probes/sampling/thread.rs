@@ -5,6 +5,7 @@
 //! thread without it; EXITED on the thread without it.
 
 use super::other_ractor;
+use crate::recording::sample;
 use crate::ruby::frames::RubyVm;
 use crate::ruby::other_gvl::OtherGvl;
 use crate::ruby::ractor::AnyGvl;
@@ -12,7 +13,6 @@ use crate::ruby::thread_hook;
 use crate::ruby::thread_names::ThreadName;
 use crate::ruby::threads::RubyThread;
 use crate::running::sampling;
-use crate::vm::recording::sample;
 use rb_sys::{
     RUBY_INTERNAL_THREAD_EVENT_EXITED as EXITED, RUBY_INTERNAL_THREAD_EVENT_READY as READY,
     RUBY_INTERNAL_THREAD_EVENT_RESUMED as RESUMED,

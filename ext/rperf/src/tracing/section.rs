@@ -3,11 +3,11 @@
 //! With the GVL, on the main Ractor, outside of hooks.
 
 use super::ready_times;
-use super::tracing::{add_hooks, take_threads};
+use super::start::{add_hooks, take_threads};
 use crate::ruby::live_threads::LiveThreads;
 use crate::ruby::threads::RubyThread;
 use crate::running::tracing::trace_session;
-use crate::vm::api::section::Switch;
+use crate::sampling::section::Switch;
 use rperf_vm::Gvl;
 
 /// How calls begin and end to count.

@@ -9,14 +9,14 @@
 //! and remove them takes some 2 us for each section, 5 us with 50 threads.
 
 use crate::interrupts::Interrupts;
+use crate::probes::sampling::{self as hooks, fiber, gc, objects, thread, time_slice};
+use crate::recording::sample;
 use crate::ruby::live_threads::LiveThreads;
 use crate::ruby::ractor;
 use crate::ruby::threads::RubyThread;
 use crate::running::label_set;
 use crate::running::sampling::sampling;
 use crate::running::{Running, running};
-use crate::vm::hooks::{self, fiber, gc, objects, thread, time_slice};
-use crate::vm::recording::sample;
 use magnus::{Error, RArray, Ruby};
 use rperf_sampling::threads::native;
 use rperf_sampling::{AtWork, RunningSession, Sections, reset_at_work, set_other_ractors};

@@ -2,13 +2,13 @@
 //! else. On a thread of the main Ractor, with the GVL, outside of hooks. Runs no Ruby code.
 
 use crate::interrupts::Interrupts;
+use crate::probes::tracing as hooks;
 use crate::profile::{self, description, errors};
 use crate::ruby::frames::RubyVm;
 use crate::ruby::resolve;
 use crate::ruby::threads::RubyThread;
 use crate::running::chosen::{Notes, OTHER_RACTORS, chosen};
 use crate::running::{self, roots, running};
-use crate::trace::hooks;
 use magnus::{Error, Ruby, Value};
 use rperf_model::Profile;
 use rperf_session::settings::Settings;

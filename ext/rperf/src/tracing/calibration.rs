@@ -2,7 +2,7 @@
 //! and 12 calls in a loop, untraced and traced. With the GVL, on the thread that starts a session;
 //! runs Ruby code of its own.
 
-use super::tracing;
+use super::start;
 use crate::ruby::live_threads::LiveThreads;
 use crate::running::facts::Beginner;
 use crate::running::tracing::trace_session;
@@ -85,12 +85,12 @@ pub fn of(
     };
     let threads = LiveThreads::list(ruby, gvl)?;
     running::check_none(ruby)?;
-    let session = tracing::new_session(ruby, level, clock)?;
+    let session = start::new_session(ruby, level, clock)?;
     let session = Running::new(settings, Beginner::Program, Kind::Calibration(session));
     let id = session.id;
-    tracing::begin(gvl, session, &threads);
+    start::begin(gvl, session, &threads);
     let calibration = measured(gvl, module, level, clock, untraced);
-    drop(tracing::end(gvl, id));
+    drop(start::end(gvl, id));
     let calibration = calibration?;
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     known.untraced_ns = Some(untraced);

@@ -4,11 +4,11 @@
 //! each switch between fibers some tens of ns. Runs on the thread whose fiber has
 //! got control, with the GVL; Ruby code may be run.
 
+use crate::recording::sample;
 use crate::ruby::event_hook::EventHook;
 use crate::ruby::threads::RubyThread;
 use crate::running::label_set;
 use crate::running::sampling::{in_main_ractor, sampling};
-use crate::vm::recording::sample;
 use magnus::Error;
 use rb_sys::{ID, RUBY_EVENT_FIBER_SWITCH as FIBER_SWITCH, VALUE};
 use rperf_sampling::{AtWork, RunningSession};

@@ -1,9 +1,6 @@
 //! Sampling: its sessions, hooks and the sampling callback. It turns the VM's events into calls
 //! of the engine and keeps policy out.
 //!
-//! It has three floors. A module uses only its own floor and those below: `recording`, `hooks`,
-//! `api`.
-//!
 //! Which thread may touch what:
 //! - What asks for a [`Gvl`](rperf_vm::Gvl): only a thread that holds the main Ractor's GVL.
 //!   A token is made at the head of each callback and method. Code that can run Ruby code takes
@@ -13,12 +10,11 @@
 //! - READY and EXITED run without the GVL and touch atomics only.
 //! - Hooks make no Ruby object, raise nothing, and take no lock that can wait.
 
-pub mod api;
-pub mod hooks;
-pub mod recording;
+pub mod sampling;
+pub mod tracing;
 
 use crate::ruby::safepoint;
-use hooks::{ended_ractors, sampling_job};
+use sampling::{ended_ractors, sampling_job};
 
 /// Makes what is made once per process. On the main thread.
 pub fn init() {

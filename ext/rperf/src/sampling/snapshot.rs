@@ -13,15 +13,15 @@
 
 use super::taken_profile::{Finish, TakenFrames, TakenProfile};
 use crate::interrupts::{Interrupts, LIMIT, let_others_run, without_gvl_if_possible};
+use crate::probes::sampling as hooks;
 use crate::profile::errors;
+use crate::recording::{epoch, sample};
 use crate::ruby::live_threads::LiveThreads;
 use crate::ruby::thread_names::ThreadName;
 use crate::ruby::threads::RubyThread;
 use crate::running::roots;
 use crate::running::sampling::{Ending, SamplingSession, sampling};
 use crate::running::{self, Kind, running};
-use crate::vm::hooks;
-use crate::vm::recording::{epoch, sample};
 use crate::without_gvl::without_gvl;
 use magnus::{Error, Ruby, Value};
 use rperf_sampling::threads::ThreadState;

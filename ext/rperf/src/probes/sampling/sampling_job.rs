@@ -2,10 +2,10 @@
 //! thread that holds the GVL, of whichever Ractor gets there first.
 
 use super::gc;
+use crate::recording::{epoch, sample};
 use crate::ruby::frames::RubyVm;
 use crate::ruby::threads::RubyThread;
 use crate::running::sampling::{self, counting_session};
-use crate::vm::recording::{epoch, sample};
 use rperf_sampling::HandlerOff;
 use std::ffi::c_void;
 

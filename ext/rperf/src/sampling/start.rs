@@ -1,6 +1,7 @@
 //! The start of a sampling session. On a thread of the main Ractor, with the GVL.
 
 use super::section;
+use crate::probes::sampling::ended_ractors;
 use crate::profile::errors;
 use crate::ruby::frames::{Interrupted, RubyVm};
 use crate::ruby::live_threads::LiveThreads;
@@ -8,7 +9,6 @@ use crate::ruby::safepoint;
 use crate::running::facts::Beginner;
 use crate::running::sampling::{SamplingSession, sampling};
 use crate::running::{self, Kind, Running};
-use crate::vm::hooks::ended_ractors;
 use magnus::{Error, Ruby};
 use rperf_sampling::{Capture, Mode, RunningSession, SessionConfig, StartOptions, TimerKind};
 use rperf_session::settings::{self, Settings, Signal};

@@ -2,11 +2,11 @@
 //! worker is told what is new. At a safepoint, with the GVL, which no other thread gets meanwhile:
 //! so each part has a limit, and the next step goes on with the rest. Calls no method of Ruby's.
 
+use crate::recording::{epoch, sample};
 use crate::ruby::resolve;
 use crate::ruby::threads::RubyThread;
 use crate::running::sampling::{self, counting_session, sampling};
 use crate::running::{label_set, roots};
-use crate::vm::recording::{epoch, sample};
 use rperf_sampling::{AtWork, HandlerOff, OffGvl, RunningSession, SharedTable, Ticks};
 use rperf_vm::{Gvl, LabelTexts, clock};
 use std::sync::Arc;

@@ -3,12 +3,12 @@
 //! snapshot; it needs no session, and other threads run in between.
 
 use crate::interrupts::{Interrupts, LIMIT};
+use crate::probes::sampling::gc;
 use crate::profile::{self, description, errors};
 use crate::ruby::version::{self, Lacks};
 use crate::ruby::{blocks, frames, ractor, resolve, thread_names};
 use crate::running::roots;
 use crate::running::sampling::sampling;
-use crate::vm::hooks::gc;
 use magnus::{Error, Ruby, Value};
 use rperf_model::{Note, Profile};
 use rperf_sampling::{Capture, Snapshot, Taken, WorkerEnded, other_ractors};

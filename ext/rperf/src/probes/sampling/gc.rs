@@ -3,13 +3,13 @@
 //! at rest again.
 
 use super::other_ractor;
+use crate::recording::sample;
 use crate::ruby::gc_hook::{GcHook, OnCollection};
 use crate::ruby::other_gvl::OtherGvl;
 use crate::ruby::process::collections;
 use crate::ruby::ractor::AnyGvl;
 use crate::ruby::threads::RubyThread;
 use crate::running::sampling;
-use crate::vm::recording::sample;
 use rperf_sampling::{AtWork, RunningSession};
 use rperf_vm::{GC_WATCH, GcEvent, clock};
 

@@ -5,11 +5,11 @@
 mod calibration;
 mod excluded;
 pub mod section;
+mod start;
 pub mod targets;
-mod tracing;
 
-use super::hooks;
 use crate::interrupts::{Interrupts, LIMIT};
+use crate::probes::tracing as hooks;
 use crate::profile::{self, description, errors};
 use crate::ruby::live_threads::LiveThreads;
 use crate::ruby::thread_names::{self, ThreadName};
@@ -41,7 +41,7 @@ pub fn start(ruby: &Ruby, gvl: &mut Gvl<'_>, settings: &Arc<Settings>) -> Result
         return Err(errors::rperf(ruby, message));
     }
     let (level, clock) = level_and_clock(settings);
-    let mut session = tracing::new_session(ruby, level, clock)?;
+    let mut session = start::new_session(ruby, level, clock)?;
     session.calibration = calibration::of(ruby, gvl, settings, level, clock)?;
     session.with_yjit = is_compiler_on(ruby, gvl, "YJIT")?;
     session.counts_objects = settings.measures_objects();
@@ -54,10 +54,10 @@ pub fn start(ruby: &Ruby, gvl: &mut Gvl<'_>, settings: &Arc<Settings>) -> Result
     running::prepare(others);
     let session = Running::new(settings, Beginner::Program, Kind::Tracing(session));
     if settings.defer() {
-        tracing::begin_deferred(gvl, session);
+        start::begin_deferred(gvl, session);
         return Ok(());
     }
-    let running = tracing::begin(gvl, session, &threads);
+    let running = start::begin(gvl, session, &threads);
     if let Some(sections) = running.sections() {
         sections.add();
     }
@@ -148,7 +148,7 @@ pub fn stop(ruby: &Ruby, gvl: &mut Gvl<'_>) -> Result<(Option<Value>, Interrupts
     let Some(taken) = Taken::of(ruby, gvl, &threads, others, None)? else {
         return Ok(Default::default());
     };
-    let session = tracing::end(gvl, id);
+    let session = start::end(gvl, id);
     taken.into_profile(ruby, gvl, session)
 }
 

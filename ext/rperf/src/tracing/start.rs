@@ -1,13 +1,13 @@
 //! The moments at which calls begin to be traced, and end to be. On a thread of the main Ractor,
 //! with the GVL, outside of hooks.
 
+use crate::probes::tracing as hooks;
 use crate::profile::errors;
 use crate::ruby::frames::RubyVm;
 use crate::ruby::live_threads::LiveThreads;
 use crate::ruby::threads::RubyThread;
 use crate::running::tracing::{TraceSession, trace_session};
 use crate::running::{self, Kind, Running, label_set, roots, running};
-use crate::trace::hooks;
 use magnus::{Error, Ruby};
 use rperf_tracing::{Timekeeper, TraceClock, TraceLevel, TraceVm, Tracer};
 use rperf_vm::{Gvl, MAX_DEPTH, SessionId, VmFrames};
