@@ -8,11 +8,9 @@
 //! Locks of the VM's that a thread holds as it runs hooks would be held for ever,
 //! too, so threads that are about to leave hooks are given a moment.
 
-use crate::probes::sampling::{fiber, gc, objects, thread, time_slice};
-use crate::probes::tracing as trace_hooks;
+use crate::probes;
 use crate::ruby::thread_hook;
 use crate::running::sampling::{Ending, sampling};
-use crate::running::tracing::trace_session;
 use crate::running::{self, running};
 use rperf_sampling::reset_at_work;
 use rperf_sampling::threads::native;
@@ -88,11 +86,7 @@ unsafe extern "C" fn in_parent() {
     let Some(gvl) = announced() else {
         return;
     };
-    if trace_session(&gvl).is_some() {
-        with_faults_handled(trace_hooks::add_thread_hook);
-    } else if let Some(session) = sampling(&gvl) {
-        with_faults_handled(|| thread::add(session.mode));
-    }
+    with_faults_handled(|| probes::add_on_threads(&gvl));
 }
 
 /// Before fork returns in the child: only atomics and system calls.
@@ -110,10 +104,6 @@ unsafe extern "C" fn in_child() {
 /// it could: a thread hook that was not paused for the fork (it was made without
 /// the GVL) stays and does nothing, as removing it could hang.
 pub fn remove_inherited_hooks() -> bool {
-    gc::HOOK.remove();
-    time_slice::HOOK.remove();
-    fiber::remove();
-    objects::remove();
-    trace_hooks::remove_event_hooks();
+    probes::remove_inherited();
     !thread_hook::is_registered()
 }

@@ -127,7 +127,7 @@ pub fn prepare(others: bool) {
 }
 
 /// The session runs from here on. None does.
-pub fn begin<'a>(gvl: &'a Gvl<'_>, running: Running) -> &'a Running {
+pub fn begin(gvl: &Gvl<'_>, running: Running) {
     facts::note(&running.settings, running.beginner);
     let running = RUNNING.put(gvl, Box::new(running));
     // SAFETY: the session is in its slot. `end` and `abandon`, which alone take it out, have all parts
@@ -142,7 +142,6 @@ pub fn begin<'a>(gvl: &'a Gvl<'_>, running: Running) -> &'a Running {
             CHOSEN.note(chosen);
         }
     }
-    running
 }
 
 /// The session with this id, which runs no more from here on. `None` if it is over: another one, which

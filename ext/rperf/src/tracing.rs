@@ -9,7 +9,7 @@ mod start;
 pub mod targets;
 
 use crate::interrupts::{Interrupts, LIMIT};
-use crate::probes::tracing as hooks;
+use crate::probes::{self, tracing::gc};
 use crate::profile::{self, description, errors};
 use crate::ruby::live_threads::LiveThreads;
 use crate::ruby::thread_names::{self, ThreadName};
@@ -57,10 +57,7 @@ pub fn start(ruby: &Ruby, gvl: &mut Gvl<'_>, settings: &Arc<Settings>) -> Result
         start::begin_deferred(gvl, session);
         return Ok(());
     }
-    let running = start::begin(gvl, session, &threads);
-    if let Some(sections) = running.sections() {
-        sections.add();
-    }
+    start::begin(gvl, session, &threads);
     let tracer = trace_session(gvl).and_then(|session| session.tracer.borrow(gvl));
     if let Some(mut tracer) = tracer {
         tracer.name_fiber(fiber);
@@ -144,7 +141,7 @@ pub fn stop(ruby: &Ruby, gvl: &mut Gvl<'_>) -> Result<(Option<Value>, Interrupts
     let Some(id) = traced(gvl).map(|(running, _)| running.id) else {
         return Ok(Default::default());
     };
-    hooks::remove();
+    probes::remove_all();
     let Some(taken) = Taken::of(ruby, gvl, &threads, others, None)? else {
         return Ok(Default::default());
     };
@@ -304,7 +301,7 @@ fn notes(ruby: &Ruby, session: &TraceSession, has_others: bool) -> Vec<Note> {
             "other Ractors than the main one were not traced",
         ));
     }
-    if hooks::gc::HOOK.has_missed() {
+    if gc::HOOK.has_missed() {
         notes.push(Note::traced(version::NOTE_ON_SILENT_CALLS));
     }
     notes

@@ -4,7 +4,6 @@
 use crate::fork;
 use crate::interrupts::{Interrupts, let_others_run};
 use crate::labels;
-use crate::probes::tracing as hooks;
 use crate::profile::errors;
 use crate::ruby::live_threads::LiveThreads;
 use crate::ruby::{frames, ractor, thread_names};
@@ -120,11 +119,7 @@ pub fn stop(ruby: &Ruby, gvl: &mut Gvl<'_>) -> Result<(Option<Value>, Interrupts
         None => Ok(Default::default()),
         Some(Kind::Tracing(_) | Kind::Calibration(_)) => tracing::stop(ruby, gvl),
         Some(Kind::Chosen) => targets::stop_alone(ruby, gvl),
-        Some(Kind::Sampling(_)) => snapshot::stop(ruby, gvl, |gvl| {
-            let calls = calls(ruby, gvl, false);
-            hooks::remove_fiber_hook();
-            calls
-        }),
+        Some(Kind::Sampling(_)) => snapshot::stop(ruby, gvl, |gvl| calls(ruby, gvl, false)),
     };
     // Should it fail, the sets stay, which are of a session that is over.
     let _ = labels::clear_cache(ruby);

@@ -9,7 +9,7 @@
 //! and remove them takes some 2 us for each section, 5 us with 50 threads.
 
 use crate::interrupts::Interrupts;
-use crate::probes::sampling::{self as hooks, fiber, gc, objects, thread, time_slice};
+use crate::probes::{self, Lasts};
 use crate::recording::sample;
 use crate::ruby::live_threads::LiveThreads;
 use crate::ruby::ractor;
@@ -185,9 +185,7 @@ fn open(gvl: &Gvl<'_>, session: &RunningSession, threads: &LiveThreads, now: u64
     // First: what takes stacks at ticks relies on them.
     native::forget_all();
     reset_at_work();
-    gc::HOOK.add();
-    thread::add(session.mode);
-    time_slice::HOOK.add();
+    probes::add(gvl, Lasts::Section);
     session.begin_section(gvl, now, |thread| threads.lacks(gvl, thread));
     let current = RubyThread::current(gvl).id();
     for thread in threads.threads() {
@@ -200,8 +198,6 @@ fn open(gvl: &Gvl<'_>, session: &RunningSession, threads: &LiveThreads, now: u64
         }
     }
     session.sections.open();
-    fiber::add_if_needed(gvl, session);
-    objects::add_if_needed(gvl);
 }
 
 /// Time no longer counts.
@@ -210,7 +206,7 @@ fn close(gvl: &Gvl<'_>, session: &RunningSession) {
     sample::drain_ticks(gvl, session, &guard);
     session.sections.close();
     session.ticks.pause();
-    hooks::remove_all();
+    probes::end_section(gvl);
     let threads = session.end_section(gvl, RubyThread::current(gvl).id());
     threads.for_each(|wanted| sample::record(gvl, session, wanted));
 }

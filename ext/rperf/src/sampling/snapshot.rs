@@ -13,7 +13,7 @@
 
 use super::taken_profile::{Finish, TakenFrames, TakenProfile};
 use crate::interrupts::{Interrupts, LIMIT, let_others_run, without_gvl_if_possible};
-use crate::probes::sampling as hooks;
+use crate::probes;
 use crate::profile::errors;
 use crate::recording::{epoch, sample};
 use crate::ruby::live_threads::LiveThreads;
@@ -48,7 +48,7 @@ pub fn stop(
         if let Some(mut state) = session.state(gvl) {
             state.engine.end_tick_capture();
         }
-        hooks::remove_all();
+        probes::remove_all();
         session.end();
     }
     let finish = finish(gvl);

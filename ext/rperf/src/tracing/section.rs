@@ -17,7 +17,7 @@ fn open(gvl: &Gvl<'_>, threads: &LiveThreads) {
     let Some(session) = trace_session(gvl).filter(|it| !it.has_failed()) else {
         return;
     };
-    add_hooks(session);
+    add_hooks(gvl, session);
     let fiber = RubyThread::current(gvl).present_fiber();
     let ready = ready_times(session, threads);
     let Some(mut tracer) = session.tracer.borrow(gvl) else {

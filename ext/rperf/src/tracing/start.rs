@@ -1,13 +1,13 @@
 //! The moments at which calls begin to be traced, and end to be. On a thread of the main Ractor,
 //! with the GVL, outside of hooks.
 
-use crate::probes::tracing as hooks;
+use crate::probes::{self, Lasts};
 use crate::profile::errors;
 use crate::ruby::frames::RubyVm;
 use crate::ruby::live_threads::LiveThreads;
 use crate::ruby::threads::RubyThread;
 use crate::running::tracing::{TraceSession, trace_session};
-use crate::running::{self, Kind, Running, label_set, roots, running};
+use crate::running::{self, Running, label_set, roots, running};
 use magnus::{Error, Ruby};
 use rperf_tracing::{Timekeeper, TraceClock, TraceLevel, TraceVm, Tracer};
 use rperf_vm::{Gvl, MAX_DEPTH, SessionId, VmFrames};
@@ -29,27 +29,26 @@ pub fn new_session(
     Ok(Box::new(session))
 }
 
-/// From here on calls are traced, in a session whose hooks are added before it is there: that can take
-/// long, as the heap is walked.
-pub fn begin<'a>(gvl: &'a Gvl<'_>, running: Running, threads: &LiveThreads) -> &'a Running {
-    if let Kind::Tracing(session) | Kind::Calibration(session) = &running.kind {
-        add_hooks(session);
-    }
-    let running = running::begin(gvl, running);
-    if let Some(session) = trace_session(gvl)
-        && let Some(mut tracer) = session.tracer.borrow(gvl)
-    {
+/// From here on calls are traced.
+pub fn begin(gvl: &Gvl<'_>, running: Running, threads: &LiveThreads) {
+    running::begin(gvl, running);
+    let Some(session) = trace_session(gvl) else {
+        return;
+    };
+    // To add hooks can take long: the heap is walked.
+    add_hooks(gvl, session);
+    session.sections.add();
+    if let Some(mut tracer) = session.tracer.borrow(gvl) {
         let start = session.clock.reading();
         tracer.clear(start);
         take_threads(gvl, session, &mut tracer, threads, start.ticks);
     }
-    running
 }
 
 /// Adds the hooks of a session, unless it has them. They stay to its end.
-pub fn add_hooks(session: &TraceSession) {
+pub fn add_hooks(gvl: &Gvl<'_>, session: &TraceSession) {
     if !session.has_hooks.swap(true, Relaxed) {
-        hooks::add(session.level, session.counts_objects);
+        probes::add(gvl, Lasts::Session);
     }
 }
 
@@ -110,7 +109,7 @@ pub fn take_threads(
 /// begun since, goes on.
 pub fn end(gvl: &mut Gvl<'_>, id: SessionId) -> Option<Box<Running>> {
     running(gvl).filter(|running| running.id == id)?;
-    hooks::remove();
+    probes::remove_all();
     // SAFETY: the hooks have been removed, and no caller has a reference to the session.
     unsafe { running::end(gvl, id) }
 }

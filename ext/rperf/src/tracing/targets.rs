@@ -2,7 +2,7 @@
 //! else. On a thread of the main Ractor, with the GVL, outside of hooks. Runs no Ruby code.
 
 use crate::interrupts::Interrupts;
-use crate::probes::tracing as hooks;
+use crate::probes::{self, Lasts};
 use crate::profile::{self, description, errors};
 use crate::ruby::frames::RubyVm;
 use crate::ruby::resolve;
@@ -27,7 +27,7 @@ pub fn begin(gvl: &Gvl<'_>) {
     if let Some(mut tracer) = chosen.tracer.borrow(gvl) {
         tracer.name_fiber(chosen.number_of(thread), thread.present_fiber().0);
     }
-    hooks::add_fiber_hook();
+    probes::add(gvl, Lasts::Session);
 }
 
 /// Notes what is to be said of chosen methods.
@@ -128,7 +128,7 @@ impl TakenCalls {
 /// wait until it is kept.
 pub fn stop_alone(ruby: &Ruby, gvl: &mut Gvl<'_>) -> Result<(Option<Value>, Interrupts), Error> {
     let taken = take(ruby, gvl, false);
-    hooks::remove_fiber_hook();
+    probes::remove_all();
     let id = running(gvl).map(|it| it.id);
     // SAFETY: hooks find the session by a token of their own, and none is at work here.
     drop(id.and_then(|id| unsafe { running::end(gvl, id) }));

@@ -21,11 +21,17 @@ static IS_ADDED: AtomicBool = AtomicBool::new(false);
 /// This event comes from C code of the VM's: no Ruby code is compiled anew for it.
 static HOOK: EventHook = EventHook::new(on_switch, FIBER_SWITCH);
 
-/// Registers the hook if there is need of it. Outside of hooks.
-pub fn add_if_needed(gvl: &Gvl<'_>, session: &RunningSession) {
-    let is_needed = label_set::are_used(gvl) && session.sections.are_open();
-    if is_needed && !IS_ADDED.load(SeqCst) && !IS_ADDED.swap(true, SeqCst) {
+/// Registers the hook, unless it is there. With the GVL, outside of hooks.
+pub fn add() {
+    if !IS_ADDED.swap(true, SeqCst) {
         HOOK.add();
+    }
+}
+
+/// Registers the hook if there is need of it, as a fiber gets labels. Outside of hooks.
+pub fn add_if_needed(gvl: &Gvl<'_>, session: &RunningSession) {
+    if label_set::are_used(gvl) && session.sections.are_open() && !IS_ADDED.load(SeqCst) {
+        add();
     }
 }
 

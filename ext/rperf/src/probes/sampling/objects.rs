@@ -4,25 +4,15 @@
 use crate::ruby::frames::{RubyVm, innermost_ruby_frame};
 use crate::ruby::object_hook::{NewObject, ObjectHook, OnNewObject};
 use crate::running::roots;
-use crate::running::sampling::{SamplingSession, catching, counting_session, sampling};
+use crate::running::sampling::{SamplingSession, catching, counting_session};
 use rperf_model::LabelSetId;
 use rperf_vm::{AllocationSite, Gvl};
 
-static HOOK: ObjectHook<Objects> = ObjectHook::new();
+/// The hook.
+pub static HOOK: ObjectHook<Objects> = ObjectHook::new();
 
-struct Objects;
-
-/// Registers the hook if the session counts objects. With the GVL, outside of hooks.
-pub fn add_if_needed(gvl: &Gvl<'_>) {
-    if sampling(gvl).is_some_and(|session| session.objects.is_some()) {
-        HOOK.add();
-    }
-}
-
-/// Removes it, if it is there. With the GVL, outside of hooks.
-pub fn remove() {
-    HOOK.remove();
-}
+/// What it tells.
+pub struct Objects;
 
 impl OnNewObject for Objects {
     fn made(gvl: &Gvl<'_>, object: NewObject) {
