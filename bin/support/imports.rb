@@ -12,11 +12,10 @@ module Imports
   # Parts of directories, floor by floor from the ground up; "" is the crate itself.
   EXTENSION_FLOORS = {
     "" => [
-      %w[abi interrupts ruby text without_gvl], %w[profile settings], %w[vm], %w[trace], %w[labels], %w[fork],
-      %w[cli native push shared_session], %w[port], %w[.]
+      %w[abi interrupts ruby text without_gvl], %w[profile settings], %w[running], %w[recording], %w[probes],
+      %w[sampling], %w[tracing], %w[labels], %w[fork], %w[cli native push shared_session], %w[port], %w[.]
     ],
-    "vm" => [%w[state], %w[recording], %w[hooks], %w[api], %w[.]],
-    "trace" => [%w[state], %w[hooks], %w[api], %w[.]]
+    "probes" => [%w[sampling tracing], %w[.]]
   }.freeze
   RUBY_FLOORS = {
     "rperf" => [

@@ -47,23 +47,23 @@ RSpec.describe "the check of imports" do
     end
 
     it "names a floor of the bridge that uses a higher one" do
-      floor = Dir.glob("ext/rperf/src/vm/state/*.rs", base: Commands::ROOT).first
-      append(floor, "fn planted() { crate::vm::hooks::planted() }\n")
-      expect(problems).to include(match(%r{vm/state is below vm/hooks and must not use it\n  #{floor}:\d+: }))
+      floor = Dir.glob("ext/rperf/src/probes/sampling/*.rs", base: Commands::ROOT).first
+      append(floor, "fn planted() { crate::probes::planted() }\n")
+      expect(problems).to include(match(%r{probes/sampling is below probes and must not use it\n  #{floor}:\d+: }))
     end
 
     it "names a directory of the bridge that uses one of a higher floor, and the circle" do
-      append("ext/rperf/src/ruby/threads.rs", "use crate::trace::state::session::TRACE;\n")
-      append("ext/rperf/src/vm/state/session.rs", "use crate::trace::state::session::TRACE;\n")
+      append("ext/rperf/src/ruby/threads.rs", "use crate::tracing::section;\n")
+      append("ext/rperf/src/sampling/live.rs", "use crate::tracing::section;\n")
       expect(problems).to include(
-        match(/: ruby is below trace and must not use it/), match(/: vm is below trace and must not use it/),
-        match(/: circle (?:vm -> trace -> vm|trace -> vm -> trace)$/)
+        match(/: ruby is below tracing and must not use it/), match(/: sampling is below tracing and must not use it/),
+        match(/: circle (?:sampling -> tracing -> sampling|tracing -> sampling -> tracing)$/)
       )
     end
 
     it "names a part of the bridge whose floor nobody has said" do
-      plant("ext/rperf/src/trace/planted.rs" => "pub fn planted() {}\n")
-      expect(problems).to contain_exactly(match(%r{say in bin/support/imports.rb .* floor trace/planted is}))
+      plant("ext/rperf/src/probes/planted.rs" => "pub fn planted() {}\n")
+      expect(problems).to contain_exactly(match(%r{say in bin/support/imports.rb .* floor probes/planted is}))
     end
 
     it "names a floor of lib/ that uses a higher one" do

@@ -102,6 +102,17 @@ RSpec.describe "Tracing", vm: true do
       expect([outcome.stderr, outcome.status.exitstatus]).to eq(["", 0])
     end
 
+    it "has no thread of its own, whatever it traces; a session that samples has one" do
+      counts = told(<<~RUBY)
+        def leaf = 1
+        def own_threads = Dir["/proc/self/task/*/comm"].count { |path| File.read(path).start_with?("rperf") }
+        def during(**) = (Rperf.start(**); Rperf.label(part: "a") { own_threads }).tap { Rperf.stop }
+        puts({ sampling: during(mode: :wall), tracing: during(mode: :trace),
+               chosen: during(mode: :trace, only: ["Object#leaf"]), none: own_threads }.to_json)
+      RUBY
+      expect(counts).to eq(sampling: 1, tracing: 0, chosen: 0, none: 0)
+    end
+
     it "begins and ends wherever the stack is" do
       counts = told(<<~RUBY)
         def leaf = 1

@@ -28,9 +28,7 @@ use rperf_vm::{
 };
 pub use sections::Sections;
 use std::sync::Arc;
-use std::sync::atomic::{
-    AtomicBool, AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::SeqCst,
-};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Acquire, Ordering::SeqCst};
 pub use ticks::Learned;
 
 /// A running session with all that hooks need.
@@ -58,8 +56,6 @@ pub struct RunningSession {
     others: Arc<OtherRactors>,
     /// How many threads have ended and wait to be merged.
     ended_threads: AtomicUsize,
-    /// Some fiber has had labels.
-    uses_labels: AtomicBool,
     /// Native threads may run several Ruby threads (RUBY_MN_THREADS=1): then the
     /// CPU clock of a thread that is not running can't be read.
     shares_native_threads: bool,
@@ -110,7 +106,6 @@ impl RunningSession {
             backtrace: GvlCell::new(Backtrace::new(with_lines)),
             others_ready: OthersReady::default(),
             ended_threads: AtomicUsize::new(0),
-            uses_labels: AtomicBool::new(false),
             shares_native_threads,
             is_over: AtomicBool::new(false),
         }
@@ -158,19 +153,6 @@ impl RunningSession {
             self.ticks.pause();
         }
         is_news
-    }
-
-    /// Whether some fiber has had labels.
-    #[inline]
-    pub fn uses_labels(&self) -> bool {
-        self.uses_labels.load(Relaxed)
-    }
-
-    /// Some fiber has labels.
-    pub fn use_labels(&self) {
-        if !self.uses_labels() {
-            self.uses_labels.store(true, SeqCst);
-        }
     }
 
     /// Notes the labels of the present fiber of `thread`, the calling one: for what ticks find

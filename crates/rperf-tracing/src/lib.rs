@@ -21,7 +21,7 @@ pub use cost::{Bodies, Calibration, Costs, LoopTimes, PairCost};
 pub use event::{Call, CallKind, TraceVm};
 pub use profile::TraceSnapshot;
 pub use rperf_model::TraceLevel;
-pub use targeted::{CallColumns, TargetedSnapshot, TargetedTracer};
+pub use targeted::{TargetedSnapshot, TargetedTracer};
 pub use tracer::{ThreadNumber, Tracer};
 pub use tree::TracedFrame;
 pub use tree::folds::Exclusion;

@@ -7,7 +7,7 @@ mod profile;
 mod stacks;
 mod sums;
 
-pub use profile::{CallColumns, TargetedSnapshot};
+pub use profile::TargetedSnapshot;
 
 use crate::clock::{ClockReading, TraceClock};
 use crate::event::{TraceVm, TracedKind};

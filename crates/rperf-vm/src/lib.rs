@@ -43,7 +43,7 @@ pub use gvl::{Gvl, GvlCell, GvlRef};
 pub use ids::{FiberWord, FrameWord, NativeId, SessionId, VmThread};
 pub use labels::{LabelSet, LabelTable, LabelTexts};
 pub use others_ready::OthersReady;
-pub use session_slot::SessionSlot;
+pub use session_slot::{SessionPart, SessionSlot};
 pub use stack_digest::StackDigest;
 pub use thread_names::{NotedName, ThreadNames, VmName};
 #[cfg(any(test, feature = "fake-vm"))]

@@ -70,6 +70,48 @@ impl<T: Send + Sync> SessionSlot<T> {
     }
 }
 
+/// A part of the session in a slot, or nothing: hooks find it by one load. Noted when the session is
+/// put in, and forgotten before it is taken out.
+#[derive(Debug)]
+pub struct SessionPart<T>(AtomicPtr<T>);
+
+impl<T: Send + Sync> SessionPart<T> {
+    /// No part.
+    pub const fn none() -> Self {
+        Self(AtomicPtr::new(ptr::null_mut()))
+    }
+
+    /// The part, if the session has it. It lives as what [`SessionSlot::get`] returns.
+    #[inline]
+    pub fn get<'a>(&'a self, _: &'a Gvl<'_>) -> Option<&'a T> {
+        // SAFETY: it lives as long as the session, which isn't freed, as in `SessionSlot::get`.
+        unsafe { self.get_unguarded() }
+    }
+
+    /// The part, if the session has it. Async-signal-safe.
+    ///
+    /// # Safety
+    /// The conditions are those of [`SessionSlot::get_unguarded`].
+    #[inline]
+    pub unsafe fn get_unguarded<'a>(&self) -> Option<&'a T> {
+        // SAFETY: null, or of a session that lives by this function's contract.
+        unsafe { self.0.load(Acquire).as_ref() }
+    }
+
+    /// Notes the part of a session.
+    ///
+    /// # Safety
+    /// The session is in its slot, and [`SessionPart::forget`] is called before it is taken out.
+    pub unsafe fn note(&self, part: &T) {
+        self.0.store(ptr::from_ref(part).cast_mut(), SeqCst);
+    }
+
+    /// Forgets it. Async-signal-safe.
+    pub fn forget(&self) {
+        self.0.store(ptr::null_mut(), SeqCst);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -103,5 +145,20 @@ mod tests {
         slot.put(&gvl, Box::new(7));
         assert_eq!(slot.abandon(), Some(&7));
         assert_eq!((slot.abandon(), slot.get(&gvl)), (None, None));
+    }
+
+    #[test]
+    fn a_part_is_there_from_note_to_forget() {
+        // SAFETY: the slot is this thread's alone.
+        let mut gvl = unsafe { Gvl::assume_held() };
+        let (slot, part) = (SessionSlot::empty(), SessionPart::none());
+        let session = slot.put(&gvl, Box::new([7, 8]));
+        // SAFETY: it is forgotten below.
+        unsafe { part.note(&session[1]) };
+        assert_eq!(part.get(&gvl), Some(&8));
+        part.forget();
+        assert_eq!(part.get(&gvl), None);
+        // SAFETY: there are no hooks.
+        assert!(unsafe { slot.take(&mut gvl) }.is_some());
     }
 }

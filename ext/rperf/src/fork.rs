@@ -8,19 +8,17 @@
 //! Locks of the VM's that a thread holds as it runs hooks would be held for ever,
 //! too, so threads that are about to leave hooks are given a moment.
 
+use crate::probes;
 use crate::ruby::thread_hook;
-use crate::trace::hooks as trace_hooks;
-use crate::trace::state::session::{TRACE, trace_session};
-use crate::trace::state::targets::TARGETS;
-use crate::vm::hooks::{fiber, gc, objects, thread, time_slice};
-use crate::vm::state::session::{Ending, SESSION, session};
+use crate::running::sampling::{Ending, sampling};
+use crate::running::{self, running};
 use rperf_sampling::reset_at_work;
 use rperf_sampling::threads::native;
 use rperf_vm::Gvl;
 use std::cell::Cell;
 use std::mem::MaybeUninit;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 thread_local! {
     static FORKING: Cell<bool> = const { Cell::new(false) };
@@ -70,14 +68,13 @@ unsafe extern "C" fn before() {
     let Some(gvl) = announced() else {
         return;
     };
-    let session = session(&gvl);
-    let is_sampling = session.is_some_and(|session| session.sections.are_open());
-    let is_tracing = trace_session(&gvl).is_some_and(|it| it.has_hooks.load(Relaxed));
-    if is_sampling || is_tracing {
+    // One that was inherited is no session's, and to remove it could hang.
+    let is_paused = running(&gvl).is_some() && thread_hook::is_registered();
+    if is_paused {
         PAUSED.store(true, SeqCst);
         thread_hook::remove();
-        with_faults_handled(thread_hook::wait_for_stragglers);
-    } else if session.is_some_and(|session| session.sections.ended_just_now()) {
+    }
+    if is_paused || sampling(&gvl).is_some_and(|it| it.sections.ended_just_now()) {
         with_faults_handled(thread_hook::wait_for_stragglers);
     }
 }
@@ -89,20 +86,13 @@ unsafe extern "C" fn in_parent() {
     let Some(gvl) = announced() else {
         return;
     };
-    // A traced session has one at rest beside it.
-    if trace_session(&gvl).is_some() {
-        with_faults_handled(trace_hooks::add_thread_hook);
-    } else if let Some(session) = session(&gvl) {
-        with_faults_handled(|| thread::add(session.mode));
-    }
+    with_faults_handled(|| probes::add_on_threads(&gvl));
 }
 
 /// Before fork returns in the child: only atomics and system calls.
 unsafe extern "C" fn in_child() {
     PAUSED.store(false, SeqCst);
-    SESSION.abandon();
-    TRACE.abandon();
-    TARGETS.abandon();
+    running::abandon();
     Ending::forget();
     native::forget_id();
     reset_at_work();
@@ -114,10 +104,6 @@ unsafe extern "C" fn in_child() {
 /// it could: a thread hook that was not paused for the fork (it was made without
 /// the GVL) stays and does nothing, as removing it could hang.
 pub fn remove_inherited_hooks() -> bool {
-    gc::HOOK.remove();
-    time_slice::HOOK.remove();
-    fiber::remove();
-    objects::remove();
-    trace_hooks::remove_event_hooks();
+    probes::remove_inherited();
     !thread_hook::is_registered()
 }

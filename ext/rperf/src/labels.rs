@@ -7,14 +7,15 @@ pub mod scope;
 
 pub use cache::{clear as clear_cache, init};
 
+use crate::probes::sampling::fiber;
+use crate::probes::tracing::labels as traced;
 use crate::profile::errors;
+use crate::recording::sample;
 use crate::ruby::threads::RubyThread;
+use crate::running::label_set::{self, LabelPair, Origin, SetObject};
+use crate::running::running;
+use crate::running::sampling::{catching, counting_session, sampling};
 use crate::text;
-use crate::trace::hooks::labels as traced;
-use crate::vm::hooks::fiber;
-use crate::vm::recording::sample;
-use crate::vm::state::label_set::{self, LabelPair, Origin, SetObject};
-use crate::vm::state::session::{catching, counting_session, session};
 use cache::Changes;
 use magnus::r_hash::ForEach;
 use magnus::rb_sys::AsRawValue;
@@ -26,7 +27,7 @@ use std::hint::black_box;
 /// `Native.labels`: a Hash of the present fiber's labels in this session; nil if it has none.
 pub fn labels(ruby: &Ruby, gvl: &mut Gvl<'_>) -> Result<Option<RHash>, Error> {
     let present = present(ruby, gvl)?;
-    if let Some(session) = counting_session(gvl).filter(|session| session.uses_labels()) {
+    if let Some(session) = counting_session(gvl).filter(|_| label_set::are_used(gvl)) {
         catching(session, || fiber::note_present(gvl, session));
     }
     traced::note_present(gvl);
@@ -72,18 +73,18 @@ pub fn put(gvl: &mut Gvl<'_>, set: Value) -> Result<(), Error> {
         catching(session, || sample::drain_ticks(gvl, session, &guard));
     }
     label_set::set_local(thread, set);
-    if let Some(session) = session(gvl) {
-        if !set.is_nil() {
-            session.use_labels();
-        }
-        if let Some(state) = thread.known_state(gvl) {
-            session.note_labels(gvl, state, label_set::noted(session, thread));
-        }
+    if let Some(running) = running(gvl).filter(|_| !set.is_nil()) {
+        running.use_labels();
+    }
+    if let Some(session) = sampling(gvl)
+        && let Some(state) = thread.known_state(gvl)
+    {
+        session.note_labels(gvl, state, label_set::noted(gvl, thread));
     }
     drop(guard);
     traced::note_present(gvl);
-    if let Some(session) = session(gvl) {
-        fiber::add_if_needed(session);
+    if let Some(session) = sampling(gvl) {
+        fiber::add_if_needed(gvl, session);
     }
     // Last, as this is where an interrupt can come.
     label_set::set_inherited(gvl, set)
@@ -96,8 +97,7 @@ fn present(ruby: &Ruby, gvl: &mut Gvl<'_>) -> Result<Value, Error> {
         return Ok(nothing);
     }
     label_set::adopt(gvl)?;
-    let present =
-        session(gvl).and_then(|session| label_set::object_of(session, RubyThread::current(gvl)));
+    let present = label_set::object_of(gvl, RubyThread::current(gvl));
     Ok(present.unwrap_or(nothing))
 }
 

@@ -14,14 +14,13 @@ pub use token::gvl;
 
 use crate::fork;
 use crate::labels::{self, endpoint, scope};
+use crate::probes::tracing::targets;
 use crate::profile::own_files;
+use crate::running::chosen::Notes;
+use crate::running::{facts, roots};
 use crate::settings::SettingsObject;
 use crate::text;
-use crate::trace::api;
-use crate::trace::hooks::targets;
-use crate::trace::state::roots as trace_roots;
-use crate::trace::state::targets::Notes;
-use crate::vm::state::roots;
+use crate::tracing;
 use magnus::{Error, Object, RArray, RHash, RModule, RString, Ruby, Value, function};
 use rperf_port::task::Why;
 
@@ -31,8 +30,8 @@ pub fn init(native: RModule) -> Result<(), Error> {
     native.define_singleton_method("stop", function!(stop, 0))?;
     native.define_singleton_method("stop_into", function!(stop_into, 1))?;
     native.define_singleton_method("snapshot", function!(snapshot, 1))?;
-    native.define_singleton_method("running?", function!(session::is_running, 0))?;
-    native.define_singleton_method("live?", function!(session::is_live, 0))?;
+    native.define_singleton_method("running?", function!(facts::is_running, 0))?;
+    native.define_singleton_method("live?", function!(facts::is_of_clients, 0))?;
     native.define_singleton_method("give_way", function!(give_way, 1))?;
     native.define_singleton_method("enter", function!(enter, 3))?;
     native.define_singleton_method("leave", function!(leave, 1))?;
@@ -156,16 +155,15 @@ fn note_targets(
         not_found,
         not_traceable,
     };
-    api::targets::note(&gvl(ruby), notes);
+    tracing::targets::note(&gvl(ruby), notes);
 }
 
 /// In a forked child: what it inherited and nobody owns is let go of.
 fn forget_in_child(ruby: &Ruby) {
     let gvl = gvl(ruby);
     roots::forget_unnamed(&gvl);
-    trace_roots::forget_unnamed(&gvl);
     live::forget_in_child();
-    if !session::is_running() {
+    if !facts::is_running() {
         fork::remove_inherited_hooks();
     }
 }

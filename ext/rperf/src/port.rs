@@ -10,8 +10,9 @@ mod session;
 mod stacks;
 mod watched;
 
-use crate::native::{self, session as running};
+use crate::native;
 use crate::profile::{description, errors, own_files};
+use crate::running::facts;
 use crate::settings;
 use crate::without_gvl::without_gvl;
 use magnus::{Error, RModule, RString, Ruby, Value, function, prelude::*};
@@ -54,7 +55,7 @@ fn listen(
             .map(String::from)
             .into_iter()
             .collect(),
-        session: running::running,
+        session: facts::facts,
         ask: helper::ask,
     };
     let path = match tcp.filter(|_| inherited) {
@@ -62,7 +63,7 @@ fn listen(
         None => rperf_port::open(directory.as_deref(), tcp, program),
     };
     let path = path.map_err(|error| refused(ruby, &error))?;
-    running::tell_port(&native::gvl(ruby));
+    native::session::tell_port(&native::gvl(ruby));
     Ok(match rperf_port::number().filter(|_| tcp.is_some()) {
         Some(number) => {
             let url = format!("http://127.0.0.1:{number}");

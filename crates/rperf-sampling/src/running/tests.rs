@@ -15,6 +15,7 @@ use crate::{DEFAULT_MAX_NODES, NO_OVERHEAD_LIMIT, TimerKind, Values};
 use rperf_model::State;
 use rperf_vm::fake::FakeVm;
 use rperf_vm::{FiberWord, GcEvent, LabelSet, NativeId, VmThread, clock};
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 const MAIN: VmThread = VmThread(40);
@@ -214,7 +215,6 @@ fn stacks_taken_at_ticks_become_samples_at_the_next_event() {
     pass_time();
     let labels = LabelSet::empty().with(vec![("a".into(), Some("b".into()))]);
     vm.labels.replace(Some(labels));
-    session.use_labels();
     note_labels(&session, &vm, main);
     let tick = clock::monotonic_ns();
     // SAFETY: nobody is at work on the log.
@@ -271,7 +271,6 @@ fn a_tick_between_a_switch_of_fibers_and_its_event_has_the_labels_of_the_new_fib
     let (vm, session) = session();
     let main = thread(&session, MAIN);
     begin_thread(&session, &vm, main, clock::monotonic_ns());
-    session.use_labels();
     vm.fiber.set(FiberWord(7));
     vm.labels.replace(labelled("old"));
     note_labels(&session, &vm, main);
@@ -300,7 +299,6 @@ fn a_tick_in_a_fiber_that_is_not_known_makes_no_sample_and_its_time_waits() {
     let main = thread(&session, MAIN);
     let began = clock::monotonic_ns();
     begin_thread(&session, &vm, main, began);
-    session.use_labels();
     vm.fiber.set(FiberWord(7));
     vm.labels.replace(labelled("old"));
     note_labels(&session, &vm, main);

@@ -9,7 +9,8 @@ use crate::tree::TracedNode;
 use rperf_model::label_keys::CALL;
 use rperf_model::numbers::grouped;
 use rperf_model::{
-    LabelSetId, NodeId, Note, OwnColumn, Profile, Schema, State, Traced, WeightKey, WeightTable,
+    LabelSetId, Meta, NodeId, Note, OwnColumn, Profile, Schema, State, Traced, WeightKey,
+    WeightTable,
 };
 use rperf_vm::clock::utc;
 use rperf_vm::{LabelTexts, ResolvedFrame};
@@ -19,15 +20,6 @@ const COLUMNS: [OwnColumn; 2] = [OwnColumn::Calls, OwnColumn::CallTime];
 
 /// Methods at most that have a line of their own.
 const LINES: usize = 20;
-
-/// Whether a profile has samples, too.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CallColumns {
-    /// The columns of calls are all that it has.
-    Alone,
-    /// The columns of calls come after those of samples.
-    BesideSamples,
-}
 
 /// Everything up to a moment, still with frames as the VM gives them.
 #[derive(Debug)]
@@ -47,17 +39,34 @@ pub struct TargetedSnapshot {
 impl TargetedSnapshot {
     /// `profile` with the calls. `names` are those of the frames, in the order of their rows;
     /// `notes` are further lines about this process.
-    pub fn add_to(
+    pub fn add_to(self, profile: Profile, names: &[ResolvedFrame], notes: &[String]) -> Profile {
+        self.fill(with_more_columns(profile), names, notes)
+    }
+
+    /// A profile of the calls alone: `program` and `description` are of the run, and the rest as
+    /// above.
+    pub fn into_profile(
         self,
-        profile: Profile,
         names: &[ResolvedFrame],
-        columns: CallColumns,
         notes: &[String],
+        program: String,
+        description: Vec<Note>,
     ) -> Profile {
-        let mut profile = match columns {
-            CallColumns::Alone => without_samples(profile),
-            CallColumns::BesideSamples => with_more_columns(profile),
+        let schema = Schema::of(COLUMNS, OwnColumn::CallTime).expect("it is one of two");
+        let mut profile = Profile::new(schema);
+        let (start, end) = (self.start.monotonic_ns, self.end.monotonic_ns);
+        profile.meta = Meta {
+            start_time_ns: self.start.realtime_ns,
+            duration_ns: end.saturating_sub(start),
+            program,
+            notes: description,
+            ..Meta::default()
         };
+        self.fill(profile, names, notes)
+    }
+
+    /// `profile`, whose last columns are those of calls, with the calls.
+    fn fill(self, mut profile: Profile, names: &[ResolvedFrame], notes: &[String]) -> Profile {
         let map = add_nodes(&mut profile, &self.nodes, self.truncated, names, &[]);
         let sets = add_label_sets(&mut profile, &self.label_sets);
         let mut rows = self.sums.rows.clone();
@@ -76,7 +85,7 @@ impl TargetedSnapshot {
                 let key = key(map[part.node as usize], set);
                 table.add(
                     key,
-                    &self.values(columns, profile.schema.len(), Row { calls, ticks }),
+                    &self.values(profile.schema.len(), Row { calls, ticks }),
                 );
             }
         }
@@ -84,7 +93,7 @@ impl TargetedSnapshot {
         rows.sort_unstable_by_key(|(key, _)| *key);
         for ((node, labels), row) in rows {
             let key = key(map[node as usize], sets[labels.0 as usize]);
-            table.add(key, &self.values(columns, profile.schema.len(), row));
+            table.add(key, &self.values(profile.schema.len(), row));
         }
         profile.weights = table.into_weights();
         profile.meta.notes.extend(self.head(names, notes));
@@ -92,13 +101,10 @@ impl TargetedSnapshot {
     }
 
     /// The values of a row of so many columns.
-    fn values(&self, columns: CallColumns, width: usize, row: Row) -> Vec<i64> {
+    fn values(&self, width: usize, row: Row) -> Vec<i64> {
         let ns = (row.ticks as f64 * self.ns_per_tick()).round() as i64;
         let calls = i64::try_from(row.calls).unwrap_or(i64::MAX);
-        let mut values = match columns {
-            CallColumns::Alone => Vec::new(),
-            CallColumns::BesideSamples => vec![0; width - COLUMNS.len()],
-        };
+        let mut values = vec![0; width - COLUMNS.len()];
         values.extend([calls, ns]);
         values
     }
@@ -211,15 +217,6 @@ fn key(node: NodeId, labels: LabelSetId) -> WeightKey {
         labels,
         state: State::Running,
     }
-}
-
-/// A profile with the columns of calls alone.
-fn without_samples(sampled: Profile) -> Profile {
-    let schema = Schema::of(COLUMNS, OwnColumn::CallTime).expect("it is one of two");
-    let mut profile = Profile::new(schema);
-    profile.meta = sampled.meta;
-    profile.meta.frequency = 0;
-    profile
 }
 
 /// The profile `sampled` with the columns of calls, which are empty still.

@@ -96,7 +96,17 @@ fn tracer() -> TargetedTracer {
 const MAIN: usize = 8;
 const OTHER: usize = 16;
 
-fn profile(tracer: &mut TargetedTracer, end: u64, columns: CallColumns) -> Profile {
+/// The profile of the calls alone up to `end`.
+fn profile(tracer: &mut TargetedTracer, end: u64) -> Profile {
+    let (snapshot, names) = taken(tracer, end);
+    let profile = snapshot.into_profile(&names, &[], "app.rb".into(), Vec::new());
+    assert_eq!(profile.check(), Ok(()));
+    assert_eq!(profile.meta.program, "app.rb");
+    profile
+}
+
+/// What was counted up to `end`, and the names of its frames.
+fn taken(tracer: &mut TargetedTracer, end: u64) -> (TargetedSnapshot, Vec<ResolvedFrame>) {
     let frames = (0..tracer.frame_count()).filter_map(|row| tracer.frame(row));
     let names: Vec<_> = frames
         .map(|(frame, _)| ResolvedFrame {
@@ -105,15 +115,7 @@ fn profile(tracer: &mut TargetedTracer, end: u64, columns: CallColumns) -> Profi
             first_line: 1,
         })
         .collect();
-    let types = vec![
-        ValueType::new("samples", "count"),
-        ValueType::new("cpu", "nanoseconds"),
-    ];
-    let sampled = Profile::new(Schema::new(types, Column(1)).expect("it has two"));
-    let snapshot = tracer.snapshot(reading(end));
-    let profile = snapshot.add_to(sampled, &names, columns, &[]);
-    assert_eq!(profile.check(), Ok(()));
-    profile
+    (tracer.snapshot(reading(end)), names)
 }
 
 /// Calls and time by path, whatever the labels.
@@ -137,7 +139,7 @@ fn rows(profile: &Profile) -> BTreeMap<String, (i64, i64)> {
 }
 
 fn alone(tracer: &mut TargetedTracer, end: u64) -> BTreeMap<String, (i64, i64)> {
-    rows(&profile(tracer, end, CallColumns::Alone))
+    rows(&profile(tracer, end))
 }
 
 fn expected<const N: usize>(rows: [(&str, (i64, i64)); N]) -> BTreeMap<String, (i64, i64)> {
@@ -176,7 +178,7 @@ fn calls_without_a_beginning_or_an_end_spoil_nothing() {
     assert_eq!(found["m1>m3"], (1, 100));
     assert_eq!(found["m1"].0, 1);
     assert_eq!(found.values().map(|row| row.1).sum::<i64>(), 500);
-    let profile = profile(&mut tracer, 700, CallColumns::Alone);
+    let profile = profile(&mut tracer, 700);
     let lines = profile.meta.lines().join("\n");
     assert!(lines.contains("2 calls have no duration"), "{lines}");
     assert!(lines.contains("m1: 1 call has ended"), "{lines}");
@@ -232,7 +234,7 @@ fn calls_in_a_slow_one_keep_their_labels() {
     tracer.enter(&At(7, 2), MAIN, Some(&labels), 10);
     tracer.leave(&At(7, 2), MAIN, 20);
     tracer.leave(&At(5, 1), MAIN, 30);
-    let profile = profile(&mut tracer, 40, CallColumns::Alone);
+    let profile = profile(&mut tracer, 40);
     let keys = |set: &[_]| -> Vec<String> {
         let keys = set.iter().map(|&(key, _)| profile.strings.get(key));
         keys.map(|it| it.to_string()).collect()
@@ -326,7 +328,7 @@ fn a_cleared_trace_goes_on_with_the_calls_that_are_open() {
     tracer.clear(reading(200));
     tracer.leave(&At(7, 2), MAIN, 250);
     tracer.leave(&At(5, 1), MAIN, 300);
-    let profile = profile(&mut tracer, 400, CallColumns::Alone);
+    let profile = profile(&mut tracer, 400);
     assert_eq!(
         rows(&profile),
         expected([("m1", (0, 50)), ("m1>m2", (0, 50))])
@@ -346,7 +348,14 @@ fn the_slowest_calls_are_apart_with_all_below_them() {
         tracer.leave(&At(5, 1), MAIN, now + 20 + turn * 100);
         now += 10_000;
     }
-    let profile = profile(&mut tracer, now, CallColumns::BesideSamples);
+    let types = vec![
+        ValueType::new("samples", "count"),
+        ValueType::new("cpu", "nanoseconds"),
+    ];
+    let sampled = Profile::new(Schema::new(types, Column(1)).expect("it has two"));
+    let (snapshot, names) = taken(&mut tracer, now);
+    let profile = snapshot.add_to(sampled, &names, &[]);
+    assert_eq!(profile.check(), Ok(()));
     assert_eq!(
         rows(&profile),
         expected([("m1", (20, 400)), ("m1>m2", (20, 21_000))])

@@ -1,8 +1,8 @@
 //! Label sets that were made of late, by what they were made of: most programs put the same labels
 //! on again and again, and get the same object again. With the GVL, outside of hooks.
 
+use crate::running::label_set::{self, LabelPair, SetObject};
 use crate::text;
-use crate::vm::state::label_set::{LabelPair, SetObject};
 use magnus::encoding::EncodingCapable;
 use magnus::r_hash::ForEach;
 use magnus::rb_sys::AsRawValue;
@@ -102,7 +102,8 @@ impl Changes {
             return None;
         }
         let object: Value = ruby.get_inner(cache.objects).entry(slot as isize).ok()?;
-        let set = SetObject::get(&object)?;
+        // That of a thread's labels is the same in each session.
+        let set = SetObject::get(&object).filter(|set| label_set::is_present(gvl, set))?;
         self.are(set.changes_of(base)?).then_some(object)
     }
 

@@ -10,10 +10,11 @@
 use super::cache::Changes;
 use super::{add, add_constant, put};
 use crate::profile::errors;
-use crate::trace::api::section::TRACING;
-use crate::vm::api::section::{self, Pause, Switch};
-use crate::vm::state::session::{StartedSession, session};
+use crate::running::{Kind, Running, session};
+use crate::sampling::section::{self, Pause, Switch};
+use crate::tracing::section::TRACING;
 use magnus::{Error, Integer, RArray, RHash, Ruby, Value};
+use rperf_sampling::Sections;
 use rperf_vm::Gvl;
 
 /// `Native.enter(undo, labels, counts)`: adds the Hash `labels`, unless that is nil, to the
@@ -41,11 +42,11 @@ pub fn enter(
 
 /// How time begins and ends to count in a session; not at all where chosen methods are counted
 /// alone.
-fn switch_of(session: &StartedSession) -> Option<&'static Switch> {
-    match session.settings.is_traced() {
-        false => Some(&section::SAMPLING),
-        true if session.settings.only().is_empty() => Some(&TRACING),
-        true => None,
+fn switch_of(session: &Running) -> Option<&'static Switch> {
+    match session.kind {
+        Kind::Sampling(_) => Some(&section::SAMPLING),
+        Kind::Tracing(_) => Some(&TRACING),
+        Kind::Calibration(_) | Kind::Chosen => None,
     }
 }
 
@@ -79,7 +80,7 @@ pub fn hold(ruby: &Ruby, gvl: &mut Gvl<'_>, on: bool) -> Result<bool, Error> {
 
 /// Fails if a session runs that can't be paused.
 fn check_pausable(ruby: &Ruby, gvl: &Gvl<'_>) -> Result<(), Error> {
-    if session(gvl).is_none_or(|it| it.settings.only().is_empty()) {
+    if session(gvl).is_none_or(|it| it.chosen.is_none()) {
         return Ok(());
     }
     let message = "a session that counts chosen methods (only:) can't be paused";
@@ -94,7 +95,9 @@ pub fn enter_at_once(
     undo: RArray,
     labels: Option<RHash>,
 ) -> Result<bool, Error> {
-    let opens = |session: &StartedSession| session.has_sections && session.sections.is_none();
+    let opens = |session: &Running| {
+        session.has_sections && session.sections().is_some_and(Sections::is_none)
+    };
     let opens_none = !session(gvl).is_some_and(opens);
     let changes = labels.map(Changes::of).transpose()?;
     let is_possible = opens_none && !matches!(changes, Some(None));
@@ -114,7 +117,9 @@ pub fn enter_at_once(
 /// `Native.leave_at_once(undo)`: as `leave`, if no section ends that is the last one. Returns
 /// whether it is done.
 pub fn leave_at_once(gvl: &mut Gvl<'_>, undo: RArray) -> Result<bool, Error> {
-    let ends = |session: &StartedSession| session.has_sections && session.sections.is_last();
+    let ends = |session: &Running| {
+        session.has_sections && session.sections().is_some_and(Sections::is_last)
+    };
     let closes_none = !session(gvl).is_some_and(ends);
     if closes_none {
         leave(gvl, undo)?;

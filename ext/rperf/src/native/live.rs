@@ -2,12 +2,13 @@
 //! GVL, on threads of the main Ractor: on the helper, and where the program's own session needs the
 //! place.
 
-use super::session::{self, Beginner, ProgramBegins};
+use super::session::{self, ProgramBegins};
 use crate::interrupts::{Interrupts, let_others_run};
 use crate::profile::{errors, shared};
 use crate::ruby::threads::RubyThread;
+use crate::running::facts::{self, Beginner};
+use crate::running::sampling::sampling;
 use crate::settings::SettingsObject;
-use crate::vm::state::session::session as sampling_session;
 use magnus::{Error, Ruby, Value};
 use rperf_vm::Gvl;
 
@@ -70,14 +71,14 @@ pub fn note_helper(gvl: &Gvl<'_>) {
 }
 
 fn seq_of_current(gvl: &Gvl<'_>) -> Option<u32> {
-    sampling_session(gvl)?;
+    sampling(gvl)?;
     let part = RubyThread::current(gvl).known_state(gvl)?.gvl_part(gvl)?;
     Some(part.accounting.as_ref()?.seq())
 }
 
-/// A profile for clients.
-pub fn up_to(profile: Value) -> Result<ProfileUpTo, Error> {
-    let helper = Some(HELPER.load(SeqCst)).filter(|&seq| seq > 0 && session::was_live());
+/// A profile for clients; `is_theirs`: so is its session.
+pub fn up_to(profile: Value, is_theirs: bool) -> Result<ProfileUpTo, Error> {
+    let helper = Some(HELPER.load(SeqCst)).filter(|&seq| seq > 0 && is_theirs);
     Ok(ProfileUpTo {
         profile: shared(profile)?,
         helper,
@@ -87,13 +88,14 @@ pub fn up_to(profile: Value) -> Result<ProfileUpTo, Error> {
 /// Ends the session of clients; its profile, if there is one.
 pub fn end(ruby: &Ruby, gvl: &mut Gvl<'_>) -> Result<(Option<ProfileUpTo>, Interrupts), Error> {
     let (profile, interrupts) = session::stop(ruby, gvl)?;
-    Ok((profile.map(up_to).transpose()?, interrupts))
+    let profile = profile.map(|it| up_to(it, true)).transpose()?;
+    Ok((profile, interrupts))
 }
 
 /// Ends the session of clients, if one runs, and hands them its profile: the program begins its
 /// own, or ends.
 pub fn give_way(ruby: &Ruby, gvl: &mut Gvl<'_>, why: Why) -> Result<(), Error> {
-    while session::is_live() {
+    while facts::is_of_clients() {
         let _ends = ProgramEnds::new();
         let (taken, interrupts) = end(ruby, gvl)?;
         if let Some(taken) = taken {
@@ -117,13 +119,13 @@ pub fn start_programs(
 
 /// `Native.stop`: ends the program's session. Clients that watch it get what they have waited for.
 pub fn stop_programs(ruby: &Ruby, gvl: &mut Gvl<'_>) -> Result<(Option<Value>, Interrupts), Error> {
-    if session::is_live() {
+    if facts::is_of_clients() {
         return Ok(Default::default());
     }
     let _ends = ProgramEnds::new();
     let (profile, interrupts) = session::stop(ruby, gvl)?;
     if let Some(profile) = profile {
-        rperf_port::session_ended(Why::EndsOwn, up_to(profile)?);
+        rperf_port::session_ended(Why::EndsOwn, up_to(profile, false)?);
     }
     Ok((profile, interrupts))
 }

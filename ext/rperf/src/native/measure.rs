@@ -4,13 +4,13 @@
 
 use super::session_words::session_words;
 use super::token::gvl;
+use crate::probes::sampling::thread;
+use crate::probes::tracing::calls;
 use crate::ruby::event_hook::EventHook;
 use crate::ruby::frames::{RubyVm, take_complete};
 use crate::ruby::gc_hook;
 use crate::ruby::thread_hook::{self, ThreadHook};
-use crate::trace::hooks as trace_hooks;
-use crate::trace::state::session::check_stacks;
-use crate::vm::hooks::thread;
+use crate::running::tracing::check_stacks;
 use magnus::{Error, Object, RHash, RModule, Ruby, Symbol, function};
 use rb_sys::{ID, VALUE};
 use rperf_sampling::Mode;
@@ -55,7 +55,7 @@ fn add_empty_trace(ruby: &Ruby, level: Symbol) -> Result<(), Error> {
         let message = "calls must be ruby, all, count or count-all";
         Error::new(ruby.exception_arg_error(), message)
     })?;
-    trace_hooks::add_empty(level);
+    calls::add_empty(level);
     Ok(())
 }
 

@@ -7,24 +7,17 @@ use crate::labels;
 use crate::profile::errors;
 use crate::ruby::live_threads::LiveThreads;
 use crate::ruby::{frames, ractor, thread_names};
-use crate::trace::api::{self as tracing, targets};
-use crate::trace::state::session::{TRACE, trace_session};
-use crate::vm::api::{live, snapshot, start};
-use crate::vm::state::session::{Ending, SESSION};
+use crate::running::facts::{self, Beginner};
+use crate::running::sampling::Ending;
+use crate::running::{self, Kind, Running, running};
+use crate::sampling::{Finish, live, snapshot, start};
+use crate::tracing::{self, targets};
 use magnus::{Error, Ruby, Value};
-use rperf_model::Mode;
-use rperf_port::Running;
 use rperf_port::pull::Holding;
-use rperf_protocol::hello::Session;
 use rperf_session::settings::Settings;
 use rperf_vm::Gvl;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst};
-
-/// The session that began last: the place of its mode in the list, and its frequency; 0 if it
-/// traces calls.
-static LAST: AtomicU64 = AtomicU64::new(0);
-const MODES: [&str; 3] = [Mode::Cpu.name(), Mode::Wall.name(), rperf_model::TRACE];
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 /// How many threads of the program are about to begin a session.
 static PROGRAM_BEGINS: AtomicUsize = AtomicUsize::new(0);
@@ -58,62 +51,6 @@ impl Drop for ProgramBegins {
     }
 }
 
-/// In LAST: clients of the port have begun it.
-const LIVE: u64 = 1 << 63;
-
-/// Who begins a session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Beginner {
-    /// The program, or whoever has it profiled as a whole.
-    Program,
-    /// Clients of the port.
-    Clients,
-}
-
-/// What the port says of the session that runs. On the port's thread.
-pub fn running() -> Option<Running> {
-    let last = LAST.load(SeqCst);
-    is_running().then(|| Running {
-        session: Session {
-            frequency: last as u32,
-            mode: MODES[(last >> 32) as usize & 0xff].into(),
-        },
-        is_live: last & LIVE != 0,
-    })
-}
-
-/// A session with these settings is about to begin.
-fn note(settings: &Settings, beginner: Beginner) {
-    let mode = MODES.iter().position(|&mode| mode == settings.mode());
-    let frequency = match settings.is_traced() {
-        true => 0,
-        false => settings.frequency(),
-    };
-    let live = match beginner {
-        Beginner::Program => 0,
-        Beginner::Clients => LIVE,
-    };
-    LAST.store(
-        live | (mode.unwrap_or(0) as u64) << 32 | u64::from(frequency),
-        SeqCst,
-    );
-}
-
-/// Whether a session runs that clients of the port have begun. The program takes no notice of it.
-pub fn is_live() -> bool {
-    is_running() && was_live()
-}
-
-/// Whether clients had begun the session that began last.
-pub fn was_live() -> bool {
-    LAST.load(SeqCst) & LIVE != 0
-}
-
-/// Whether a session runs.
-pub fn is_running() -> bool {
-    !SESSION.is_empty() || !TRACE.is_empty()
-}
-
 /// Begins a session with these settings. Fails if one is running. Returns false if clients of the
 /// port can't begin theirs, as the program begins its own.
 pub fn start(
@@ -127,21 +64,26 @@ pub fn start(
             let_others_run(gvl)?;
         }
         if settings.is_traced() && settings.only().is_empty() {
-            prepare(ruby, gvl, settings, beginner)?;
+            prepare(ruby, gvl)?;
             tracing::start(ruby, gvl, settings)?;
             return Ok(true);
         }
         let others = ractor::are_there_others(ruby, gvl)?;
         let threads = LiveThreads::list(ruby, gvl)?;
         // Other threads have run.
-        if beginner == Beginner::Clients && (ProgramBegins::is_there() || is_running()) {
+        if beginner == Beginner::Clients && (ProgramBegins::is_there() || facts::is_running()) {
             return Ok(false);
         }
         if !Ending::is_there() {
-            prepare(ruby, gvl, settings, beginner)?;
-            start::begin(ruby, gvl, settings, &threads, others)?;
+            prepare(ruby, gvl)?;
+            if settings.is_traced() {
+                running::prepare(others);
+                running::begin(gvl, Running::new(settings, beginner, Kind::Chosen));
+            } else {
+                start::begin(ruby, gvl, settings, &threads, others, beginner)?;
+            }
             tell_port(gvl);
-            targets::begin(gvl, settings);
+            targets::begin(gvl);
             return Ok(true);
         }
     }
@@ -159,35 +101,25 @@ pub fn tell_port(gvl: &Gvl<'_>) {
     }));
 }
 
-/// Before a session with these settings begins. Fails if one is running; else removes hooks that a
-/// fork has left.
-fn prepare(
-    ruby: &Ruby,
-    gvl: &Gvl<'_>,
-    settings: &Settings,
-    beginner: Beginner,
-) -> Result<(), Error> {
-    tracing::check_none_runs(ruby, gvl)?;
+/// Before a session begins. Fails if one is running; else removes hooks that a fork has left.
+fn prepare(ruby: &Ruby, gvl: &Gvl<'_>) -> Result<(), Error> {
+    running::check_none(ruby)?;
     frames::learn(gvl);
     thread_names::learn(gvl);
-    if fork::remove_inherited_hooks() {
-        note(settings, beginner);
-        Ok(())
-    } else {
-        Err(errors::forked_elsewhere(ruby))
+    match fork::remove_inherited_hooks() {
+        true => Ok(()),
+        false => Err(errors::forked_elsewhere(ruby)),
     }
 }
 
 /// Ends the session; its profile, or nothing if there is none, and the interrupts that have to
 /// wait until it is kept.
 pub fn stop(ruby: &Ruby, gvl: &mut Gvl<'_>) -> Result<(Option<Value>, Interrupts), Error> {
-    let stopped = match trace_session(gvl) {
-        Some(_) => tracing::stop(ruby, gvl),
-        None => snapshot::stop(ruby, gvl, |gvl, settings| {
-            let calls = targets::take(ruby, gvl, settings, false);
-            targets::end(gvl);
-            calls
-        }),
+    let stopped = match running(gvl).map(|it| &it.kind) {
+        None => Ok(Default::default()),
+        Some(Kind::Tracing(_) | Kind::Calibration(_)) => tracing::stop(ruby, gvl),
+        Some(Kind::Chosen) => targets::stop_alone(ruby, gvl),
+        Some(Kind::Sampling(_)) => snapshot::stop(ruby, gvl, |gvl| calls(ruby, gvl, false)),
     };
     // Should it fail, the sets stay, which are of a session that is over.
     let _ = labels::clear_cache(ruby);
@@ -196,12 +128,19 @@ pub fn stop(ruby: &Ruby, gvl: &mut Gvl<'_>) -> Result<(Option<Value>, Interrupts
 
 /// The profile up to now, which is let go of if `clear`; nothing without a session.
 pub fn snapshot(ruby: &Ruby, gvl: &mut Gvl<'_>, clear: bool) -> Result<Option<Value>, Error> {
-    if trace_session(gvl).is_some() {
-        let (profile, interrupts) = tracing::snapshot(ruby, gvl, clear)?;
-        interrupts.raise().map(|()| profile)
-    } else {
-        snapshot::snapshot(ruby, gvl, clear, |gvl, settings| {
-            targets::take(ruby, gvl, settings, clear)
-        })
-    }
+    let (profile, interrupts) = match running(gvl).map(|it| &it.kind) {
+        None => Default::default(),
+        Some(Kind::Tracing(_) | Kind::Calibration(_)) => tracing::snapshot(ruby, gvl, clear)?,
+        Some(Kind::Chosen) => targets::snapshot_alone(ruby, gvl, clear)?,
+        Some(Kind::Sampling(_)) => {
+            snapshot::snapshot(ruby, gvl, clear, |gvl| calls(ruby, gvl, clear))?
+        }
+    };
+    interrupts.raise().map(|()| profile)
+}
+
+/// Adds what was counted of chosen methods to a profile of samples; it is let go of if `clear`.
+fn calls(ruby: &Ruby, gvl: &mut Gvl<'_>, clear: bool) -> Result<Option<Finish>, Error> {
+    let taken = targets::take(ruby, gvl, clear)?;
+    Ok(taken.map(|taken| Box::new(move |profile| taken.add_to(profile)) as Finish))
 }

@@ -14,11 +14,11 @@ use super::giving_way::let_go;
 use super::session::{end_without_port, perform};
 use super::stacks;
 use super::watched;
-use crate::native::session;
 use crate::profile::errors;
 use crate::ruby::ractor::AnyGvl;
 use crate::ruby::safepoint::Job;
 use crate::ruby::threads::RubyThread;
+use crate::running::facts;
 use magnus::rb_sys::{AsRawValue, protect};
 use magnus::{Error, Module, RModule, Ruby, Thread, prelude::*};
 use rb_sys::VALUE;
@@ -163,7 +163,7 @@ fn serve(ruby: &Ruby) -> Result<(), Error> {
                 perform(ruby, helper, question)?;
             }
         }
-        let stays: bool = helper.funcall("rest", (session::is_live(),))?;
+        let stays: bool = helper.funcall("rest", (facts::is_of_clients(),))?;
         end_without_port(ruby)?;
         if !stays {
             return Ok(());

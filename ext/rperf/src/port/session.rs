@@ -1,6 +1,7 @@
 //! What the helper does with sessions for the port's clients. On the helper, with the GVL.
 
-use crate::native::{self, live, session};
+use crate::native::{self, live};
+use crate::running::facts;
 use magnus::error::ErrorType;
 use magnus::{Error, RModule, Ruby, Value, prelude::*};
 use rperf_port::request;
@@ -48,7 +49,7 @@ pub fn begin_live(ruby: &Ruby) -> Result<bool, Error> {
 
 fn begin(ruby: &Ruby, gvl: &mut Gvl<'_>, helper: RModule, question: Question) -> Result<(), Error> {
     // One runs of which the port doesn't know: the helper that began it was ended before it said so.
-    if session::is_live() {
+    if facts::is_of_clients() {
         let (_, interrupts) = live::end(ruby, gvl)?;
         interrupts.raise()?;
     }
@@ -67,7 +68,7 @@ fn begin(ruby: &Ruby, gvl: &mut Gvl<'_>, helper: RModule, question: Question) ->
 /// The program may have closed the port's descriptors: then nobody is left for whom a session runs
 /// that clients have begun.
 pub fn end_without_port(ruby: &Ruby) -> Result<(), Error> {
-    if rperf_port::path().is_some() || !session::is_live() {
+    if rperf_port::path().is_some() || !facts::is_of_clients() {
         return Ok(());
     }
     let gvl = &mut native::gvl(ruby);
@@ -77,7 +78,7 @@ pub fn end_without_port(ruby: &Ruby) -> Result<(), Error> {
 }
 
 fn end(ruby: &Ruby, gvl: &mut Gvl<'_>, question: Question) -> Result<(), Error> {
-    if !session::is_live() {
+    if !facts::is_of_clients() {
         request::answer(question, Reply::NotNow);
         return Ok(());
     }
@@ -88,8 +89,9 @@ fn end(ruby: &Ruby, gvl: &mut Gvl<'_>, question: Question) -> Result<(), Error> 
 
 fn snapshot(gvl: &Gvl<'_>, helper: RModule, question: Question) -> Result<(), Error> {
     live::note_helper(gvl);
+    let is_theirs = facts::is_of_clients();
     let profile: Option<Value> = helper.funcall("snapshot", ())?;
-    let taken = profile.map(live::up_to).transpose()?;
+    let taken = profile.map(|it| live::up_to(it, is_theirs)).transpose()?;
     request::answer(question, taken.map_or(Reply::NotNow, Reply::Profile));
     Ok(())
 }

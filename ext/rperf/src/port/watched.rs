@@ -1,7 +1,7 @@
 //! The sampling session while clients of the port watch it. At the safepoint that the port has asked
 //! for, on whichever thread of the main Ractor has the GVL.
 
-use crate::vm::api::live;
+use crate::sampling::live;
 use rperf_port::pull::{self, Holder, Holding, Step};
 use rperf_vm::Gvl;
 use std::sync::Arc;

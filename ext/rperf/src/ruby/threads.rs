@@ -10,17 +10,18 @@ use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::ptr;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// Key of a thread's state.
 static STATE: ThreadKey = ThreadKey::new();
 
-/// Key of the slot of a thread of another Ractor.
-static OTHER: ThreadKey = ThreadKey::new();
+/// Key of the slot of a thread of another Ractor, and of the serial of a thread of the main one.
+static OWN: ThreadKey = ThreadKey::new();
 
 /// Makes the keys, once per process. With the GVL.
 pub fn make_keys() {
     STATE.make();
-    OTHER.make();
+    OWN.make();
 }
 
 /// Key of a word that each thread may have. The VM has only 8 such keys.
@@ -165,14 +166,26 @@ impl<'g> RubyThread<'g> {
         unsafe { &*state }
     }
 
+    /// The serial of a thread of the main Ractor: no other thread of this process has it.
+    pub fn serial(self, _: &Gvl<'_>) -> u64 {
+        static LAST: AtomicUsize = AtomicUsize::new(0);
+        let known = OWN.get(self).addr();
+        if known > 0 {
+            return known as u64;
+        }
+        let serial = LAST.fetch_add(1, Relaxed) + 1;
+        OWN.set(self, ptr::without_provenance_mut(serial));
+        serial as u64
+    }
+
     /// What is kept for the thread, the calling one, of another Ractor than the main one.
     pub fn other_slot(self, _: &OtherGvl) -> &'static ThreadSlot {
         // SAFETY: the word is null, or what is put there below, which is freed only when the thread
         // has ended.
-        let slot = unsafe { OTHER.get(self).cast::<ThreadSlot>().as_ref() };
+        let slot = unsafe { OWN.get(self).cast::<ThreadSlot>().as_ref() };
         slot.unwrap_or_else(|| {
             let slot: &ThreadSlot = Box::leak(Box::default());
-            OTHER.set(self, ptr::from_ref(slot).cast_mut().cast());
+            OWN.set(self, ptr::from_ref(slot).cast_mut().cast());
             slot
         })
     }
@@ -181,13 +194,13 @@ impl<'g> RubyThread<'g> {
     /// what that one is meanwhile. For a thread of the main Ractor.
     pub fn with_mark<T>(self, _: &Gvl<'_>, look: impl FnOnce(usize, usize) -> T) -> Option<T> {
         static MARK: u8 = 0;
-        let place = usize::try_from(*OTHER.0.get()?).ok()?;
+        let place = usize::try_from(*OWN.0.get()?).ok()?;
         let mark = (&raw const MARK).cast_mut().cast::<c_void>();
-        // No other thread can see it, and these threads have none.
-        let before = OTHER.get(self);
-        OTHER.set(self, mark);
+        // No other thread looks at it meanwhile.
+        let before = OWN.get(self);
+        OWN.set(self, mark);
         let found = look(place, mark.addr());
-        OTHER.set(self, before);
+        OWN.set(self, before);
         Some(found)
     }
 

@@ -1,0 +1,10 @@
+//! The probes of a session that samples, and the sampling callback.
+
+pub mod ended_ractors;
+pub mod fiber;
+pub mod gc;
+pub mod objects;
+pub mod other_ractor;
+pub mod sampling_job;
+pub mod thread;
+pub mod time_slice;

@@ -1,0 +1,87 @@
+//! The start of a sampling session. On a thread of the main Ractor, with the GVL.
+
+use super::section;
+use crate::probes::sampling::ended_ractors;
+use crate::profile::errors;
+use crate::ruby::frames::{Interrupted, RubyVm};
+use crate::ruby::live_threads::LiveThreads;
+use crate::ruby::safepoint;
+use crate::running::facts::Beginner;
+use crate::running::sampling::{SamplingSession, sampling};
+use crate::running::{self, Kind, Running};
+use magnus::{Error, Ruby};
+use rperf_sampling::{Capture, Mode, RunningSession, SessionConfig, StartOptions, TimerKind};
+use rperf_session::settings::{self, Settings, Signal};
+use rperf_vm::Gvl;
+use std::env;
+use std::sync::Arc;
+
+/// Begins a session with these settings, which samples. None is running, and hooks that a fork has left
+/// are gone. `others`: there are other Ractors. Runs no Ruby code, and so lets no other thread run.
+pub fn begin(
+    ruby: &Ruby,
+    gvl: &Gvl<'_>,
+    settings: &Arc<Settings>,
+    threads: &LiveThreads,
+    others: bool,
+    beginner: Beginner,
+) -> Result<(), Error> {
+    running::prepare(others);
+    let vm = RubyVm::new(gvl);
+    let running = RunningSession::start::<RubyVm<Interrupted>>(
+        &vm,
+        gvl,
+        safepoint::trigger,
+        options(settings),
+    );
+    let running = running.map_err(|error| errors::rperf(ruby, error.to_string()))?;
+    let session = SamplingSession::new(settings, running);
+    for thread in threads.threads().filter(|thread| thread.has_frames()) {
+        // Also where a forked child has inherited a state.
+        thread.announce(gvl, &session.new_threads);
+    }
+    let session = Kind::Sampling(Box::new(session));
+    running::begin(gvl, Running::new(settings, beginner, session));
+    if !settings.defer()
+        && let Some(session) = sampling(gvl)
+    {
+        section::begin_only(gvl, session, threads);
+    }
+    Ok(())
+}
+
+/// The settings as the engine has them.
+fn options(settings: &Settings) -> StartOptions {
+    StartOptions {
+        config: SessionConfig {
+            mode: Mode::from_name(settings.mode()).unwrap_or_default(),
+            frequency: settings.frequency(),
+            max_overhead: settings.max_overhead(),
+            max_nodes: settings.max_nodes(),
+            timer: timer_kind(settings.signal()),
+            aggregate: settings.aggregate(),
+        },
+        any_timer: settings.signal().is_none(),
+        lines: settings.lines() != Some(false),
+        capture: settings.capture().map(|capture| match capture {
+            settings::Capture::Tick => Capture::Tick,
+            settings::Capture::Safepoint => Capture::Safepoint,
+        }),
+        shares_native_threads: env::var_os("RUBY_MN_THREADS").is_some_and(|it| it == "1"),
+        on_ended_threads: Some(ended_ractors::note),
+    }
+}
+
+fn timer_kind(signal: Option<Signal>) -> TimerKind {
+    #[cfg(target_os = "linux")]
+    return match signal {
+        None => TimerKind::Signal(rperf_sampling::default_signal()),
+        Some(Signal::Number(number)) => TimerKind::Signal(number),
+        Some(Signal::None) => TimerKind::Sleep,
+    };
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = signal;
+        TimerKind::Sleep
+    }
+}
