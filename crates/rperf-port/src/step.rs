@@ -1,7 +1,7 @@
 //! What a client pulls that watches the session, and what the session's worker answers. Made on
 //! the port's thread, and on the worker's.
 
-use rperf_model::live_table::{Cursor, LiveTable};
+use rperf_model::shared_sums::{Cursor, LiveTable};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 

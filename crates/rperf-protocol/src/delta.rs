@@ -10,7 +10,7 @@ pub use read::BadDelta;
 
 use crate::json;
 use rperf_format::viewer::{ColumnEntry, Columns, MAGIC};
-use rperf_model::live_table::{Changes, LiveValues};
+use rperf_model::shared_sums::{Changes, LiveValues};
 use rperf_model::{LabelSet, StringId};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;

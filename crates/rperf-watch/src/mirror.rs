@@ -3,7 +3,7 @@
 
 mod profile;
 
-use rperf_model::live_table::{Changes, Cursor, LiveFacts, LiveRow, LiveValues, NODE_CAP};
+use rperf_model::shared_sums::{Changes, Cursor, LiveFacts, LiveRow, LiveValues, NODE_CAP};
 use rperf_model::{Frame, FrameId, LabelSet, LabelSetId, Node, NodeId, StringId, WeightKey};
 use rperf_protocol::delta::{BadDelta, Delta};
 use std::collections::{HashMap, HashSet};
@@ -187,7 +187,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use rperf_model::State;
-    use rperf_model::live_table::LiveTable;
+    use rperf_model::shared_sums::LiveTable;
     use rperf_protocol::delta::Freshness;
 
     fn page(changes: Changes) -> Delta {

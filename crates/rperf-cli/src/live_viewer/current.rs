@@ -5,7 +5,7 @@ use super::page_data::data;
 use crate::live::process;
 use crate::live::top::watched::{News, Take, Watched};
 use rperf_model::WeightKey;
-use rperf_model::live_table::LiveValues;
+use rperf_model::shared_sums::LiveValues;
 use rperf_report::terminal_text::shown;
 use rperf_watch::client::AskError;
 use rperf_watch::mirror::Mirror;

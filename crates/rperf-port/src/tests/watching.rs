@@ -1,7 +1,7 @@
 //! Clients that watch a session, which the test stands in for.
 
 use super::*;
-use rperf_model::live_table::{Cursor, LiveTable, LiveValues};
+use rperf_model::shared_sums::{Cursor, LiveTable, LiveValues};
 use rperf_model::{LabelSetId, Node, NodeId, State, WeightKey};
 use rperf_watch::mirror::Mirror;
 use std::sync::Arc;

@@ -3,7 +3,7 @@
 
 use super::{Column, Delta, Freshness, Header};
 use rperf_format::viewer::MAGIC;
-use rperf_model::live_table::{Changes, LiveFacts, LiveRow, LiveValues};
+use rperf_model::shared_sums::{Changes, LiveFacts, LiveRow, LiveValues};
 use rperf_model::{
     Frame, FrameId, LabelSet, LabelSetId, Mode, Node, NodeId, State, StringId, WeightKey,
 };

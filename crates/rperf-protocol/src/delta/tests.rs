@@ -2,7 +2,7 @@
 
 use super::*;
 use proptest::prelude::*;
-use rperf_model::live_table::{Cursor, LiveFacts, LiveRow, LiveTable};
+use rperf_model::shared_sums::{Cursor, LiveFacts, LiveRow, LiveTable};
 use rperf_model::{Frame, FrameId, LabelSetId, Node, NodeId, State, WeightKey};
 use serde_json::json;
 

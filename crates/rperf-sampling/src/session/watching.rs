@@ -3,9 +3,9 @@
 
 use super::Session;
 use super::told::part;
-use crate::collect::watch::{News, SharedTable};
+use crate::collect::shared::{News, SharedTable};
 use crate::counters::StackCounts;
-use rperf_model::live_table::LiveFacts;
+use rperf_model::shared_sums::LiveFacts;
 use rperf_vm::{FrameWord, ResolvedFrame, clock};
 use std::sync::Arc;
 

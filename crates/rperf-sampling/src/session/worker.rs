@@ -6,7 +6,7 @@ use crate::collect::messages::{
 };
 use crate::collect::profile_builder::{ProfileBuilder, ProfileLimits};
 use crate::collect::sample::{Sample, SampleSums, SumLimits};
-use crate::collect::watch::{LiveFeed, News};
+use crate::collect::shared::{LiveFeed, News};
 use crate::ractors::OtherRactors;
 use crate::timer::sources::{Source, TimerConfig};
 use crate::timer::ticks::Ticks;

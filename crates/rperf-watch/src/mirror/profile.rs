@@ -64,7 +64,7 @@ impl Mirror {
 mod tests {
     use super::*;
     use rperf_model::Column;
-    use rperf_model::live_table::{Cursor, LiveTable, LiveValues};
+    use rperf_model::shared_sums::{Cursor, LiveTable, LiveValues};
     use rperf_model::{LabelSetId, State};
     use rperf_protocol::delta::{Delta, Freshness};
 

@@ -4,7 +4,7 @@
 use super::idle_rows;
 use super::watched::{News, Take, Watched};
 use rperf_model::frame_kind::FOLDED_FRAME;
-use rperf_model::live_table::LiveValues;
+use rperf_model::shared_sums::LiveValues;
 use rperf_model::{FrameId, LabelSetId, Mode, WeightKey};
 use rperf_report::terminal_text::shown;
 use rperf_top::store::{RowKey, Store};

@@ -1,6 +1,6 @@
 //! Which rows of a program that is watched are those of idle threads: by the rule of reports.
 
-use rperf_model::live_table::LiveValues;
+use rperf_model::shared_sums::LiveValues;
 use rperf_model::{State, WeightKey};
 use rperf_report::Idle;
 use rperf_watch::mirror::Mirror;

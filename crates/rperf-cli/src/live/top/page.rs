@@ -5,7 +5,7 @@ use super::watched::Stuck;
 use crate::live::process::KEPT;
 use crate::report::screen::{Screen, Style};
 use rperf_model::Mode;
-use rperf_model::live_table::LiveFacts;
+use rperf_model::shared_sums::LiveFacts;
 use rperf_report::CodePaths;
 use rperf_report::terminal_text::shown;
 use serde_json::{Value, json};

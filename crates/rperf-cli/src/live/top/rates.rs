@@ -3,7 +3,7 @@
 use super::idle_rows;
 use super::watched::{News, Take};
 use rperf_model::frame_kind::FOLDED_FRAME;
-use rperf_model::live_table::{LiveFacts, LiveValues};
+use rperf_model::shared_sums::{LiveFacts, LiveValues};
 use rperf_model::{FrameId, State, WeightKey};
 use rperf_watch::mirror::Mirror;
 use std::collections::HashMap;
@@ -328,7 +328,7 @@ fn sorted(times: ByName) -> Vec<(String, String, Times)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rperf_model::live_table::LiveTable;
+    use rperf_model::shared_sums::LiveTable;
     use rperf_model::{LabelSetId, Node, NodeId};
     use rperf_protocol::delta::{Delta, Freshness};
 

@@ -3,7 +3,7 @@
 
 use crate::Refusal;
 use crate::live::process;
-use rperf_model::live_table::{LiveFacts, LiveValues};
+use rperf_model::shared_sums::{LiveFacts, LiveValues};
 use rperf_model::{Mode, WeightKey};
 use rperf_protocol::ask::Sampling;
 use rperf_protocol::delta::{BadDelta, Delta};

@@ -8,7 +8,7 @@ use crate::timer::sources::TimerKind;
 use crate::{DEFAULT_MAX_NODES, Mode, NO_OVERHEAD_LIMIT, Pace, Snapshot};
 use crossbeam_channel::{Receiver, bounded};
 use proptest::prelude::*;
-use rperf_model::live_table::{Changes, Cursor, LiveRow};
+use rperf_model::shared_sums::{Changes, Cursor, LiveRow};
 use rperf_model::{Column, Profile, StringId, WeightKey};
 use rperf_vm::{FrameNames, LabelSet, LastStack, Stack};
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! What arrives in the store, whatever becomes of the rows on the way.
 
 use super::*;
-use rperf_model::live_table::LiveTable;
+use rperf_model::shared_sums::LiveTable;
 use rperf_model::{Node, NodeId, State};
 use rperf_protocol::delta::{Delta, Freshness};
 use rperf_top::store::Scope;

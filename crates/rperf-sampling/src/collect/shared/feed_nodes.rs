@@ -2,7 +2,7 @@
 
 use crate::collect::profile_builder::NamedNode;
 use rperf_model::fold::Place;
-use rperf_model::live_table::{LiveTable, Moved};
+use rperf_model::shared_sums::{LiveTable, Moved};
 use rperf_model::{FrameId, Node, NodeId};
 
 /// Where the table has the nodes of an epoch, by their numbers; the root's comes first.

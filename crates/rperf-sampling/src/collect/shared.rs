@@ -5,7 +5,7 @@
 use crate::Values;
 use crate::collect::profile_builder::ProfileBuilder;
 use crate::collect::sample::{Sample, SampleSums, has_to_fold, merge_ended_threads};
-use rperf_model::live_table::{LiveFacts, LiveTable, LiveValues, Moved};
+use rperf_model::shared_sums::{LiveFacts, LiveTable, LiveValues, Moved};
 use rperf_model::{FrameId, LabelSetId, WeightKey};
 use rperf_vm::{CapturedNode, FOLDED, LabelTexts, ResolvedFrame, TRUNCATED};
 use rustc_hash::FxHashMap;
