@@ -3,7 +3,7 @@
 
 mod profile;
 
-use rperf_model::shared_sums::{Changes, Cursor, LiveFacts, LiveRow, LiveValues, NODE_CAP};
+use rperf_model::shared_sums::{Changes, Cursor, NODE_CAP, SumsFacts, SumsRow, SumsValues};
 use rperf_model::{Frame, FrameId, LabelSet, LabelSetId, Node, NodeId, StringId, WeightKey};
 use rperf_protocol::delta::{BadDelta, Delta};
 use std::collections::{HashMap, HashSet};
@@ -22,14 +22,14 @@ const HELPER: (&str, &str) = ("Rperf::Helper.", "rperf/live/helper.rb");
 #[derive(Debug, Default)]
 pub struct Mirror {
     /// Facts about it.
-    pub facts: LiveFacts,
+    pub facts: SumsFacts,
     cursor: Cursor,
     strings: Vec<String>,
     text: usize,
     frames: Vec<Frame>,
     nodes: Vec<Node>,
     label_sets: Vec<LabelSet>,
-    rows: HashMap<WeightKey, LiveValues>,
+    rows: HashMap<WeightKey, SumsValues>,
     /// Whether each node is one of the helper's stacks; and the threads that were seen in them.
     is_helpers: Vec<bool>,
     helpers: HashSet<u32>,
@@ -42,7 +42,7 @@ impl Mirror {
     }
 
     /// Takes a page in. Returns by how much each row has grown.
-    pub fn take(&mut self, delta: Delta) -> Result<Vec<(WeightKey, LiveValues)>, BadDelta> {
+    pub fn take(&mut self, delta: Delta) -> Result<Vec<(WeightKey, SumsValues)>, BadDelta> {
         let changes = delta.changes;
         if changes.reset {
             *self = Self::default();
@@ -70,7 +70,7 @@ impl Mirror {
     }
 
     /// All rows.
-    pub fn rows(&self) -> impl Iterator<Item = (WeightKey, LiveValues)> + '_ {
+    pub fn rows(&self) -> impl Iterator<Item = (WeightKey, SumsValues)> + '_ {
         let rows = self.rows.iter().filter(|(key, _)| !self.is_helpers(key));
         rows.map(|(key, values)| (*key, *values))
     }
@@ -82,7 +82,7 @@ impl Mirror {
     }
 
     /// By the method that its stacks begin with.
-    fn find_helpers(&mut self, rows: &[LiveRow]) {
+    fn find_helpers(&mut self, rows: &[SumsRow]) {
         for number in self.is_helpers.len()..self.nodes.len() {
             let node = self.nodes[number];
             let above = (node.parent.0 as usize).checked_sub(1);
@@ -187,7 +187,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use rperf_model::State;
-    use rperf_model::shared_sums::LiveTable;
+    use rperf_model::shared_sums::SharedSums;
     use rperf_protocol::delta::Freshness;
 
     fn page(changes: Changes) -> Delta {
@@ -208,8 +208,8 @@ mod tests {
         }
     }
 
-    fn values(wall_ns: u64) -> LiveValues {
-        LiveValues {
+    fn values(wall_ns: u64) -> SumsValues {
+        SumsValues {
             count: 1,
             wall_ns,
             cpu_ns: 0,
@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     fn it_says_by_how_much_rows_have_grown() {
-        let (mut table, mut mirror) = (LiveTable::default(), Mirror::default());
+        let (mut table, mut mirror) = (SharedSums::default(), Mirror::default());
         table.facts.mode = "wall".into();
         let frame = table.frame("Order#total", "order.rb", 3);
         let parent = NodeId::ROOT;
@@ -240,7 +240,7 @@ mod tests {
             mirror.rows().collect::<Vec<_>>(),
             [(
                 key(node),
-                LiveValues {
+                SumsValues {
                     count: 2,
                     ..values(12)
                 }
@@ -263,11 +263,11 @@ mod tests {
 
     #[test]
     fn the_thread_that_answers_is_left_out() {
-        let (mut table, mut mirror) = (LiveTable::default(), Mirror::default());
+        let (mut table, mut mirror) = (SharedSums::default(), Mirror::default());
         table.facts.mode = "wall".into();
         let rest = table.frame("Rperf::Helper.rest", "/lib/rperf/live/helper.rb", 1);
         let sleep = table.frame("Kernel.sleep", "<C method>", 0);
-        let node = |table: &mut LiveTable, parent, frame| {
+        let node = |table: &mut SharedSums, parent, frame| {
             let line = 0;
             table
                 .node(Node {
@@ -308,15 +308,15 @@ mod tests {
             line: 0,
         };
         let good = Changes {
-            facts: LiveFacts {
+            facts: SumsFacts {
                 mode: "wall".into(),
-                ..LiveFacts::default()
+                ..SumsFacts::default()
             },
             strings: vec!["a".into()],
             frames: vec![frame(0)],
             nodes: vec![node(0, 0), node(1, 0)],
             label_sets: vec![vec![], vec![(StringId(0), StringId(0))]],
-            rows: vec![LiveRow {
+            rows: vec![SumsRow {
                 key: key(NodeId(2)),
                 values: values(1),
             }],
@@ -324,7 +324,7 @@ mod tests {
         };
         assert!(Mirror::default().take(page(good.clone())).is_ok());
         let row = |key| {
-            vec![LiveRow {
+            vec![SumsRow {
                 key,
                 values: values(1),
             }]
@@ -368,7 +368,7 @@ mod tests {
         fn no_page_makes_it_fail(
             changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
         ) {
-            let mut table = LiveTable::default();
+            let mut table = SharedSums::default();
             let frame = table.frame("a", "b", 1);
             let mut parent = NodeId::ROOT;
             for line in 0..5 {
@@ -376,7 +376,7 @@ mod tests {
                 table.add(key(parent), values(5));
             }
             let changed = table.changes(Cursor::default());
-            let facts = LiveFacts { mode: "cpu".into(), ..LiveFacts::default() };
+            let facts = SumsFacts { mode: "cpu".into(), ..SumsFacts::default() };
             let freshness = Freshness { is_fresh: true, clock_ns: 0 };
             let mut bytes = Delta { changes: Changes { facts, ..changed }, freshness }.to_bytes();
             for (place, byte) in changes {

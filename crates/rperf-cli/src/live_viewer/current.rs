@@ -5,7 +5,7 @@ use super::page_data::data;
 use crate::live::process;
 use crate::live::top::watched::{News, Take, Watched};
 use rperf_model::WeightKey;
-use rperf_model::shared_sums::LiveValues;
+use rperf_model::shared_sums::SumsValues;
 use rperf_report::terminal_text::shown;
 use rperf_watch::client::AskError;
 use rperf_watch::mirror::Mirror;
@@ -29,7 +29,7 @@ impl Take for HasNews {
         self.0 = true;
     }
 
-    fn grown(&mut self, _: &Mirror, rows: &[(WeightKey, LiveValues)]) {
+    fn grown(&mut self, _: &Mirror, rows: &[(WeightKey, SumsValues)]) {
         self.0 |= !rows.is_empty();
     }
 

@@ -1,7 +1,7 @@
 //! Clients that watch a session, which the test stands in for.
 
 use super::*;
-use rperf_model::shared_sums::{Cursor, LiveTable, LiveValues};
+use rperf_model::shared_sums::{Cursor, SharedSums, SumsValues};
 use rperf_model::{LabelSetId, Node, NodeId, State, WeightKey};
 use rperf_watch::mirror::Mirror;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ struct Watched {
 
 impl Watched {
     fn new() -> Self {
-        let mut table = LiveTable::default();
+        let mut table = SharedSums::default();
         table.facts.mode = "wall".into();
         let frame = table.frame("Order#total", "order.rb", 3);
         let node = Node {
@@ -39,7 +39,7 @@ impl Watched {
             labels: LabelSetId::default(),
             state: State::Running,
         };
-        let values = LiveValues {
+        let values = SumsValues {
             count: 1,
             wall_ns: 10,
             cpu_ns: 5,

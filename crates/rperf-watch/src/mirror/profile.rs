@@ -64,13 +64,13 @@ impl Mirror {
 mod tests {
     use super::*;
     use rperf_model::Column;
-    use rperf_model::shared_sums::{Cursor, LiveTable, LiveValues};
+    use rperf_model::shared_sums::{Cursor, SharedSums, SumsValues};
     use rperf_model::{LabelSetId, State};
     use rperf_protocol::delta::{Delta, Freshness};
 
     #[test]
     fn it_has_all_rows_in_the_columns_of_the_mode() {
-        let mut table = LiveTable::default();
+        let mut table = SharedSums::default();
         table.facts.mode = "wall".into();
         (table.facts.start_ns, table.facts.as_of_ns) = (5, 30);
         let frame = table.frame("Order#total", "order.rb", 3);
@@ -85,7 +85,7 @@ mod tests {
             labels: LabelSetId::default(),
             state: State::Running,
         };
-        let values = LiveValues {
+        let values = SumsValues {
             count: 1,
             wall_ns: 7,
             cpu_ns: 6,

@@ -4,7 +4,7 @@
 use super::idle_rows;
 use super::watched::{News, Take, Watched};
 use rperf_model::frame_kind::FOLDED_FRAME;
-use rperf_model::shared_sums::LiveValues;
+use rperf_model::shared_sums::SumsValues;
 use rperf_model::{FrameId, LabelSetId, Mode, WeightKey};
 use rperf_report::terminal_text::shown;
 use rperf_top::store::{RowKey, Store};
@@ -206,7 +206,7 @@ impl Take for Feed {
         (self.methods, self.nodes, self.labels) = (Vec::new(), vec![0], Vec::new());
     }
 
-    fn grown(&mut self, mirror: &Mirror, rows: &[(WeightKey, LiveValues)]) {
+    fn grown(&mut self, mirror: &Mirror, rows: &[(WeightKey, SumsValues)]) {
         let store = Arc::clone(&self.store);
         let mut store = lock(&store);
         if !std::mem::replace(&mut self.is_pulling, true) {

@@ -1,6 +1,6 @@
 //! Which rows of a program that is watched are those of idle threads: by the rule of reports.
 
-use rperf_model::shared_sums::LiveValues;
+use rperf_model::shared_sums::SumsValues;
 use rperf_model::{State, WeightKey};
 use rperf_report::Idle;
 use rperf_watch::mirror::Mirror;
@@ -19,7 +19,7 @@ pub fn of(mirror: &Mirror) -> HashSet<WeightKey> {
 }
 
 /// The wall time of idle threads in these rows.
-pub fn time(mirror: &Mirror, rows: impl Iterator<Item = (WeightKey, LiveValues)>) -> u64 {
+pub fn time(mirror: &Mirror, rows: impl Iterator<Item = (WeightKey, SumsValues)>) -> u64 {
     let mut blocked = rows
         .filter(|(key, _)| key.state == State::GvlBlocked)
         .peekable();

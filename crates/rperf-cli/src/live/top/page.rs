@@ -5,7 +5,7 @@ use super::watched::Stuck;
 use crate::live::process::KEPT;
 use crate::report::screen::{Screen, Style};
 use rperf_model::Mode;
-use rperf_model::shared_sums::LiveFacts;
+use rperf_model::shared_sums::SumsFacts;
 use rperf_report::CodePaths;
 use rperf_report::terminal_text::shown;
 use serde_json::{Value, json};
@@ -29,7 +29,7 @@ pub struct Page<'a> {
     /// What it calls itself.
     pub program: &'a str,
     /// Facts about its session.
-    pub facts: &'a LiveFacts,
+    pub facts: &'a SumsFacts,
     /// The interval.
     pub interval: &'a Interval,
     /// The forms of paths.
@@ -196,7 +196,7 @@ impl Page<'_> {
     }
 
     fn head(&self) -> String {
-        let LiveFacts {
+        let SumsFacts {
             mode, frequency, ..
         } = self.facts;
         let overhead = self.share(self.interval.sampling_ns);
@@ -261,13 +261,13 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    fn page(mode: &str, elapsed_ns: u64) -> (LiveFacts, Interval) {
-        let facts = LiveFacts {
+    fn page(mode: &str, elapsed_ns: u64) -> (SumsFacts, Interval) {
+        let facts = SumsFacts {
             mode: mode.into(),
             frequency: 1000,
             start_ns: 1_000_000_000,
             as_of_ns: 3_500_000_000,
-            ..LiveFacts::default()
+            ..SumsFacts::default()
         };
         let times = Times {
             own: 400_000_000,

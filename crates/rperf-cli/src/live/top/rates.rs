@@ -3,7 +3,7 @@
 use super::idle_rows;
 use super::watched::{News, Take};
 use rperf_model::frame_kind::FOLDED_FRAME;
-use rperf_model::shared_sums::{LiveFacts, LiveValues};
+use rperf_model::shared_sums::{SumsFacts, SumsValues};
 use rperf_model::{FrameId, State, WeightKey};
 use rperf_watch::mirror::Mirror;
 use std::collections::HashMap;
@@ -67,7 +67,7 @@ type ByName = HashMap<(String, String), Times>;
 
 impl Methods {
     /// The times in these rows, of methods and of labels.
-    pub fn of(mirror: &Mirror, rows: impl IntoIterator<Item = (WeightKey, LiveValues)>) -> Self {
+    pub fn of(mirror: &Mirror, rows: impl IntoIterator<Item = (WeightKey, SumsValues)>) -> Self {
         let (methods, of_frames) = numbered(mirror);
         let mut times = vec![Times::default(); methods.len()];
         // In which row a method was seen last: recursion counts once.
@@ -169,11 +169,11 @@ pub struct Sums {
     /// All that they had before their rows came anew, and what idle threads had.
     earlier: Option<(Methods, u64)>,
     /// The rows of blocked threads that came with this pull.
-    blocked: Vec<(WeightKey, LiveValues)>,
+    blocked: Vec<(WeightKey, SumsValues)>,
     /// The time of idle threads.
     idle_ns: u64,
     /// The facts at the begin, if anything is known of the time since.
-    before: Option<LiveFacts>,
+    before: Option<SumsFacts>,
     is_fresh: bool,
 }
 
@@ -185,7 +185,7 @@ impl Take for Sums {
         self.blocked.clear();
     }
 
-    fn grown(&mut self, mirror: &Mirror, rows: &[(WeightKey, LiveValues)]) {
+    fn grown(&mut self, mirror: &Mirror, rows: &[(WeightKey, SumsValues)]) {
         if self.earlier.is_none() {
             self.methods.add(&Methods::of(mirror, rows.iter().copied()));
             let blocked = rows.iter().filter(|it| it.0.state == State::GvlBlocked);
@@ -225,7 +225,7 @@ impl Sums {
     }
 
     /// What there is up to `now`, if anything is known; it begins anew.
-    pub fn take_interval(&mut self, now: &LiveFacts) -> Option<Interval> {
+    pub fn take_interval(&mut self, now: &SumsFacts) -> Option<Interval> {
         let before = self.before.take()?;
         let methods = std::mem::take(&mut self.methods);
         let idle_ns = std::mem::take(&mut self.idle_ns);
@@ -275,14 +275,14 @@ impl Interval {
             }
         }
         let count = known.count() as u64;
-        let facts = LiveFacts {
+        let facts = SumsFacts {
             as_of_ns: if count > 0 { SECOND } else { 0 },
             sampling_ns: sampling_ns / count.max(1),
-            ..LiveFacts::default()
+            ..SumsFacts::default()
         };
         let is_fresh = intervals.clone().all(|it| it.is_fresh);
         let labels = ByName::new();
-        let before = LiveFacts::default();
+        let before = SumsFacts::default();
         Self {
             idle_ns,
             ..Self::new(Methods { methods, labels }, &before, &facts, is_fresh)
@@ -290,7 +290,7 @@ impl Interval {
     }
 
     /// From `before` to `now`.
-    pub fn new(methods: Methods, before: &LiveFacts, now: &LiveFacts, is_fresh: bool) -> Self {
+    pub fn new(methods: Methods, before: &SumsFacts, now: &SumsFacts, is_fresh: bool) -> Self {
         let mut all = Times::default();
         for times in methods.methods.values() {
             all.each(times, u64::saturating_add);
@@ -328,14 +328,14 @@ fn sorted(times: ByName) -> Vec<(String, String, Times)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rperf_model::shared_sums::LiveTable;
+    use rperf_model::shared_sums::SharedSums;
     use rperf_model::{LabelSetId, Node, NodeId};
     use rperf_protocol::delta::{Delta, Freshness};
 
     /// A table with the stacks `main` and `main` that calls itself, by another block of the same name,
     /// which calls `work`.
     fn mirror() -> Mirror {
-        let mut table = LiveTable::default();
+        let mut table = SharedSums::default();
         table.facts.mode = "wall".into();
         let main = table.frame("main", "a.rb", 1);
         let other_main = table.frame("main", "a.rb", 3);
@@ -359,7 +359,7 @@ mod tests {
                 };
                 table.add(
                     key,
-                    LiveValues {
+                    SumsValues {
                         count: 1,
                         wall_ns,
                         cpu_ns: 0,
@@ -385,10 +385,10 @@ mod tests {
         twice.add(&methods);
         twice.subtract(&methods);
         let (before, now) = (
-            LiveFacts::default(),
-            LiveFacts {
+            SumsFacts::default(),
+            SumsFacts {
                 as_of_ns: 100,
-                ..LiveFacts::default()
+                ..SumsFacts::default()
             },
         );
         let interval = Interval::new(twice, &before, &now, true);

@@ -3,7 +3,7 @@
 
 use crate::Refusal;
 use crate::live::process;
-use rperf_model::shared_sums::{LiveFacts, LiveValues};
+use rperf_model::shared_sums::{SumsFacts, SumsValues};
 use rperf_model::{Mode, WeightKey};
 use rperf_protocol::ask::Sampling;
 use rperf_protocol::delta::{BadDelta, Delta};
@@ -47,7 +47,7 @@ pub trait Take {
     /// All of the mirror's rows come anew, in other numbers.
     fn reset(&mut self, mirror: &Mirror);
     /// By how much rows have grown.
-    fn grown(&mut self, mirror: &Mirror, rows: &[(WeightKey, LiveValues)]);
+    fn grown(&mut self, mirror: &Mirror, rows: &[(WeightKey, SumsValues)]);
     /// That was all of this pull.
     fn end(&mut self, mirror: &Mirror);
 }
@@ -64,7 +64,7 @@ pub enum News {
     /// An interval is over.
     Interval {
         /// The facts at its begin.
-        before: LiveFacts,
+        before: SumsFacts,
         /// The VM has answered at its end.
         is_fresh: bool,
     },

@@ -1,20 +1,20 @@
 //! What arrives in the store, whatever becomes of the rows on the way.
 
 use super::*;
-use rperf_model::shared_sums::LiveTable;
+use rperf_model::shared_sums::SharedSums;
 use rperf_model::{Node, NodeId, State};
 use rperf_protocol::delta::{Delta, Freshness};
 use rperf_top::store::Scope;
 
 struct Way {
-    table: LiveTable,
+    table: SharedSums,
     mirror: Mirror,
     feed: Feed,
 }
 
 impl Way {
     fn new() -> Self {
-        let mut table = LiveTable::default();
+        let mut table = SharedSums::default();
         table.facts.mode = "wall".into();
         table.facts.start_ns = 1;
         let store = SharedStore::default();
@@ -48,7 +48,7 @@ impl Way {
             labels: LabelSetId::default(),
             state: State::Running,
         };
-        let values = LiveValues {
+        let values = SumsValues {
             count: 1,
             wall_ns,
             cpu_ns: 0,
@@ -83,7 +83,7 @@ impl Way {
             labels: LabelSetId::default(),
             state: State::Running,
         };
-        let values = LiveValues {
+        let values = SumsValues {
             count: 1,
             wall_ns,
             cpu_ns: 0,
@@ -152,7 +152,7 @@ fn what_was_before_is_not_counted_and_all_that_comes_is() {
 #[test]
 fn stacks_that_are_folded_meanwhile_count_once() {
     let mut way = Way::new();
-    way.table = LiveTable::new(200);
+    way.table = SharedSums::new(200);
     way.table.facts.mode = "wall".into();
     way.table.facts.start_ns = 1;
     way.add_stack(&["main", "old", "leaf 1"], 1_000);
