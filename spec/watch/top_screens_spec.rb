@@ -135,7 +135,7 @@ RSpec.describe "rperf top on a terminal" do
         terminal.type("q")
       end
       profile = Rperf.load(path_to("x.pb.gz"))
-      sums = profile[:samples].map { |_, wall, _, _, count, cpu| [count, wall, cpu] }.transpose.map(&:sum)
+      sums = profile[:samples].map { |row| row.values_at(4, 1, 5) }.transpose.map(&:sum)
       expect(sums).to all(be_positive)
       expect(profile.totals).to include(samples: sums[0], total: sums[1])
       expect(text_report(profile, lines: true)).to match(/ -e:3 \(.*Object#work\)$/)
