@@ -126,6 +126,22 @@ RSpec.describe "rperf top on a terminal" do
     end
   end
 
+  it "writes what it has with samples, wall and CPU time, and lines" do
+    working do |program|
+      screens(program.pid, "--interval", "0.1") do |terminal|
+        wait_for(terminal, /Object#work/)
+        terminal.type("wx.pb.gz\r")
+        wait_until("file") { File.exist?(path_to("x.pb.gz")) }
+        terminal.type("q")
+      end
+      profile = Rperf.load(path_to("x.pb.gz"))
+      sums = profile[:samples].map { |row| row.values_at(4, 1, 5) }.transpose.map(&:sum)
+      expect(sums).to all(be_positive)
+      expect(profile.totals).to include(samples: sums[0], total: sums[1])
+      expect(text_report(profile, lines: true)).to match(/ -e:3 \(.*Object#work\)$/)
+    end
+  end
+
   it "leaves it so after Ctrl-C, signals, and the end of the program" do
     working do |program|
       outputs = []

@@ -47,6 +47,11 @@ impl LabelSets {
         id
     }
 
+    /// The id of `set`, if it is there.
+    pub fn find(&self, set: &[(StringId, StringId)]) -> Option<LabelSetId> {
+        self.index.get(set).copied()
+    }
+
     /// The set with this id; empty for an id that is not in the table.
     pub fn get(&self, id: LabelSetId) -> &[(StringId, StringId)] {
         self.table.get(id.0 as usize).map_or(&[], |set| set)

@@ -1,12 +1,12 @@
 //! What a client pulls that watches the session, and what the session's worker answers. Made on
 //! the port's thread, and on the worker's.
 
-use rperf_model::live_table::{Cursor, LiveTable};
+use rperf_model::shared_sums::{Cursor, SharedSums};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// The table of the session, which its worker fills.
-pub type SharedTable = Arc<Mutex<LiveTable>>;
+pub type SharedTable = Arc<Mutex<SharedSums>>;
 
 /// Which thread has the GVL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

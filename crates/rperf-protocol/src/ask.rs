@@ -7,7 +7,7 @@ use crate::limits::{MAX_FREQUENCY, MAX_WAIT_MS, SECONDS, WAIT_MS};
 use crate::message::Request;
 use crate::refusal::{Code, Refusal};
 use rperf_model::Mode;
-use rperf_model::live_table::Cursor;
+use rperf_model::shared_sums::Cursor;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::time::Duration;

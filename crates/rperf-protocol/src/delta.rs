@@ -10,7 +10,7 @@ pub use read::BadDelta;
 
 use crate::json;
 use rperf_format::viewer::{ColumnEntry, Columns, MAGIC};
-use rperf_model::live_table::{Changes, LiveValues};
+use rperf_model::shared_sums::{Changes, SumsValues};
 use rperf_model::{LabelSet, StringId};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -121,7 +121,7 @@ fn write(changes: &Changes, columns: &mut Columns) {
     columns.unsigned("rows/thread", rows.iter().map(|row| row.key.thread));
     columns.unsigned("rows/label_set", rows.iter().map(|row| row.key.labels.0));
     columns.unsigned("rows/state", rows.iter().map(|row| row.key.state as u32));
-    let mut values = |name: &str, of: fn(&LiveValues) -> u64| {
+    let mut values = |name: &str, of: fn(&SumsValues) -> u64| {
         let cut = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
         columns.signed(name, rows.iter().map(|row| cut(of(&row.values))));
     };

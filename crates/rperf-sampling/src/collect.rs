@@ -5,4 +5,4 @@ pub(crate) mod buffer;
 pub(crate) mod messages;
 pub(crate) mod profile_builder;
 pub(crate) mod sample;
-pub(crate) mod watch;
+pub(crate) mod shared;

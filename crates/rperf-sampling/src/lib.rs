@@ -24,7 +24,7 @@ pub use accounting::mode::Mode;
 pub use accounting::{Accounting, Due, Dues};
 pub use collect::messages::WorkerEnded;
 pub use collect::sample::{Sample, SampleSums, SumLimits};
-pub use collect::watch::SharedTable;
+pub use collect::shared::SharedTable;
 pub use config::{DEFAULT_MAX_NODES, Missing, SessionConfig, StartError, StartOptions};
 pub use counters::{Capture, CaptureCounters, SessionCounters};
 pub use endpoint::endpoint_path;

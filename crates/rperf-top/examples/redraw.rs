@@ -3,10 +3,11 @@
 
 use ratatui::layout::Rect;
 use rperf_model::State;
+use rperf_model::shared_sums::SumsValues;
 use rperf_top::app::{App, Screen};
 use rperf_top::draw::picture;
 use rperf_top::look::Look;
-use rperf_top::store::{RowKey, Store};
+use rperf_watch::sums::{RowKey, Sums};
 use std::io::{self, Write};
 use std::time::Instant;
 
@@ -18,16 +19,16 @@ fn main() {
         .nth(1)
         .and_then(|it| it.parse().ok())
         .unwrap_or(100_000);
-    let store = store(nodes);
+    let sums = sums(nodes);
     let area = Rect::new(0, 0, 200, 60);
     for screen in Screen::ALL {
-        let mut app = App::of(&store);
+        let mut app = App::of(&sums);
         app.screen = screen;
         let mut times: Vec<_> = (0..ROUNDS)
             .map(|_| {
                 app.renew();
                 let began = Instant::now();
-                let _ = picture(&mut app, &store, Look::of_environment(), area);
+                let _ = picture(&mut app, &sums, Look::of_environment(), area);
                 began.elapsed().as_secs_f64() * 1e3
             })
             .collect();
@@ -42,18 +43,18 @@ fn main() {
 }
 
 /// Stacks of 4,000 methods, 30 deep, of which each has had time in the last interval.
-fn store(nodes: u32) -> Store {
-    let mut store = Store::default();
-    let process = store.add_process(1, "app");
-    store.set_session(process, "wall", 1000);
-    store.begin_interval(process);
-    let methods: Vec<_> = (0..4_000)
-        .map(|it| store.method_number(&format!("Class{}#method{it}", it % 400), "app/file.rb"))
+fn sums(nodes: u32) -> Sums {
+    let mut sums = Sums::default();
+    let process = sums.add_process(1, "app");
+    sums.processes[process as usize].facts.mode = "wall".into();
+    sums.begin_interval(process);
+    let frames: Vec<_> = (0..4_000)
+        .filter_map(|it| sums.frame(&format!("Class{}#method{it}", it % 400), "app/file.rb", it))
         .collect();
     let labels: Vec<_> = (0..50)
-        .map(|it| {
+        .filter_map(|it| {
             let value = format!("GET /{it}");
-            store.label_set([("endpoint", &*value)].into_iter())
+            sums.label_set([("endpoint", &*value)].into_iter())
         })
         .collect();
     let mut random = 1_u64;
@@ -64,16 +65,22 @@ fn store(nodes: u32) -> Store {
             .wrapping_add(1);
         let pick = (random >> 33) as usize;
         let parent = if number % 30 == 0 { 0 } else { last };
-        last = store.node(parent, methods[pick % methods.len()]);
+        let frame = frames[pick % frames.len()];
+        last = sums.stack(parent, frame, 0).unwrap_or(parent);
         let key = RowKey {
-            node: last,
-            thread: store.thread(process, number % 50 + 1),
+            stack: last,
+            thread: sums.thread(process, number % 50 + 1),
             labels: labels[pick % labels.len()],
             state: State::Running,
         };
-        store.add(key, 1_000 + pick as u64 % 1_000);
+        let values = SumsValues {
+            count: 1,
+            wall_ns: 1_000 + pick as u64 % 1_000,
+            cpu_ns: 0,
+        };
+        sums.add(key, values);
     }
-    store.end_interval(process, 1_000_000_000, 1_000_000);
-    store.end_round();
-    store
+    sums.end_interval(process, 1_000_000_000, 1_000_000);
+    sums.end_round();
+    sums
 }

@@ -3,7 +3,7 @@
 
 use crate::line::{Line, Question, Sort};
 use crate::lines::{self, Opening};
-use crate::store::{LabelFilter, Scope, Store};
+use rperf_watch::sums::{Label, Scope, Sums};
 use rustc_hash::FxHashSet;
 
 /// A screen.
@@ -77,7 +77,7 @@ pub struct App {
     /// The span of time.
     pub scope: Scope,
     /// The label that is looked at.
-    pub filter: Option<LabelFilter>,
+    pub filter: Option<Label>,
     /// The names that are looked for.
     pub search: String,
     /// With a heading for each process.
@@ -101,17 +101,17 @@ pub struct App {
     pub(crate) sorts: [usize; 4],
     pub(crate) places: [Place; 4],
     /// The picture as it was when it was stopped.
-    pub(crate) frozen: Option<Box<Store>>,
+    pub(crate) frozen: Option<Box<Sums>>,
     /// The version of the picture that the lines show; `None` if they have to be made anew.
     pub(crate) version: Option<u64>,
 }
 
 impl App {
     /// What is looked at first.
-    pub fn of(store: &Store) -> Self {
+    pub fn of(sums: &Sums) -> Self {
         App {
-            is_saved: store.is_saved,
-            scope: match store.is_saved {
+            is_saved: sums.is_saved,
+            scope: match sums.is_saved {
                 true => Scope::Total,
                 false => Scope::default(),
             },
@@ -173,23 +173,23 @@ impl App {
     }
 
     /// Stops the picture, or lets it go on.
-    pub fn stop_or_go_on(&mut self, store: &Store) {
+    pub fn stop_or_go_on(&mut self, sums: &mut Sums) {
         self.frozen = match self.frozen {
             Some(_) => None,
-            None => Some(Box::new(store.clone())),
+            None => Some(Box::new(sums.picture())),
         };
         self.renew();
     }
 
     /// What is shown: the picture as it was when it was stopped, or the present one.
-    pub fn shown<'a>(&'a self, store: &'a Store) -> &'a Store {
-        self.frozen.as_deref().unwrap_or(store)
+    pub fn shown<'a>(&'a self, sums: &'a Sums) -> &'a Sums {
+        self.frozen.as_deref().unwrap_or(sums)
     }
 
     /// Makes the lines, if there is something new.
-    pub fn refresh(&mut self, store: &Store, room: usize) {
+    pub fn refresh(&mut self, sums: &Sums, room: usize) {
         let frozen = self.frozen.take();
-        let shown = frozen.as_deref().unwrap_or(store);
+        let shown = frozen.as_deref().unwrap_or(sums);
         if self.version != Some(shown.version) {
             self.version = Some(shown.version);
             self.lines = self.make_lines(shown);
@@ -202,7 +202,7 @@ impl App {
         }
     }
 
-    fn make_lines(&mut self, store: &Store) -> Vec<Line> {
+    fn make_lines(&mut self, sums: &Sums) -> Vec<Line> {
         let mut opened = std::mem::take(&mut self.opened);
         let question = Question {
             scope: self.scope,
@@ -212,12 +212,12 @@ impl App {
             by_process: self.by_process,
         };
         let lines = match self.screen {
-            Screen::Methods => lines::methods(store, &question),
-            Screen::Threads => lines::threads(store, &question),
-            Screen::Labels => lines::labels(store, &question),
+            Screen::Methods => lines::methods(sums, &question),
+            Screen::Threads => lines::threads(sums, &question),
+            Screen::Labels => lines::labels(sums, &question),
             Screen::Tree => {
                 let opening = self.opening;
-                lines::tree(store, &question, self.bottom_up, &mut opened, opening)
+                lines::tree(sums, &question, self.bottom_up, &mut opened, opening)
             }
         };
         self.opening = None;

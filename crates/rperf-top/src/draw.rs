@@ -6,12 +6,12 @@ mod table;
 
 use crate::app::{App, Input, Screen};
 use crate::look::Look;
-use crate::store::{Scope, Store};
 use crate::text::{clock, fitted, percent};
 use page::Page;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
+use rperf_watch::sums::{Scope, Sums};
 use unicode_width::UnicodeWidthStr;
 
 /// The smallest terminal.
@@ -32,15 +32,15 @@ pub fn room(height: u16) -> usize {
 const LEAST_HIDDEN: f64 = 0.05;
 
 /// All of it in a terminal of this size.
-pub fn picture(app: &mut App, store: &Store, look: Look, area: Rect) -> Buffer {
+pub fn picture(app: &mut App, sums: &Sums, look: Look, area: Rect) -> Buffer {
     let mut buffer = Buffer::empty(area);
-    app.refresh(store, room(area.height));
-    draw(app, app.shown(store), look, &mut buffer);
+    app.refresh(sums, room(area.height));
+    draw(app, app.shown(sums), look, &mut buffer);
     buffer
 }
 
 /// Draws all of it.
-pub fn draw(app: &App, store: &Store, look: Look, buffer: &mut Buffer) {
+pub fn draw(app: &App, sums: &Sums, look: Look, buffer: &mut Buffer) {
     let area = buffer.area;
     let mut page = Page { look, buffer };
     if area.width < LEAST.0 || area.height < LEAST.1 {
@@ -60,40 +60,40 @@ pub fn draw(app: &App, store: &Store, look: Look, buffer: &mut Buffer) {
         help::draw(&mut page);
         return;
     }
-    head(&mut page, app, store);
-    figures(&mut page, store);
-    tabs(&mut page, app, store);
+    head(&mut page, app, sums);
+    figures(&mut page, sums);
+    tabs(&mut page, app, sums);
     table::draw(
         &mut page,
         app,
-        store,
+        sums,
         Rect::new(0, 3, area.width, area.height - 4),
     );
-    foot(&mut page, app, store, area.height - 1);
+    foot(&mut page, app, sums, area.height - 1);
 }
 
-fn head(page: &mut Page<'_>, app: &App, store: &Store) {
-    let living: Vec<_> = store.living().collect();
+fn head(page: &mut Page<'_>, app: &App, sums: &Sums) {
+    let living: Vec<_> = sums.living().collect();
     let (what, first) = match &*living {
-        [] => ("the programs have ended".into(), store.processes.last()),
+        [] => ("the programs have ended".into(), sums.processes.last()),
         [one] => (one.title(), Some(*one)),
         several => (
             format!("{} programs", several.len()),
             several.first().copied(),
         ),
     };
-    let watched = store.processes.iter().map(|it| it.watched_ns).max();
-    let session = first.map(|it| match it.frequency {
+    let watched = sums.processes.iter().map(|it| it.watched_ns).max();
+    let session = first.map(|it| match it.facts.frequency {
         0 => "waiting for a session".into(),
-        frequency => format!("{} {frequency} Hz", it.mode),
+        frequency => format!("{} {frequency} Hz", it.facts.mode),
     });
-    let overhead = percent(store.figures().overhead);
+    let overhead = percent(sums.figures().overhead);
     let mut rest = format!(
         "  {}  {}  ",
         clock(watched.unwrap_or(0)),
         session.unwrap_or_default()
     );
-    if !store.is_saved {
+    if !sums.is_saved {
         rest += &format!("overhead {overhead} ");
     }
     if app.is_stopped() {
@@ -106,15 +106,15 @@ fn head(page: &mut Page<'_>, app: &App, store: &Store) {
     page.put(page.width() - rest.width(), 0, &rest, Style::new());
 }
 
-fn figures(page: &mut Page<'_>, store: &Store) {
-    let now = store.figures();
-    let last = store.history.iter().rev().take(BARS).rev();
-    let bars = |of: fn(&crate::store::Figures) -> f64, least: f64| {
+fn figures(page: &mut Page<'_>, sums: &Sums) {
+    let now = sums.figures();
+    let last = sums.history.iter().rev().take(BARS).rev();
+    let bars = |of: fn(&rperf_watch::sums::Figures) -> f64, least: f64| {
         let values = last.clone().map(of);
         let most = values.clone().fold(least, f64::max);
         page.look.bars(values, most)
     };
-    let mut texts = if store.is_wall() {
+    let mut texts = if sums.is_wall() {
         vec![
             format!(
                 " GVL busy {:3.0} % {}",
@@ -152,7 +152,7 @@ fn figures(page: &mut Page<'_>, store: &Store) {
     page.line(1, &[(text, Style::new())]);
 }
 
-fn tabs(page: &mut Page<'_>, app: &App, store: &Store) {
+fn tabs(page: &mut Page<'_>, app: &App, sums: &Sums) {
     let mut parts = vec![(" ".into(), Style::new())];
     for (number, screen) in (1..).zip(Screen::ALL) {
         let is_shown = screen == app.screen;
@@ -169,13 +169,13 @@ fn tabs(page: &mut Page<'_>, app: &App, store: &Store) {
     }
     let mut about = Vec::new();
     about.push(match app.scope {
-        Scope::Rate if store.is_saved => "per second, on average".into(),
+        Scope::Rate if sums.is_saved => "per second, on average".into(),
         Scope::Rate => "last interval".into(),
-        _ if store.is_saved => "all of it".into(),
+        _ if sums.is_saved => "all of it".into(),
         Scope::Total => "since attached".into(),
-        Scope::SinceMark if !store.has_mark => "since attached (m marks)".into(),
+        Scope::SinceMark if !sums.has_mark => "since attached (m marks)".into(),
         Scope::SinceMark => {
-            let since = store.processes.iter();
+            let since = sums.processes.iter();
             let since = since.map(|it| it.watched_ns - it.mark_ns).max();
             format!("since mark {}", clock(since.unwrap_or(0)))
         }
@@ -193,8 +193,8 @@ fn tabs(page: &mut Page<'_>, app: &App, store: &Store) {
     page.line(2, &parts);
 }
 
-fn foot(page: &mut Page<'_>, app: &App, store: &Store, y: u16) {
-    let keys = match store.is_saved {
+fn foot(page: &mut Page<'_>, app: &App, sums: &Sums, y: u16) {
+    let keys = match sums.is_saved {
         true => "q quit  ? keys  t time  s sort  / search  w write",
         false => "q quit  ? keys  t time  s sort  / search  m mark  p stop  w write",
     };

@@ -1,10 +1,10 @@
-//! What keys do. Pure: what needs the store or the terminal is left to the caller.
+//! What keys do. Pure: what needs the sums or the terminal is left to the caller.
 
 use crate::app::{App, Input, Screen};
 use crate::line::What;
 use crate::lines::Opening;
-use crate::store::Scope;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use rperf_watch::sums::Scope;
 
 /// What is left to do.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! The screens of `rperf top`: methods, call tree, threads and labels of programs that are watched,
-//! on a terminal. What is known of the programs is in a [`store::Store`], which another thread
-//! fills; [`run`] shows it until the user has seen enough. Nothing here knows ports or Ruby.
+//! on a terminal. What is known of the programs is in [`Sums`](rperf_watch::sums::Sums), which
+//! another thread fills; [`run`] shows it until the user has seen enough. Nothing here asks ports,
+//! or knows Ruby.
 
 #![forbid(unsafe_code)]
 
@@ -10,10 +11,8 @@ mod keys;
 pub mod line;
 pub mod lines;
 pub mod look;
-mod profile;
 pub mod run;
 pub mod saved;
-pub mod store;
 pub mod terminal;
 pub mod text;
 

@@ -1,7 +1,7 @@
 //! A line of a screen: what it is about, and its times; and what is asked for when lines are made.
 //! On the command's thread.
 
-use crate::store::{LabelFilter, Scope, Store, Times};
+use rperf_watch::sums::{Label, Scope, Sums, Times};
 use rustc_hash::FxHasher;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -61,7 +61,7 @@ pub struct Question<'a> {
     /// The span of time.
     pub scope: Scope,
     /// The label that is looked at.
-    pub filter: Option<&'a LabelFilter>,
+    pub filter: Option<&'a Label>,
     /// Names that are looked for.
     pub search: &'a str,
     /// By what it is sorted.
@@ -72,9 +72,9 @@ pub struct Question<'a> {
 
 impl Question<'_> {
     /// Each process with a heading, or all at once.
-    pub fn processes(&self, store: &Store) -> Vec<Option<u32>> {
+    pub fn processes(&self, sums: &Sums) -> Vec<Option<u32>> {
         match self.by_process {
-            true => (0..store.processes.len() as u32).map(Some).collect(),
+            true => (0..sums.processes.len() as u32).map(Some).collect(),
             false => vec![None],
         }
     }
@@ -92,9 +92,9 @@ impl Question<'_> {
     }
 
     /// Whether the method is.
-    pub fn finds_method(&self, store: &Store, method: u32) -> bool {
+    pub fn finds_method(&self, sums: &Sums, method: u32) -> bool {
         self.search.is_empty()
-            || store.methods.get(method as usize).is_some_and(|it| {
+            || sums.methods.get(method as usize).is_some_and(|it| {
                 self.finds(&it.name) || self.finds(&it.path) || self.finds(&it.short_path)
             })
     }

@@ -4,18 +4,18 @@ use crate::app::{App, Screen};
 use crate::draw::{draw, room};
 use crate::keys::Act;
 use crate::look::Look;
-use crate::store::{Scope, Store};
 use crate::terminal::{Guard, has_panicked};
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
 use ratatui::layout::{Position, Rect};
 use rperf_model::Profile;
+use rperf_watch::sums::{Extent, Scope, Sums, lock};
 use std::io::{self, stdout};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// How long a key is waited for before the store is looked at.
+/// How long a key is waited for before the sums are looked at.
 const PATIENCE: Duration = Duration::from_millis(50);
 
 /// How long a message of the programs is shown before the next one, or a key, takes its place.
@@ -50,12 +50,12 @@ pub trait Surroundings {
     fn write(&mut self, path: &str, profile: Profile) -> String;
 }
 
-/// Shows what is in the store. An error means that there is no terminal any more.
-pub fn run(store: &Mutex<Store>, look: Look, around: &mut dyn Surroundings) -> io::Result<()> {
+/// Shows what is in the sums. An error means that there is no terminal any more.
+pub fn run(sums: &Mutex<Sums>, look: Look, around: &mut dyn Surroundings) -> io::Result<()> {
     let guard = Guard::new()?;
     let mut terminal = Terminal::new(CrosstermBackend::new(stdout()))?;
     redraw(&mut terminal)?;
-    let mut app = App::of(&lock(store));
+    let mut app = App::of(&lock(sums));
     let mut version = None;
     let mut said = Instant::now();
     let mut is_of_programs = false;
@@ -96,11 +96,11 @@ pub fn run(store: &Mutex<Store>, look: Look, around: &mut dyn Surroundings) -> i
         }
         around.looks_at(app.screen);
         {
-            let store = lock(store);
-            let shown = app.shown(&store).version;
+            let sums = lock(sums);
+            let shown = app.shown(&sums).version;
             if version != Some(shown) {
                 version = Some(shown);
-                show(&mut terminal, &mut app, &store, look)?;
+                show(&mut terminal, &mut app, &sums, look)?;
             }
         }
         // A terminal that is gone would be read for ever in there, where there is no time limit.
@@ -133,7 +133,7 @@ pub fn run(store: &Mutex<Store>, look: Look, around: &mut dyn Surroundings) -> i
             Act::Nothing => {}
             act => {
                 let before = app.message.take();
-                change(&mut app, store, act, around);
+                change(&mut app, sums, act, around);
                 match app.message {
                     Some(_) => {
                         said = Instant::now();
@@ -167,22 +167,26 @@ fn redraw<B: ratatui::backend::Backend<Error = io::Error>>(
     terminal.resize(Rect::from((Position::ORIGIN, size)))
 }
 
-/// What needs the store.
-fn change(app: &mut App, store: &Mutex<Store>, act: Act, around: &mut dyn Surroundings) {
+/// What needs the sums.
+fn change(app: &mut App, sums: &Mutex<Sums>, act: Act, around: &mut dyn Surroundings) {
     match act {
-        Act::StopOrGoOn => app.stop_or_go_on(&lock(store)),
+        Act::StopOrGoOn => app.stop_or_go_on(&mut lock(sums)),
         Act::Mark if app.is_stopped() => {
             app.message = Some("the picture is stopped; p lets it go on".into());
         }
         Act::Mark => {
-            lock(store).set_mark();
+            lock(sums).set_mark();
             app.scope = Scope::SinceMark;
             app.renew();
         }
         Act::Write(path) => {
             let profile = {
-                let store = lock(store);
-                app.shown(&store).profile(app.scope, app.filter.as_ref())
+                let sums = lock(sums);
+                let extent = match app.scope {
+                    Scope::SinceMark => Extent::SinceMark,
+                    Scope::Rate | Scope::Total => Extent::Watched,
+                };
+                app.shown(&sums).profile(extent, app.filter.as_ref())
             };
             app.message = Some(match profile {
                 Some(profile) => around.write(&path, profile),
@@ -196,15 +200,11 @@ fn change(app: &mut App, store: &Mutex<Store>, act: Act, around: &mut dyn Surrou
 fn show<B: ratatui::backend::Backend<Error = io::Error>>(
     terminal: &mut Terminal<B>,
     app: &mut App,
-    store: &Store,
+    sums: &Sums,
     look: Look,
 ) -> io::Result<()> {
     let height = terminal.size()?.height;
-    app.refresh(store, room(height));
-    terminal.draw(|frame| draw(app, app.shown(store), look, frame.buffer_mut()))?;
+    app.refresh(sums, room(height));
+    terminal.draw(|frame| draw(app, app.shown(sums), look, frame.buffer_mut()))?;
     Ok(())
-}
-
-fn lock(store: &Mutex<Store>) -> MutexGuard<'_, Store> {
-    store.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,12 +1,13 @@
-//! Every screen at every size, from a store whose content is known.
+//! Every screen at every size, from sums whose content is known.
 
 use crate::app::{App, Screen};
 use crate::draw::{draw, room};
 use crate::look::Look;
-use crate::store::{RowKey, Scope, Store, ThreadFacts};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use rperf_model::State;
+use rperf_model::shared_sums::SumsValues;
+use rperf_watch::sums::{RowKey, Scope, Sums, ThreadFacts};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -20,24 +21,24 @@ const LOOK: Look = Look {
 const MS: u64 = 1_000_000;
 
 /// Two programs, one of which serves requests, after three intervals and a mark.
-pub fn store() -> Store {
-    let mut store = Store::default();
-    let shop = store.add_process(4711, "puma: cluster worker 0: 4690 [shop]");
-    let job = store.add_process(4712, "sidekiq \u{1b}[2J計算");
+pub fn sums() -> Sums {
+    let mut sums = Sums::default();
+    let shop = sums.add_process(4711, "puma: cluster worker 0: 4690 [shop]");
+    let job = sums.add_process(4712, "sidekiq \u{1b}[2J計算");
     for (process, frequency) in [(shop, 1000), (job, 1000)] {
-        store.set_session(process, "wall", frequency);
+        set_session(&mut sums, process, frequency);
     }
     for round in 1..=3 {
         for process in [shop, job] {
-            store.begin_interval(process);
+            sums.begin_interval(process);
         }
-        fill(&mut store, shop, round);
-        fill_job(&mut store, job);
-        store.end_interval(shop, 1000 * MS, 2 * MS);
-        store.end_interval(job, 500 * MS, MS);
-        store.end_round();
+        fill(&mut sums, shop, round);
+        fill_job(&mut sums, job);
+        sums.end_interval(shop, 1000 * MS, 2 * MS);
+        sums.end_interval(job, 500 * MS, MS);
+        sums.end_round();
         if round == 2 {
-            store.set_mark();
+            sums.set_mark();
         }
     }
     let facts = |name: &str, tid, waits_in: &str| ThreadFacts {
@@ -53,18 +54,31 @@ pub fn store() -> Store {
         (Some(7), facts("without time", 4734, "")),
         (None, facts("helper", 4735, "")),
     ];
-    store.set_facts(shop, threads.into_iter());
-    store
+    sums.set_facts(shop, threads.into_iter());
+    sums
 }
 
-fn stack(store: &mut Store, methods: &[(&str, &str)]) -> u32 {
+fn set_session(sums: &mut Sums, process: u32, frequency: u32) {
+    let facts = &mut sums.processes[process as usize].facts;
+    (facts.mode, facts.frequency) = ("wall".into(), frequency);
+}
+
+fn wall(wall_ns: u64) -> SumsValues {
+    SumsValues {
+        count: 1,
+        wall_ns,
+        cpu_ns: 0,
+    }
+}
+
+fn stack(sums: &mut Sums, methods: &[(&str, &str)]) -> u32 {
     methods.iter().fold(0, |parent, (name, path)| {
-        let method = store.method_number(name, path);
-        store.node(parent, method)
+        let frame = sums.frame(name, path, 0).expect("room");
+        sums.stack(parent, frame, 0).expect("room")
     })
 }
 
-fn fill(store: &mut Store, process: u32, round: u64) {
+fn fill(sums: &mut Sums, process: u32, round: u64) {
     const APP: (&str, &str) = ("Rack::Server#call", "/gems/rack/lib/rack/server.rb");
     const SHOW: (&str, &str) = ("OrdersController#show", "/app/app/controllers/orders.rb");
     const QUERY: (&str, &str) = (
@@ -73,8 +87,9 @@ fn fill(store: &mut Store, process: u32, round: u64) {
     );
     const DUMP: (&str, &str) = ("JSON::Coder#dump", "/gems/json/lib/json/coder.rb");
     const EACH: (&str, &str) = ("Array#each", "<C method>");
-    let show = store.label_set([("endpoint", "GET /orders/:id")].into_iter());
-    let index = store.label_set([("endpoint", "GET /"), ("tenant", "a")].into_iter());
+    let show = sums.label_set([("endpoint", "GET /orders/:id")].into_iter());
+    let index = sums.label_set([("endpoint", "GET /"), ("tenant", "a")].into_iter());
+    let [show, index] = [show, index].map(|it| it.expect("room"));
     let rows: [(&[_], u32, u32, State, u64); 6] = [
         (
             &[APP, SHOW, DUMP],
@@ -91,39 +106,36 @@ fn fill(store: &mut Store, process: u32, round: u64) {
     ];
     for (methods, seq, labels, state, ms) in rows {
         let key = RowKey {
-            node: stack(store, methods),
-            thread: store.thread(process, seq),
+            stack: stack(sums, methods),
+            thread: sums.thread(process, seq),
             labels,
             state,
         };
-        store.add(key, ms * MS);
+        sums.add(key, wall(ms * MS));
     }
 }
 
-fn fill_job(store: &mut Store, process: u32) {
-    let odd = (
-        "Übung#計算\u{1b}]0;title\u{7}\u{202e}",
-        "/app/odd\u{9b}name.rb",
-    );
+fn fill_job(sums: &mut Sums, process: u32) {
+    let odd = ("Übung#計算\u{1b}]0;title\u{7}", "/app/odd\u{9b}name.rb");
     let key = RowKey {
-        node: stack(
-            store,
+        stack: stack(
+            sums,
             &[("Sidekiq::Job#perform", "/gems/sidekiq/job.rb"), odd],
         ),
-        thread: store.thread(process, 1),
+        thread: sums.thread(process, 1),
         labels: 0,
         state: State::Running,
     };
-    store.add(key, 100 * MS);
+    sums.add(key, wall(100 * MS));
 }
 
 /// What is on the screen, line by line.
-pub fn drawn(app: &mut App, store: &Store, size: (u16, u16), look: Look) -> String {
+pub fn drawn(app: &mut App, sums: &Sums, size: (u16, u16), look: Look) -> String {
     let (width, height) = size;
     let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("a terminal");
-    app.refresh(store, room(height));
+    app.refresh(sums, room(height));
     let shown =
-        |frame: &mut ratatui::Frame<'_>| draw(app, app.shown(store), look, frame.buffer_mut());
+        |frame: &mut ratatui::Frame<'_>| draw(app, app.shown(sums), look, frame.buffer_mut());
     terminal.draw(shown).expect("drawn");
     let buffer = terminal.backend().buffer();
     let mut text = String::new();
@@ -190,14 +202,14 @@ fn scenes() -> Vec<(&'static str, App)> {
 
 #[test]
 fn screens_are_as_they_were() {
-    let store = store();
+    let sums = sums();
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("golden");
     let rewrites = std::env::var_os("RPERF_REWRITE_GOLDEN").is_some();
     for (name, app) in &mut scenes() {
         let mut text = String::new();
         for size in SIZES {
             let _ = writeln!(text, "--- {} x {}", size.0, size.1);
-            text += &drawn(app, &store, size, LOOK);
+            text += &drawn(app, &sums, size, LOOK);
         }
         let path = directory.join(format!("{name}.txt"));
         if rewrites {
@@ -214,7 +226,7 @@ fn screens_are_as_they_were() {
 #[test]
 fn below_60_columns_and_12_lines_it_says_so() {
     for size in [(59, 12), (60, 11), (10, 1), (1, 1)] {
-        let text = drawn(&mut App::default(), &store(), size, LOOK);
+        let text = drawn(&mut App::default(), &sums(), size, LOOK);
         let start = &"rperf top needs 60 columns and 12 lines"[..usize::from(size.0 - 1).min(39)];
         assert!(text.starts_with(start), "{text}");
     }
@@ -228,7 +240,7 @@ fn nothing_on_the_screen_commands_the_terminal() {
     };
     for (_, app) in &mut scenes() {
         for look in [LOOK, plain] {
-            let text = drawn(app, &store(), (80, 24), look);
+            let text = drawn(app, &sums(), (80, 24), look);
             assert!(
                 !text.chars().any(|it| it.is_control() && it != '\n'),
                 "{text:?}"
@@ -240,13 +252,13 @@ fn nothing_on_the_screen_commands_the_terminal() {
 
 #[test]
 fn without_colours_nothing_is_coloured() {
-    let store = store();
+    let sums = sums();
     for (colour, expected) in [(true, true), (false, false)] {
         let look = Look { colour, ..LOOK };
         let mut app = App::default();
-        app.refresh(&store, 19);
+        app.refresh(&sums, 19);
         let mut terminal = Terminal::new(TestBackend::new(80, 24)).expect("a terminal");
-        let drawn = terminal.draw(|frame| draw(&app, &store, look, frame.buffer_mut()));
+        let drawn = terminal.draw(|frame| draw(&app, &sums, look, frame.buffer_mut()));
         let cells = drawn.expect("drawn").buffer.content();
         let is_coloured = |cell: &ratatui::buffer::Cell| cell.fg != ratatui::style::Color::Reset;
         assert_eq!(cells.iter().any(is_coloured), expected);
@@ -257,30 +269,31 @@ fn without_colours_nothing_is_coloured() {
 #[test]
 #[ignore = "a measurement"]
 fn cost_of_a_redraw_with_100_000_nodes() {
-    let mut store = Store::default();
-    let process = store.add_process(1, "large");
-    store.set_session(process, "wall", 1000);
-    store.begin_interval(process);
-    let thread = store.thread(process, 1);
-    let mut nodes = vec![0];
+    let mut sums = Sums::default();
+    let process = sums.add_process(1, "large");
+    set_session(&mut sums, process, 1000);
+    sums.begin_interval(process);
+    let thread = sums.thread(process, 1);
+    let mut stacks = vec![0];
     for number in 0..100_000_usize {
-        let method = store.method_number(&format!("Class{}#method", number % 5000), "/a/b/c.rb");
-        let node = store.node(nodes[number / 3], method);
-        nodes.push(node);
+        let name = format!("Class{}#method", number % 5000);
+        let frame = sums.frame(&name, "/a/b/c.rb", 0).expect("room");
+        let stack = sums.stack(stacks[number / 3], frame, 0).expect("room");
+        stacks.push(stack);
         let key = RowKey {
-            node,
+            stack,
             thread,
             labels: 0,
             state: State::Running,
         };
-        store.add(key, number as u64 * 1000);
+        sums.add(key, wall(number as u64 * 1000));
     }
-    store.end_interval(process, 1_000_000_000, 0);
+    sums.end_interval(process, 1_000_000_000, 0);
     for (name, app) in &mut scenes() {
         let began = std::time::Instant::now();
         for _ in 0..10 {
-            store.end_round();
-            drawn(app, &store, (200, 60), LOOK);
+            sums.end_round();
+            drawn(app, &sums, (200, 60), LOOK);
         }
         eprintln!("{name}: {:?}", began.elapsed() / 10);
     }

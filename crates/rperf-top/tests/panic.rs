@@ -7,7 +7,7 @@ use rperf_model::Profile;
 use rperf_top::app::Screen;
 use rperf_top::look::Look;
 use rperf_top::run::{self, Signal, Surroundings};
-use rperf_top::store::Store;
+use rperf_watch::sums::Sums;
 use std::env;
 use std::fs::File;
 use std::io::{self, Read};
@@ -56,8 +56,8 @@ impl Surroundings for Panics {
 #[test]
 fn a_panic_gives_the_terminal_back_before_it_is_told() {
     if env::var_os(CHILD).is_some() {
-        let store = Mutex::new(Store::default());
-        let shown = run::run(&store, Look::of_environment(), &mut Panics(0));
+        let sums = Mutex::new(Sums::default());
+        let shown = run::run(&sums, Look::of_environment(), &mut Panics(0));
         assert!(shown.is_err());
         return;
     }

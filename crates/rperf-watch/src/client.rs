@@ -4,7 +4,7 @@
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::unistd::Uid;
-use rperf_model::live_table::Cursor;
+use rperf_model::shared_sums::Cursor;
 use rperf_protocol::PROTOCOL;
 use rperf_protocol::ask::{Ask, Sampling};
 use rperf_protocol::delta::{BadDelta, Delta};

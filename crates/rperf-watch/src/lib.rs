@@ -3,4 +3,4 @@
 
 pub mod client;
 pub mod find;
-pub mod mirror;
+pub mod sums;

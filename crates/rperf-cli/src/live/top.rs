@@ -1,9 +1,7 @@
 //! `rperf top`: where the time of running programs goes, interval by interval. Called by `run`, on
 //! Ruby's main thread.
 
-mod feed;
 mod group;
-mod idle_rows;
 mod launched;
 mod options;
 mod page;
@@ -16,13 +14,15 @@ pub mod watched;
 use super::process;
 use crate::report::screen::Screen;
 use crate::{FAILURE, Refusal, say};
-use group::Group;
+use group::{Group, empty_sums};
 use launched::Launched;
 pub use options::TopArgs;
 use options::{REST, SILENCE, Subject};
 use page::{Page, table_of_several};
-use rates::{Interval, Sums};
+use rates::Interval;
 use rperf_watch::client::AskError;
+use rperf_watch::sums::{LockedSums, lock};
+use short_paths::shorten;
 use std::io::{self, Write};
 use std::path::Path;
 use std::thread::sleep;
@@ -60,8 +60,9 @@ pub fn run(args: &TopArgs, library: &Path) -> Result<i32, Refusal> {
         Subject::Programs(choice) if has_screens => return screens::run(args, &choice),
         Subject::Programs(choice) => choice,
     };
-    let group = Group::connect(&choice, |_| Sums::default())?;
-    let mut tables = Tables::new(args, group, None);
+    let sums = empty_sums(true);
+    let group = Group::connect(&choice, &sums)?;
+    let mut tables = Tables::new(args, group, sums, None);
     let end = tables.follow();
     tables.say_lines();
     match end {
@@ -81,8 +82,9 @@ pub fn run(args: &TopArgs, library: &Path) -> Result<i32, Refusal> {
 
 /// Prints tables of the program that was started. Returns whether it was seen.
 fn print_launched(args: &TopArgs, launched: &Launched) -> bool {
-    let group = Group::of_family(launched.pid, |_| Sums::default());
-    let mut tables = Tables::new(args, group, Some(launched));
+    let sums = empty_sums(true);
+    let group = Group::of_family(launched.pid, &sums);
+    let mut tables = Tables::new(args, group, sums, Some(launched));
     let end = tables.follow();
     tables.say_lines();
     match end {
@@ -107,7 +109,8 @@ enum End {
 /// The tables that are printed.
 struct Tables<'a> {
     args: &'a TopArgs,
-    group: Group<Sums>,
+    group: Group,
+    sums: LockedSums,
     printed: u64,
     /// The program, if we have started it.
     launched: Option<&'a Launched>,
@@ -116,10 +119,16 @@ struct Tables<'a> {
 }
 
 impl<'a> Tables<'a> {
-    fn new(args: &'a TopArgs, group: Group<Sums>, launched: Option<&'a Launched>) -> Self {
+    fn new(
+        args: &'a TopArgs,
+        group: Group,
+        sums: LockedSums,
+        launched: Option<&'a Launched>,
+    ) -> Self {
         Tables {
             args,
             group,
+            sums,
             printed: 0,
             launched,
             was_seen: false,
@@ -135,7 +144,7 @@ impl<'a> Tables<'a> {
         loop {
             let round = self
                 .group
-                .round_of_new(WAIT, |member, news| member.sums.note(news));
+                .round_of_new(WAIT, |member, news| member.note(news));
             self.group.complain(SILENCE);
             self.say_lines();
             round.map_err(|(pid, error)| End::Asking(pid, error))?;
@@ -188,9 +197,7 @@ impl<'a> Tables<'a> {
     }
 
     fn round(&mut self) -> Result<(), End> {
-        let round = self
-            .group
-            .round(WAIT, |member, news| member.sums.note(news));
+        let round = self.group.round(WAIT, |member, news| member.note(news));
         self.say_lines();
         round.map_err(|(pid, error)| End::Asking(pid, error))
     }
@@ -203,9 +210,11 @@ impl<'a> Tables<'a> {
 
     /// The place and the interval of each program of which something is known.
     fn take_intervals(&mut self) -> Vec<(usize, Interval)> {
+        shorten(&mut lock(&self.sums), &self.args.paths.view());
         let members = self.group.members.iter_mut().enumerate();
         let known = members.filter_map(|(place, member)| {
-            let interval = member.sums.take_interval(&member.program.mirror.facts)?;
+            let facts = &member.program.facts;
+            let interval = member.window.take_interval(&member.feed, facts)?;
             Some((place, interval))
         });
         known.collect()
@@ -213,16 +222,13 @@ impl<'a> Tables<'a> {
 
     /// Returns whether somebody still reads.
     fn print(&mut self, intervals: &[(usize, Interval)]) -> io::Result<bool> {
-        let programs = self.group.members.iter().map(|it| &it.program);
-        let paths = short_paths::of_programs(&self.args.paths, programs);
         let page = |(place, interval): (usize, _)| {
             let program = &self.group.members[place].program;
             Page {
                 pid: program.pid,
                 program: &program.hello.program,
-                facts: &program.mirror.facts,
+                facts: &program.facts,
                 interval,
-                paths: &paths,
                 shows_idle: self.args.idle,
                 stuck: program.stuck(),
             }
@@ -238,7 +244,7 @@ impl<'a> Tables<'a> {
             [page] => page.table(&screen, follows),
             pages => {
                 let all = Interval::rates(pages.iter().map(|page| page.interval));
-                table_of_several(pages, &all, &paths, &screen, follows)
+                table_of_several(pages, &all, &screen, follows)
             }
         };
         self.printed += 1;

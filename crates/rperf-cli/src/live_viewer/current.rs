@@ -3,12 +3,9 @@
 
 use super::page_data::data;
 use crate::live::process;
-use crate::live::top::watched::{News, Take, Watched};
-use rperf_model::WeightKey;
-use rperf_model::live_table::LiveValues;
-use rperf_report::terminal_text::shown;
+use crate::live::top::watched::{News, Watched};
 use rperf_watch::client::AskError;
-use rperf_watch::mirror::Mirror;
+use rperf_watch::sums::{Extent, Feed, LockedSums};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
@@ -21,30 +18,15 @@ const WAIT: Duration = Duration::from_millis(300);
 /// For how long it is shown what has become of a session.
 const SHOWN: Duration = Duration::from_secs(10);
 
-/// Whether a pull has brought anything.
-struct HasNews(bool);
-
-impl Take for HasNews {
-    fn reset(&mut self, _: &Mirror) {
-        self.0 = true;
-    }
-
-    fn grown(&mut self, _: &Mirror, rows: &[(WeightKey, LiveValues)]) {
-        self.0 |= !rows.is_empty();
-    }
-
-    fn end(&mut self, _: &Mirror) {}
-}
-
 /// The session of a program, up to the last pull.
 pub struct Current {
     pid: i32,
     /// When the process started: another one may get its number.
     start: Option<u64>,
     watched: Option<Watched>,
+    /// What has come of it.
+    feed: Option<Feed>,
     asked: Option<Instant>,
-    /// What each pull that brings something increases.
-    generation: u64,
     /// What keeps the profile from growing.
     note: Option<String>,
     /// What has become of the session, and when.
@@ -61,8 +43,8 @@ impl Current {
             pid,
             start: None,
             watched: None,
+            feed: None,
             asked: None,
-            generation: 0,
             note: None,
             line: None,
             has_ended: false,
@@ -77,16 +59,21 @@ impl Current {
             self.asked = Some(Instant::now());
         }
         json!({
-            "generation": self.generation,
+            "generation": self.generation(),
             "note": self.note,
             "has_ended": self.has_ended,
         })
     }
 
+    /// What each pull that brings something increases.
+    fn generation(&self) -> u64 {
+        self.feed.as_ref().map_or(0, |feed| feed.lock().generation)
+    }
+
     /// The profile as of the last pull. The error says why there is none.
     pub fn data(&mut self) -> Result<Vec<u8>, String> {
         if let Some((generation, data)) = &self.data
-            && (*generation == self.generation || self.watched.is_none())
+            && (*generation == self.generation() || self.watched.is_none())
         {
             return Ok(data.clone());
         }
@@ -96,17 +83,15 @@ impl Current {
     }
 
     fn encode(&mut self) -> Result<(), String> {
-        let Some(watched) = &self.watched else {
+        let Some(feed) = &self.feed else {
             return Ok(());
         };
-        if let Some(mut profile) = watched.mirror.profile() {
-            let program = shown(&watched.hello.program);
-            profile.meta.program = program.to_string();
-            profile.meta.roots.clone_from(&watched.hello.roots);
-            let directories = &watched.hello.rperf_directories;
-            profile.meta.rperf_directories.clone_from(directories);
-            let title = format!("{} {program}", self.pid);
-            self.data = Some((self.generation, data(&[(&title, &profile)], None)?));
+        let sums = feed.lock();
+        if let Some(profile) = sums.profile(Extent::Session, None) {
+            let generation = sums.generation;
+            drop(sums);
+            let title = format!("{} {}", self.pid, profile.meta.program);
+            self.data = Some((generation, data(&[(&title, &profile)], None)?));
         }
         Ok(())
     }
@@ -117,9 +102,11 @@ impl Current {
             Some(watched) => watched,
             None => self.connect()?,
         };
-        let mut has_news = HasNews(false);
-        let news = watched.step(WAIT, &mut has_news);
-        self.generation += u64::from(has_news.0);
+        let feed = self.feed.get_or_insert_with(|| {
+            let sums = LockedSums::default();
+            Feed::new(&sums, watched.pid, &watched.hello)
+        });
+        let news = watched.step(WAIT, feed);
         let lines = watched.take_lines();
         let mut note = match &news {
             Ok(News::Waits) => {

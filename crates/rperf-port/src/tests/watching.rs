@@ -1,9 +1,9 @@
 //! Clients that watch a session, which the test stands in for.
 
 use super::*;
-use rperf_model::live_table::{Cursor, LiveTable, LiveValues};
+use rperf_model::shared_sums::{Cursor, SharedSums, SumsValues};
 use rperf_model::{LabelSetId, Node, NodeId, State, WeightKey};
-use rperf_watch::mirror::Mirror;
+use rperf_watch::sums::Sums;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -17,7 +17,7 @@ struct Watched {
 
 impl Watched {
     fn new() -> Self {
-        let mut table = LiveTable::default();
+        let mut table = SharedSums::default();
         table.facts.mode = "wall".into();
         let frame = table.frame("Order#total", "order.rb", 3);
         let node = Node {
@@ -39,7 +39,7 @@ impl Watched {
             labels: LabelSetId::default(),
             state: State::Running,
         };
-        let values = LiveValues {
+        let values = SumsValues {
             count: 1,
             wall_ns: 10,
             cpu_ns: 5,
@@ -72,11 +72,38 @@ impl Watched {
     }
 }
 
-fn pull_all(client: &mut Client, mirror: &mut Mirror) -> u64 {
-    let delta = client.delta(mirror.cursor(), WAIT).expect("an answer");
-    assert!(delta.freshness.is_fresh);
-    let grown = mirror.take(delta).expect("a page");
-    grown.iter().map(|(_, values)| values.wall_ns).sum()
+/// A client with what it has of the session.
+struct Puller {
+    client: Client,
+    cursor: Cursor,
+    sums: Sums,
+}
+
+impl Puller {
+    fn new(path: &Path) -> Self {
+        let mut sums = Sums::default();
+        sums.add_process(1, "watched");
+        Puller {
+            client: Client::connect(path).expect("connected"),
+            cursor: Cursor::default(),
+            sums,
+        }
+    }
+
+    /// The time that it has.
+    fn sum(&self) -> u64 {
+        self.sums.rows.iter().map(|row| row.seen.wall_ns).sum()
+    }
+
+    /// Returns by how much that has grown.
+    fn pull(&mut self) -> u64 {
+        let before = self.sum();
+        let delta = self.client.delta(self.cursor, WAIT).expect("an answer");
+        assert!(delta.freshness.is_fresh);
+        self.cursor = delta.changes.cursor;
+        self.sums.take(0, delta).expect("a page");
+        self.sum() - before
+    }
 }
 
 #[test]
@@ -84,17 +111,14 @@ fn clients_see_what_has_changed_since_each_of_them_asked() {
     let port = opened();
     let watched = Watched::new();
     let sums = watched.during(|| {
-        let connect = || Client::connect(&port.path).expect("connected");
-        let (mut one, mut other) = (connect(), connect());
-        let (mut first, mut second) = (Mirror::default(), Mirror::default());
+        let (mut one, mut other) = (Puller::new(&port.path), Puller::new(&port.path));
         for _ in 0..5 {
-            assert!(pull_all(&mut one, &mut first) >= 10);
+            assert!(one.pull() >= 10);
         }
-        pull_all(&mut other, &mut second);
-        pull_all(&mut one, &mut first);
-        let sum = |mirror: &Mirror| mirror.rows().map(|(_, values)| values.wall_ns).sum::<u64>();
+        other.pull();
+        one.pull();
         assert!(pull::is_watched());
-        (sum(&first), sum(&second))
+        (one.sum(), other.sum())
     });
     assert!(sums.0 >= sums.1 && sums.1 >= 60, "{sums:?}");
     let began = Instant::now();
@@ -108,12 +132,10 @@ fn clients_see_what_has_changed_since_each_of_them_asked() {
 fn if_the_vm_says_nothing_there_is_what_was_known_before() {
     let port = opened();
     let watched = Watched::new();
-    let mut client = Client::connect(&port.path).expect("connected");
-    let mut mirror = Mirror::default();
-    watched.during(|| pull_all(&mut client, &mut mirror));
-    let delta = client
-        .delta(mirror.cursor(), Duration::ZERO)
-        .expect("an answer");
+    let mut puller = Puller::new(&port.path);
+    watched.during(|| puller.pull());
+    let Puller { client, cursor, .. } = &mut puller;
+    let delta = client.delta(*cursor, Duration::ZERO).expect("an answer");
     assert!(!delta.freshness.is_fresh && delta.changes.rows.is_empty());
     let delta = client
         .delta(Cursor::default(), Duration::ZERO)

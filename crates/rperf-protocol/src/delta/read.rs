@@ -3,7 +3,7 @@
 
 use super::{Column, Delta, Freshness, Header};
 use rperf_format::viewer::MAGIC;
-use rperf_model::live_table::{Changes, LiveFacts, LiveRow, LiveValues};
+use rperf_model::shared_sums::{Changes, SumsFacts, SumsRow, SumsValues};
 use rperf_model::{
     Frame, FrameId, LabelSet, LabelSetId, Mode, Node, NodeId, State, StringId, WeightKey,
 };
@@ -42,7 +42,7 @@ impl Delta {
         }
         Ok(Delta {
             changes: Changes {
-                facts: LiveFacts {
+                facts: SumsFacts {
                     mode: header.mode.clone().into(),
                     frequency: header.frequency,
                     start_ns: header.start_ns,
@@ -181,7 +181,7 @@ impl ReadColumns<'_> {
         }
     }
 
-    fn rows(&self) -> Result<Vec<LiveRow>, BadDelta> {
+    fn rows(&self) -> Result<Vec<SumsRow>, BadDelta> {
         let names = ["rows/node", "rows/thread", "rows/label_set", "rows/state"];
         let [nodes, threads, sets, states] = table(names.map(|name| self.small(name)))?;
         let [counts, walls, cpus] =
@@ -191,14 +191,14 @@ impl ReadColumns<'_> {
         }
         let value = |number: i64| u64::try_from(number).map_err(|_| BadDelta);
         let row = |row: usize| {
-            Ok(LiveRow {
+            Ok(SumsRow {
                 key: WeightKey {
                     node: NodeId(nodes[row]),
                     thread: threads[row],
                     labels: LabelSetId(sets[row]),
                     state: *State::ALL.get(states[row] as usize).ok_or(BadDelta)?,
                 },
-                values: LiveValues {
+                values: SumsValues {
                     count: value(counts[row])?,
                     wall_ns: value(walls[row])?,
                     cpu_ns: value(cpus[row])?,

@@ -2,23 +2,23 @@
 
 use super::*;
 use proptest::prelude::*;
-use rperf_model::live_table::{Cursor, LiveFacts, LiveRow, LiveTable};
+use rperf_model::shared_sums::{Cursor, SharedSums, SumsFacts, SumsRow};
 use rperf_model::{Frame, FrameId, LabelSetId, Node, NodeId, State, WeightKey};
 use serde_json::json;
 
-fn row() -> impl Strategy<Value = LiveRow> {
+fn row() -> impl Strategy<Value = SumsRow> {
     let key = (any::<u32>(), any::<u32>(), any::<u32>(), 0_usize..5);
     let value = 0..=i64::MAX as u64;
     let values = (value.clone(), value.clone(), value);
     (key, values).prop_map(
-        |((node, thread, labels, state), (count, wall_ns, cpu_ns))| LiveRow {
+        |((node, thread, labels, state), (count, wall_ns, cpu_ns))| SumsRow {
             key: WeightKey {
                 node: NodeId(node),
                 thread,
                 labels: LabelSetId(labels),
                 state: State::ALL[state],
             },
-            values: LiveValues {
+            values: SumsValues {
                 count,
                 wall_ns,
                 cpu_ns,
@@ -69,7 +69,7 @@ fn delta() -> impl Strategy<Value = Delta> {
         let set = |set: Vec<[u32; 2]>| set.into_iter().map(label).collect();
         Delta {
             changes: Changes {
-                facts: LiveFacts {
+                facts: SumsFacts {
                     mode: if is_wall { "wall" } else { "cpu" }.into(),
                     frequency,
                     start_ns,
@@ -118,7 +118,7 @@ proptest! {
 
 #[test]
 fn a_page_is_what_other_versions_know() {
-    let mut table = LiveTable::default();
+    let mut table = SharedSums::default();
     (table.facts.mode, table.facts.frequency) = ("wall".into(), 99);
     table.facts.start_ns = 1_700_000_000_000_000_000;
     for line in [7, 300] {
@@ -196,8 +196,8 @@ fn columns_that_lie_are_refused() {
 }
 
 /// A session whose program has `nodes` stacks below 400 methods, each seen in one thread.
-fn large_table(nodes: u32) -> LiveTable {
-    let mut table = LiveTable::default();
+fn large_table(nodes: u32) -> SharedSums {
+    let mut table = SharedSums::default();
     table.facts.mode = "wall".into();
     let methods: Vec<_> = (0..400)
         .map(|number| {
@@ -226,14 +226,14 @@ fn large_table(nodes: u32) -> LiveTable {
     table
 }
 
-fn add(table: &mut LiveTable, node: NodeId, number: u64) {
+fn add(table: &mut SharedSums, node: NodeId, number: u64) {
     let key = WeightKey {
         node,
         thread: 1 + (number % 50) as u32,
         labels: table.label_set([]),
         state: State::Running,
     };
-    let values = LiveValues {
+    let values = SumsValues {
         count: 1 + number % 1000,
         wall_ns: 1_000_000 * (1 + number % 1000) + number % 997,
         cpu_ns: 900_000 * (1 + number % 1000) + number % 991,
@@ -242,7 +242,7 @@ fn add(table: &mut LiveTable, node: NodeId, number: u64) {
 }
 
 /// Bytes of all pages that a client gets who has come as far as `cursor`, and how far it is then.
-fn pulled(table: &mut LiveTable, mut cursor: Cursor) -> (usize, usize, Cursor) {
+fn pulled(table: &mut SharedSums, mut cursor: Cursor) -> (usize, usize, Cursor) {
     let (mut bytes, mut largest) = (0, 0);
     loop {
         let changes = table.changes(cursor);

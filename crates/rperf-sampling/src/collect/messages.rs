@@ -3,7 +3,7 @@
 
 use crate::collect::profile_builder::ProfileBuilder;
 use crate::collect::sample::{Sample, SampleSums};
-use crate::collect::watch::News;
+use crate::collect::shared::News;
 use crossbeam_channel::{Receiver, Sender};
 use rperf_vm::{CapturedNode, ResolvedFrame};
 use std::sync::Arc;

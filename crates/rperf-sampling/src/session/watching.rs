@@ -3,9 +3,9 @@
 
 use super::Session;
 use super::told::part;
-use crate::collect::watch::{News, SharedTable};
+use crate::collect::shared::{News, SharedTable};
 use crate::counters::StackCounts;
-use rperf_model::live_table::LiveFacts;
+use rperf_model::shared_sums::SumsFacts;
 use rperf_vm::{FrameWord, ResolvedFrame, clock};
 use std::sync::Arc;
 
@@ -76,11 +76,11 @@ impl Session {
         }
     }
 
-    fn facts(&self, now: u64) -> LiveFacts {
+    fn facts(&self, now: u64) -> SumsFacts {
         let (config, counters) = (self.config, &self.recording.counters);
         let mut dropped = self.recording.buffer.dropped();
         dropped.add(counters.uncaptured);
-        LiveFacts {
+        SumsFacts {
             mode: config.mode.name().into(),
             frequency: config.frequency,
             start_ns: self.start_ns,

@@ -6,7 +6,7 @@ use crate::collect::messages::{
 };
 use crate::collect::profile_builder::{ProfileBuilder, ProfileLimits};
 use crate::collect::sample::{Sample, SampleSums, SumLimits};
-use crate::collect::watch::{LiveFeed, News};
+use crate::collect::shared::{News, SharedFeed};
 use crate::ractors::OtherRactors;
 use crate::timer::sources::{Source, TimerConfig};
 use crate::timer::ticks::Ticks;
@@ -242,7 +242,7 @@ struct WorkerMain {
     /// What epochs have collected that are over, and whose frames have no names yet.
     unnamed: VecDeque<SampleSums>,
     /// There while somebody watches.
-    watched: Option<Box<LiveFeed>>,
+    watched: Option<Box<SharedFeed>>,
     emptied: Sender<Vec<Sample>>,
     messages: Receiver<Message>,
 }
@@ -323,7 +323,7 @@ impl WorkerMain {
 
     fn take_news(&mut self, mut news: News) {
         if news.is_first {
-            let feed = LiveFeed::new(
+            let feed = SharedFeed::new(
                 self.profile.nodes,
                 &self.earlier,
                 &self.unnamed,

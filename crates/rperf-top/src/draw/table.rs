@@ -3,10 +3,10 @@
 use super::page::Page;
 use crate::app::{App, Screen};
 use crate::line::{Line, Sort, What};
-use crate::store::{Scope, Store, Times};
 use crate::text::{clock, fitted, fitted_end, fitted_method, percent, share, time};
 use ratatui::layout::Rect;
 use ratatui::style::Style;
+use rperf_watch::sums::{Scope, Sums, Times};
 use unicode_width::UnicodeWidthStr;
 
 /// Columns of a number, with the gap in front of it.
@@ -110,7 +110,7 @@ fn title(column: Column, app: &App, is_sorted: bool) -> String {
     format!("{mark}{name}{unit}")
 }
 
-pub fn draw(page: &mut Page<'_>, app: &App, store: &Store, area: Rect) {
+pub fn draw(page: &mut Page<'_>, app: &App, sums: &Sums, area: Rect) {
     let columns = shown_columns(app, page.width());
     let before = columns.len() * NUMBER + 2;
     let room = page.width() - before;
@@ -135,7 +135,7 @@ pub fn draw(page: &mut Page<'_>, app: &App, store: &Store, area: Rect) {
         .skip(app.place().top)
         .take(lines);
     for ((number, line), y) in seen.zip(area.y + 1..) {
-        layout.line(page, app, store, line, y);
+        layout.line(page, app, sums, line, y);
         if number == app.place().cursor {
             page.style(y, page.look.chosen());
         }
@@ -144,10 +144,10 @@ pub fn draw(page: &mut Page<'_>, app: &App, store: &Store, area: Rect) {
         let text = match (app.search.is_empty(), &app.filter) {
             (false, _) => "nothing is found (Esc: all)",
             (_, Some(_)) => "nothing with this label (Esc: all)",
-            _ if app.scope == Scope::Rate && store.is_unknown() && store.is_stuck() => {
+            _ if app.scope == Scope::Rate && sums.is_unknown() && sums.is_stuck() => {
                 "a thread keeps the GVL in native code: nothing is known of this interval"
             }
-            _ if app.scope == Scope::Rate && store.is_unknown() => {
+            _ if app.scope == Scope::Rate && sums.is_unknown() => {
                 "no Ruby code runs just now: nothing is known of this interval"
             }
             _ => "nothing has run",
@@ -186,9 +186,9 @@ impl Layout {
         }
     }
 
-    fn line(&self, page: &mut Page<'_>, app: &App, store: &Store, line: &Line, y: u16) {
+    fn line(&self, page: &mut Page<'_>, app: &App, sums: &Sums, line: &Line, y: u16) {
         if let What::Process(process) = line.what {
-            let process = &store.processes[process as usize];
+            let process = &sums.processes[process as usize];
             let end = if process.has_ended { " (ended)" } else { "" };
             let text = format!(" {}{end}", process.title());
             let text = fitted(&text, page.width(), page.look);
@@ -205,7 +205,7 @@ impl Layout {
             };
             page.put(place * NUMBER, y, &format!("{text:>NUMBER$}"), style);
         }
-        let (name, file) = self.texts(page, app, store, line);
+        let (name, file) = self.texts(page, app, sums, line);
         page.put(self.before, y, &name, style);
         if self.file_room > 0 {
             let dim = page.look.dim();
@@ -213,12 +213,12 @@ impl Layout {
         }
     }
 
-    fn texts(&self, page: &Page<'_>, app: &App, store: &Store, line: &Line) -> (String, String) {
+    fn texts(&self, page: &Page<'_>, app: &App, sums: &Sums, line: &Line) -> (String, String) {
         let look = page.look;
         let name = |text: &str| fitted(text, self.name_room, look);
         match &line.what {
             What::Method(method) => {
-                let Some(method) = store.methods.get(*method as usize) else {
+                let Some(method) = sums.methods.get(*method as usize) else {
                     return Default::default();
                 };
                 let front = match app.screen {
@@ -230,16 +230,16 @@ impl Layout {
                 (text, fitted_end(&method.short_path, self.file_room, look))
             }
             What::Thread(number, node) => {
-                let position = store.positions.get(number).filter(|it| {
-                    it.node == *node && it.ns >= LONG && app.scope == Scope::Rate && !store.is_saved
+                let position = sums.positions.get(number).filter(|it| {
+                    it.node == *node && it.ns >= LONG && app.scope == Scope::Rate && !sums.is_saved
                 });
-                let facts = store.facts.get(number);
-                let thread = store.threads[*number as usize];
-                let top = store.method(*node).map_or("", |it| &*it.name);
+                let facts = sums.facts.get(number);
+                let thread = sums.threads[*number as usize];
+                let top = sums.method(*node).map_or("", |it| &*it.name);
                 let stays = position.filter(|_| thread.seq > 0);
                 let stays = stays.map_or_else(String::new, |it| format!(" for {}", clock(it.ns)));
                 let letter = letter(line.own);
-                let waits = match (facts, store.positions.get(number)) {
+                let waits = match (facts, sums.positions.get(number)) {
                     (Some(facts), Some(position)) if app.scope == Scope::Rate => {
                         facts.waits_at(position)
                     }
@@ -254,8 +254,8 @@ impl Layout {
                 };
                 let who = match thread.seq {
                     0 => "threads that have ended".into(),
-                    seq if store.processes.len() > 1 && !app.by_process => {
-                        let pid = store.processes[thread.process as usize].pid;
+                    seq if sums.processes.len() > 1 && !app.by_process => {
+                        let pid = sums.processes[thread.process as usize].pid;
                         format!("{pid} #{seq}")
                     }
                     seq => format!("thread {seq}"),

@@ -4,28 +4,28 @@ use super::*;
 use crate::draw::room;
 use crate::line::Sort;
 use crate::look::Look;
-use crate::screens_tests::{SIZES, drawn, store};
-use crate::store::Store;
+use crate::screens_tests::{SIZES, drawn, sums};
 use KeyCode::{Backspace, Char, Down, End, Enter, Esc, Home, Left, PageDown, Right, Tab, Up};
+use rperf_watch::sums::Sums;
 use unicode_width::UnicodeWidthStr;
 
 /// What is on the screen after these keys.
-fn pressed(store: &Store, keys: &[KeyCode]) -> (App, Act) {
+fn pressed(sums: &Sums, keys: &[KeyCode]) -> (App, Act) {
     let mut app = App::default();
     let mut act = Act::Nothing;
-    app.refresh(store, 7);
+    app.refresh(sums, 7);
     for key in keys {
         act = app.key(KeyEvent::new(*key, KeyModifiers::NONE));
-        app.refresh(store, 7);
+        app.refresh(sums, 7);
     }
     (app, act)
 }
 
-fn names(app: &App, store: &Store) -> Vec<String> {
+fn names(app: &App, sums: &Sums) -> Vec<String> {
     let name = |line: &crate::line::Line| match &line.what {
-        What::Method(method) => store.methods[*method as usize].name.to_string(),
-        What::Process(process) => format!("= {}", store.processes[*process as usize].pid),
-        What::Thread(thread, _) => format!("thread {}", store.threads[*thread as usize].seq),
+        What::Method(method) => sums.methods[*method as usize].name.to_string(),
+        What::Process(process) => format!("= {}", sums.processes[*process as usize].pid),
+        What::Thread(thread, _) => format!("thread {}", sums.threads[*thread as usize].seq),
         What::Label(name, value) => format!("{name}={value}"),
         What::NoLabel => "(no label)".into(),
     };
@@ -37,8 +37,8 @@ fn names(app: &App, store: &Store) -> Vec<String> {
 
 #[test]
 fn keys_choose_the_screen_and_what_is_asked() {
-    let store = store();
-    let app = |keys: &[KeyCode]| pressed(&store, keys).0;
+    let sums = sums();
+    let app = |keys: &[KeyCode]| pressed(&sums, keys).0;
     for (keys, screen) in [
         (&[Char('2')][..], Screen::Tree),
         (&[Char('4'), Char('3')], Screen::Threads),
@@ -58,8 +58,8 @@ fn keys_choose_the_screen_and_what_is_asked() {
 
 #[test]
 fn some_keys_leave_work_to_others() {
-    let store = store();
-    let act = |keys: &[KeyCode]| pressed(&store, keys).1;
+    let sums = sums();
+    let act = |keys: &[KeyCode]| pressed(&sums, keys).1;
     assert_eq!(act(&[Char('q')]), Act::Quit);
     assert_eq!(act(&[Char('?'), Char('q')]), Act::Quit);
     assert_eq!(act(&[Char('p')]), Act::StopOrGoOn);
@@ -80,9 +80,9 @@ fn some_keys_leave_work_to_others() {
 
 #[test]
 fn the_cursor_stays_in_the_table() {
-    let store = store();
+    let sums = sums();
     let place = |keys: &[KeyCode]| {
-        let place = pressed(&store, keys).0.place();
+        let place = pressed(&sums, keys).0.place();
         (place.cursor, place.top)
     };
     // There are 7 methods with time.
@@ -90,34 +90,34 @@ fn the_cursor_stays_in_the_table() {
     assert_eq!(place(&[End]), (6, 0));
     assert_eq!(place(&[End, Home, PageDown, PageDown, PageDown]), (6, 0));
     let mut app = App::default();
-    app.refresh(&store, 3);
+    app.refresh(&sums, 3);
     app.key(KeyEvent::from(End));
     assert_eq!((app.place().cursor, app.place().top), (6, 4));
-    app.refresh(&store, 5);
+    app.refresh(&sums, 5);
     app.key(KeyEvent::from(Home));
     assert_eq!((app.place().cursor, app.place().top), (0, 0));
 }
 
 #[test]
 fn search_finds_names_and_files() {
-    let store = store();
+    let sums = sums();
     let found = |text: &str| {
         let keys: Vec<_> = "/".chars().chain(text.chars()).map(Char).collect();
-        let (app, _) = pressed(&store, &keys);
-        names(&app, &store)
+        let (app, _) = pressed(&sums, &keys);
+        names(&app, &sums)
     };
     assert_eq!(found("coder"), ["JSON::Coder#dump"]);
     assert_eq!(found("pg/lib"), ["PG::Connection#exec_params"]);
     assert_eq!(found("CODER"), [""; 0]);
     assert_eq!(found("").len(), 7);
-    let (app, _) = pressed(&store, &[Char('/'), Char('x'), Enter, Esc]);
+    let (app, _) = pressed(&sums, &[Char('/'), Char('x'), Enter, Esc]);
     assert_eq!((app.search.as_str(), app.lines.len()), ("", 7));
     // Stacks with it, whole.
     let keys = ["2/coder"].concat();
     let keys: Vec<_> = keys.chars().map(Char).chain([Enter, Enter]).collect();
-    let (app, _) = pressed(&store, &keys);
+    let (app, _) = pressed(&sums, &keys);
     assert_eq!(
-        names(&app, &store),
+        names(&app, &sums),
         [
             "Rack::Server#call",
             " OrdersController#show",
@@ -128,11 +128,11 @@ fn search_finds_names_and_files() {
 
 #[test]
 fn trees_open_and_close() {
-    let store = store();
+    let sums = sums();
     let tree = |keys: &[KeyCode]| {
         let keys: Vec<_> = [Char('2')].iter().chain(keys).copied().collect();
-        let (app, _) = pressed(&store, &keys);
-        (names(&app, &store), app.place().cursor)
+        let (app, _) = pressed(&sums, &keys);
+        (names(&app, &sums), app.place().cursor)
     };
     assert_eq!(
         tree(&[]).0,
@@ -168,23 +168,23 @@ fn trees_open_and_close() {
 
 #[test]
 fn a_label_can_be_looked_at_alone() {
-    let store = store();
+    let sums = sums();
     let keys = [Char('4'), Enter];
-    let (app, _) = pressed(&store, &keys);
+    let (app, _) = pressed(&sums, &keys);
     assert_eq!(app.screen, Screen::Methods);
     let pair = app.filter.clone().expect("a filter");
     assert_eq!((&*pair.0, &*pair.1), ("endpoint", "GET /orders/:id"));
-    assert!(!names(&app, &store).contains(&"Sidekiq::Job#perform".to_string()));
-    let (app, _) = pressed(&store, &[&keys[..], &[Esc]].concat());
+    assert!(!names(&app, &sums).contains(&"Sidekiq::Job#perform".to_string()));
+    let (app, _) = pressed(&sums, &[&keys[..], &[Esc]].concat());
     assert_eq!((app.filter, app.lines.len()), (None, 7));
 }
 
 #[test]
 fn programs_can_have_headings() {
-    let store = store();
+    let sums = sums();
     for screen in ['1', '2', '3', '4'] {
-        let (app, _) = pressed(&store, &[Char(screen), Char('g')]);
-        let names = names(&app, &store);
+        let (app, _) = pressed(&sums, &[Char(screen), Char('g')]);
+        let names = names(&app, &sums);
         let headings: Vec<_> = names.iter().filter(|it| it.starts_with("= ")).collect();
         assert_eq!(headings, ["= 4711", "= 4712"], "{screen}");
     }
@@ -192,17 +192,17 @@ fn programs_can_have_headings() {
 
 #[test]
 fn a_stopped_picture_stays_as_it_is() {
-    let mut store = store();
-    let (mut app, _) = pressed(&store, &[]);
-    app.stop_or_go_on(&store);
-    app.refresh(&store, 7);
+    let mut sums = sums();
+    let (mut app, _) = pressed(&sums, &[]);
+    app.stop_or_go_on(&mut sums);
+    app.refresh(&sums, 7);
     let before = app.lines[0].own.run;
-    store.begin_interval(0);
-    store.end_round();
-    app.refresh(&store, 7);
+    sums.begin_interval(0);
+    sums.end_round();
+    app.refresh(&sums, 7);
     assert_eq!(app.lines[0].own.run, before);
-    app.stop_or_go_on(&store);
-    app.refresh(&store, 7);
+    app.stop_or_go_on(&mut sums);
+    app.refresh(&sums, 7);
     assert!(app.lines[0].own.run < before);
 }
 
@@ -240,12 +240,12 @@ const KEYS: [KeyCode; 29] = [
 ];
 
 /// What is on the screen is as large as the terminal, and says what it is.
-fn look_at(app: &mut App, store: &Store, size: (u16, u16), keys: &[KeyCode]) {
+fn look_at(app: &mut App, sums: &Sums, size: (u16, u16), keys: &[KeyCode]) {
     let look = Look {
         colour: true,
         unicode: true,
     };
-    let text = drawn(app, store, size, look);
+    let text = drawn(app, sums, size, look);
     let at = format!("{keys:?} at {size:?}:\n{text}");
     let lines: Vec<_> = text.lines().collect();
     assert_eq!(lines.len(), usize::from(size.1), "{at}");
@@ -262,37 +262,37 @@ fn look_at(app: &mut App, store: &Store, size: (u16, u16), keys: &[KeyCode]) {
 }
 
 /// Presses these, each on what the ones before have left.
-fn press_and_look(screen: Screen, store: &Store, size: (u16, u16), keys: &[KeyCode]) {
+fn press_and_look(screen: Screen, sums: &mut Sums, size: (u16, u16), keys: &[KeyCode]) {
     let mut app = App {
         screen,
         ..App::default()
     };
-    app.refresh(store, room(size.1));
+    app.refresh(sums, room(size.1));
     for (place, &key) in keys.iter().enumerate() {
         match app.key(KeyEvent::new(key, KeyModifiers::NONE)) {
-            Act::StopOrGoOn => app.stop_or_go_on(store),
+            Act::StopOrGoOn => app.stop_or_go_on(sums),
             Act::Mark => app.scope = Scope::SinceMark,
             _ => {}
         }
-        look_at(&mut app, store, size, &keys[..=place]);
+        look_at(&mut app, sums, size, &keys[..=place]);
     }
 }
 
 #[test]
 fn every_key_on_every_screen_leaves_a_screen_of_the_right_size() {
-    let store = store();
+    let mut sums = sums();
     for screen in Screen::ALL {
         for size in SIZES {
             for key in KEYS {
-                press_and_look(screen, &store, size, &[key]);
+                press_and_look(screen, &mut sums, size, &[key]);
             }
             let backwards: Vec<_> = KEYS.into_iter().rev().collect();
-            press_and_look(screen, &store, size, &backwards);
+            press_and_look(screen, &mut sums, size, &backwards);
         }
         // After those that have the next one mean something else.
         for first in ['t', 'g', 'i', '*', 'p', 'w', '/', '?'].map(Char) {
             for key in KEYS {
-                press_and_look(screen, &store, SIZES[0], &[first, key]);
+                press_and_look(screen, &mut sums, SIZES[0], &[first, key]);
             }
         }
     }

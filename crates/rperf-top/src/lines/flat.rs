@@ -1,69 +1,64 @@
 //! The lines of methods, threads and labels.
 
 use crate::line::{Line, Question, What, key, sort_lines};
-use crate::store::{Row, Store, Times};
+use rperf_watch::sums::{Label, RowKey, Sums, Times};
 use rustc_hash::FxHashMap;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 /// One for each method that has had time.
-pub fn methods(store: &Store, question: &Question<'_>) -> Vec<Line> {
-    by_process(store, question, |process| {
-        let sums = store.sums(question.scope, question.filter, process);
-        let mut times = vec![(Times::default(), Times::default()); store.methods.len()];
-        for (number, node) in store.nodes.iter().enumerate().skip(1) {
-            let (own, total) = &mut times[node.method as usize];
-            own.add(sums.own[number]);
-            if node.is_outermost {
-                total.add(sums.total[number]);
-            }
-        }
-        let all = sums.all();
-        let times = times.into_iter().enumerate();
-        let known = times.filter(|(_, (_, total))| *total != Times::default());
-        let lines = known.map(|(method, (own, total))| Line {
-            what: What::Method(method as u32),
-            key: key(&("method", process, method)),
+pub fn methods(sums: &Sums, question: &Question<'_>) -> Vec<Line> {
+    by_process(sums, question, |process| {
+        let (methods, all) = sums.method_times(question.scope, question.filter, process);
+        let found = methods.into_iter();
+        let found = found.filter(|it| question.finds_method(sums, it.method));
+        let lines = found.map(|it| Line {
+            what: What::Method(it.method),
+            key: key(&("method", process, it.method as usize)),
             depth: 0,
             opens: None,
-            own,
-            total,
+            own: it.own,
+            total: it.total,
             whole: all.run,
         });
-        let found = |line: &Line| match line.what {
-            What::Method(method) => question.finds_method(store, method),
-            _ => false,
-        };
-        (lines.filter(found).collect(), all)
+        (lines.collect(), all)
     })
 }
 
 /// One for each thread that has had time.
-pub fn threads(store: &Store, question: &Question<'_>) -> Vec<Line> {
-    by_process(store, question, |process| {
-        let mut found: FxHashMap<u32, (Times, u64, u32)> = FxHashMap::default();
+pub fn threads(sums: &Sums, question: &Question<'_>) -> Vec<Line> {
+    by_process(sums, question, |process| {
+        let mut found: BTreeMap<u32, Times> = BTreeMap::new();
+        let mut places: FxHashMap<_, u64> = FxHashMap::default();
         let mut all = Times::default();
-        for (row, time) in store.rows_of(question.scope, question.filter, process) {
-            let (times, most, node) = found.entry(row.key.thread).or_default();
-            times.add_state(row.key.state, time);
-            all.add_state(row.key.state, time);
-            if time > *most {
-                (*most, *node) = (time, row.key.node);
-            }
+        for (row, time) in sums.rows_of(question.scope, question.filter, process) {
+            let RowKey { thread, state, .. } = row.key;
+            found.entry(thread).or_default().add_state(state, time);
+            *places
+                .entry((thread, sums.node_of(row), state))
+                .or_default() += time;
+            all.add_state(state, time);
         }
-        let mut found: Vec<_> = found.into_iter().collect();
-        found.sort_by_key(|(thread, _)| *thread);
-        let lines = found.into_iter().map(|(thread, (times, _, node))| Line {
-            what: What::Thread(thread, node),
-            key: key(&("thread", thread)),
-            depth: 0,
-            opens: None,
-            own: times,
-            total: times,
-            whole: times.all(),
+        // The node that each has been in most, and for how long.
+        let mut most: FxHashMap<u32, (u64, Reverse<u32>)> = FxHashMap::default();
+        for ((thread, node, _), time) in places {
+            let most = most.entry(thread).or_default();
+            *most = (*most).max((time, Reverse(node)));
+        }
+        let lines = found.into_iter().map(|(thread, times)| {
+            let (_, Reverse(node)) = most[&thread];
+            Line {
+                what: What::Thread(thread, node),
+                key: key(&("thread", thread)),
+                depth: 0,
+                opens: None,
+                own: times,
+                total: times,
+                whole: times.all(),
+            }
         });
         let is_found = |line: &Line| match line.what {
-            What::Thread(_, node) => {
-                question.finds_method(store, store.nodes[node as usize].method)
-            }
+            What::Thread(_, node) => question.finds_method(sums, sums.nodes[node as usize].method),
             _ => false,
         };
         (lines.filter(is_found).collect(), all)
@@ -71,29 +66,14 @@ pub fn threads(store: &Store, question: &Question<'_>) -> Vec<Line> {
 }
 
 /// One for each label that something has had.
-pub fn labels(store: &Store, question: &Question<'_>) -> Vec<Line> {
-    by_process(store, question, |process| {
-        let mut sets = vec![Times::default(); store.labels.len()];
+pub fn labels(sums: &Sums, question: &Question<'_>) -> Vec<Line> {
+    by_process(sums, question, |process| {
+        let (scope, filter) = (question.scope, question.filter);
+        let (found, without) = sums.label_times(scope, filter, process);
         let mut all = Times::default();
-        let add = |(row, time): (&Row, u64)| {
-            sets[row.key.labels as usize].add_state(row.key.state, time);
+        for (row, time) in sums.rows_of(scope, filter, process) {
             all.add_state(row.key.state, time);
-        };
-        store
-            .rows_of(question.scope, question.filter, process)
-            .for_each(add);
-        let mut found: FxHashMap<_, Times> = FxHashMap::default();
-        let mut without = Times::default();
-        for (set, times) in store.labels.iter().zip(sets) {
-            for pair in set {
-                found.entry(pair).or_default().add(times);
-            }
-            if set.is_empty() {
-                without.add(times);
-            }
         }
-        let mut found: Vec<_> = found.into_iter().collect();
-        found.sort_by_key(|(pair, _)| *pair);
         let line = |what, key, times: Times| Line {
             what,
             key,
@@ -103,30 +83,29 @@ pub fn labels(store: &Store, question: &Question<'_>) -> Vec<Line> {
             total: times,
             whole: all.run,
         };
-        let lines = found.into_iter().map(|(pair, times)| {
-            let (name, value) = pair.clone();
-            line(What::Label(name, value), key(&(process, pair)), times)
-        });
-        let none = line(What::NoLabel, key(&("no label", process)), without);
-        let lines = lines
-            .chain([none])
-            .filter(|line| line.total != Times::default());
-        let is_found = |line: &Line| match &line.what {
-            What::Label(name, value) => question.finds(name) || question.finds(value),
-            _ => question.search.is_empty(),
-        };
-        (lines.filter(is_found).collect(), all)
+        let is_found = |(name, value): &Label| question.finds(name) || question.finds(value);
+        let found = found.into_iter().filter(|(label, _)| is_found(label));
+        let mut lines: Vec<_> = found
+            .map(|(label, times)| {
+                let (name, value) = label.clone();
+                line(What::Label(name, value), key(&(process, label)), times)
+            })
+            .collect();
+        if question.search.is_empty() && without != Times::default() {
+            lines.push(line(What::NoLabel, key(&("no label", process)), without));
+        }
+        (lines, all)
     })
 }
 
 /// The lines of each process under its heading, or of all.
 fn by_process(
-    store: &Store,
+    sums: &Sums,
     question: &Question<'_>,
     lines: impl Fn(Option<u32>) -> (Vec<Line>, Times),
 ) -> Vec<Line> {
     let mut found = Vec::new();
-    for process in question.processes(store) {
+    for process in question.processes(sums) {
         let (mut lines, all) = lines(process);
         sort_lines(&mut lines, question.sort, false);
         match process {

@@ -2,7 +2,7 @@
 //! what is opened is visited.
 
 use crate::line::{Line, Question, What, key};
-use crate::store::{Store, Sums, Times};
+use rperf_watch::sums::{NodeTimes, Sums, Times};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A line that is being opened, and what of those below it.
@@ -30,9 +30,9 @@ struct Branch {
 }
 
 struct Maker<'a> {
-    store: &'a Store,
+    sums: &'a Sums,
     question: &'a Question<'a>,
-    sums: Sums,
+    times: NodeTimes,
     /// Whether it, a caller or a callee is looked for; empty if nothing is.
     found: Vec<bool>,
     bottom_up: bool,
@@ -41,7 +41,7 @@ struct Maker<'a> {
 
 /// The lines. `opened` grows by what is being opened.
 pub fn tree(
-    store: &Store,
+    sums: &Sums,
     question: &Question<'_>,
     bottom_up: bool,
     keys: &mut FxHashSet<u64>,
@@ -49,20 +49,20 @@ pub fn tree(
 ) -> Vec<Line> {
     let mut opened = Opened { keys, opening };
     let mut lines = Vec::new();
-    for process in question.processes(store) {
-        let sums = store.sums(question.scope, question.filter, process);
-        let all = sums.all();
+    for process in question.processes(sums) {
+        let times = sums.node_times(question.scope, question.filter, process);
+        let all = times.all();
         if let (Some(process), true) = (process, all != Times::default()) {
             lines.push(Line::heading(process, all));
         }
         let found = match question.search.is_empty() {
             true => Vec::new(),
-            false => found_nodes(store, question),
+            false => found_nodes(sums, question),
         };
         let maker = Maker {
-            store,
-            question,
             sums,
+            question,
+            times,
             found,
             bottom_up,
             process,
@@ -73,24 +73,24 @@ pub fn tree(
 }
 
 /// The stacks that have something to do with methods that are looked for.
-fn found_nodes(store: &Store, question: &Question<'_>) -> Vec<bool> {
-    let methods = 0..store.methods.len() as u32;
+fn found_nodes(sums: &Sums, question: &Question<'_>) -> Vec<bool> {
+    let methods = 0..sums.methods.len() as u32;
     let methods: Vec<_> = methods
-        .map(|method| question.finds_method(store, method))
+        .map(|method| question.finds_method(sums, method))
         .collect();
-    let mut found: Vec<_> = store
+    let mut found: Vec<_> = sums
         .nodes
         .iter()
         .map(|node| methods.get(node.method as usize) == Some(&true))
         .collect();
     // Below what is found.
     for number in 1..found.len() {
-        found[number] |= found[store.nodes[number].parent as usize];
+        found[number] |= found[sums.nodes[number].parent as usize];
     }
     // And above.
     for number in (1..found.len()).rev() {
         if found[number] {
-            found[store.nodes[number].parent as usize] = true;
+            found[sums.nodes[number].parent as usize] = true;
         }
     }
     found
@@ -161,7 +161,7 @@ impl Maker<'_> {
 
     fn is_shown(&self, node: u32) -> bool {
         let is_found = self.found.is_empty() || self.found[node as usize];
-        is_found && self.sums.total[node as usize] != Times::default()
+        is_found && self.times.total[node as usize] != Times::default()
     }
 
     fn below(&self, branch: &Branch) -> Vec<Branch> {
@@ -177,10 +177,10 @@ impl Maker<'_> {
             true => branch
                 .nodes
                 .iter()
-                .any(|(node, _)| self.store.nodes[*node as usize].parent != 0),
+                .any(|(node, _)| self.sums.nodes[*node as usize].parent != 0),
             false => {
                 let node = branch.nodes[0].0;
-                self.store.children(node).any(|it| self.is_shown(it))
+                self.sums.children(node).any(|it| self.is_shown(it))
             }
         }
     }
@@ -193,16 +193,16 @@ impl Maker<'_> {
             opens: None,
             own,
             total,
-            whole: self.sums.all().run,
+            whole: self.times.all().run,
         }
     }
 
     fn callees(&self, node: u32, depth: usize) -> Vec<Branch> {
-        let shown = self.store.children(node).filter(|it| self.is_shown(*it));
+        let shown = self.sums.children(node).filter(|it| self.is_shown(*it));
         let branch = |node: u32| {
             let place = node as usize;
-            let method = self.store.nodes[place].method;
-            let (own, total) = (self.sums.own[place], self.sums.total[place]);
+            let method = self.sums.nodes[place].method;
+            let (own, total) = (self.times.own[place], self.times.total[place]);
             Branch {
                 line: self.line(
                     method,
@@ -218,15 +218,15 @@ impl Maker<'_> {
     }
 
     fn leaves(&self) -> Vec<Branch> {
-        let nodes = 1..self.store.nodes.len() as u32;
+        let nodes = 1..self.sums.nodes.len() as u32;
         let with_time = nodes
-            .filter(|it| self.is_shown(*it) && self.sums.own[*it as usize] != Times::default());
+            .filter(|it| self.is_shown(*it) && self.times.own[*it as usize] != Times::default());
         self.grouped(with_time.map(|it| (it, it)), key(&("up", self.process)), 0)
     }
 
     fn callers(&self, branch: &Branch, depth: usize) -> Vec<Branch> {
         let above = branch.nodes.iter().map(|(node, leaf)| {
-            let parent = self.store.nodes[*node as usize].parent;
+            let parent = self.sums.nodes[*node as usize].parent;
             (parent, *leaf)
         });
         self.grouped(above.filter(|(node, _)| *node != 0), branch.line.key, depth)
@@ -240,7 +240,7 @@ impl Maker<'_> {
     ) -> Vec<Branch> {
         let mut groups: FxHashMap<u32, Vec<(u32, u32)>> = FxHashMap::default();
         for (node, leaf) in nodes {
-            let method = self.store.nodes[node as usize].method;
+            let method = self.sums.nodes[node as usize].method;
             groups.entry(method).or_default().push((node, leaf));
         }
         let mut groups: Vec<_> = groups.into_iter().collect();
@@ -248,7 +248,7 @@ impl Maker<'_> {
         let branch = |(method, nodes): (u32, Vec<(u32, u32)>)| {
             let mut total = Times::default();
             for (_, leaf) in &nodes {
-                total.add(self.sums.own[*leaf as usize]);
+                total.add(self.times.own[*leaf as usize]);
             }
             let own = if depth == 0 { total } else { Times::default() };
             Branch {

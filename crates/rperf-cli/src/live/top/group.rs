@@ -1,12 +1,14 @@
 //! The programs that `top` watches together, each asked on a thread of its own; those that match an
 //! expression come in by themselves. Used by `top`.
 
-use super::watched::{News, Take, Watched};
+use super::rates::Window;
+use super::watched::{News, Watched};
 use crate::Refusal;
 use crate::live::choose::{Choice, Pattern, family, side_by_side};
 use crate::live::process;
 use rperf_session::process_id::ProcessId;
 use rperf_watch::client::AskError;
+use rperf_watch::sums::{Feed, LockedSums, lock};
 use std::time::{Duration, Instant};
 
 /// How often programs are looked for; and before there is one.
@@ -19,15 +21,31 @@ const LEFT_OUT: Duration = Duration::from_secs(5);
 /// Programs at a time.
 const MOST: usize = 64;
 
-/// A program with what takes its sums.
-pub struct Member<T> {
+/// A program with its way into the sums.
+pub struct Member {
     /// The program.
     pub program: Watched,
-    /// What it is watched with.
-    pub sums: T,
+    /// The way into the sums.
+    pub feed: Feed,
+    /// What of it has not been printed.
+    pub window: Window,
     news: Option<Result<News, AskError>>,
     since: Instant,
     has_complained: bool,
+}
+
+impl Member {
+    /// What came with the last pull.
+    pub fn note(&mut self, news: News) {
+        self.window.note(&self.feed, news);
+    }
+}
+
+/// No sums yet. Tables say themselves what idle threads have had: for them all time is shown.
+pub fn empty_sums(shows_idle: bool) -> LockedSums {
+    let sums = LockedSums::default();
+    lock(&sums).shows_idle = shows_idle;
+    sums
 }
 
 /// Where programs come from.
@@ -41,9 +59,9 @@ enum Source {
 }
 
 /// The programs.
-pub struct Group<T> {
+pub struct Group {
     /// The programs that are there.
-    pub members: Vec<Member<T>>,
+    pub members: Vec<Member>,
     source: Source,
     /// Processes that couldn't be watched, and when this was tried.
     left_out: Vec<(i32, Instant)>,
@@ -53,17 +71,14 @@ pub struct Group<T> {
     mode: Option<String>,
     searched: Instant,
     lines: Vec<String>,
-    make: Box<dyn FnMut(&Watched) -> T + Send>,
+    sums: LockedSums,
 }
 
-impl<T: Take + Send> Group<T> {
-    /// The programs that `choice` names; what `make` makes takes in their sums.
-    pub fn connect(
-        choice: &Choice,
-        make: impl FnMut(&Watched) -> T + Send + 'static,
-    ) -> Result<Self, Refusal> {
+impl Group {
+    /// The programs that `choice` names, whose sums come into `sums`.
+    pub fn connect(choice: &Choice, sums: &LockedSums) -> Result<Self, Refusal> {
         let source = choice.pattern()?.map_or(Source::Named, Source::Matching);
-        let mut group = Self::empty(source, make);
+        let mut group = Self::empty(source, sums);
         let pids = choice.processes()?;
         if pids.len() > MOST {
             let message = format!("at most {MOST} programs can be watched at a time");
@@ -82,11 +97,11 @@ impl<T: Take + Send> Group<T> {
 
     /// Nobody yet: the process `pid`, which we have started, comes in when it has a port, and so do
     /// those that it starts.
-    pub fn of_family(pid: i32, make: impl FnMut(&Watched) -> T + Send + 'static) -> Self {
-        Self::empty(Source::Family(pid), make)
+    pub fn of_family(pid: i32, sums: &LockedSums) -> Self {
+        Self::empty(Source::Family(pid), sums)
     }
 
-    fn empty(source: Source, make: impl FnMut(&Watched) -> T + Send + 'static) -> Self {
+    fn empty(source: Source, sums: &LockedSums) -> Self {
         Group {
             members: Vec::new(),
             source,
@@ -95,13 +110,14 @@ impl<T: Take + Send> Group<T> {
             mode: None,
             searched: Instant::now(),
             lines: Vec::new(),
-            make: Box::new(make),
+            sums: LockedSums::clone(sums),
         }
     }
 
     fn add(&mut self, program: Watched) {
         self.members.push(Member {
-            sums: (self.make)(&program),
+            feed: Feed::new(&self.sums, program.pid, &program.hello),
+            window: Window::default(),
             program,
             news: None,
             since: Instant::now(),
@@ -118,7 +134,7 @@ impl<T: Take + Send> Group<T> {
     /// without being watched.
     pub fn is_ready(&self, patience: Duration) -> bool {
         let mut members = self.members.iter();
-        let is_ready = |it: &Member<T>| it.program.is_watched() || it.since.elapsed() >= patience;
+        let is_ready = |it: &Member| it.program.is_watched() || it.since.elapsed() >= patience;
         members.clone().any(|it| it.program.is_watched()) && members.all(is_ready)
     }
 
@@ -127,7 +143,7 @@ impl<T: Take + Send> Group<T> {
     pub fn round(
         &mut self,
         wait: Duration,
-        take: impl FnMut(&mut Member<T>, News),
+        take: impl FnMut(&mut Member, News),
     ) -> Result<(), (i32, AskError)> {
         self.ask(wait, |_| true, take)
     }
@@ -136,7 +152,7 @@ impl<T: Take + Send> Group<T> {
     pub fn round_of_new(
         &mut self,
         wait: Duration,
-        take: impl FnMut(&mut Member<T>, News),
+        take: impl FnMut(&mut Member, News),
     ) -> Result<(), (i32, AskError)> {
         self.ask(wait, |program| !program.is_watched(), take)
     }
@@ -145,12 +161,12 @@ impl<T: Take + Send> Group<T> {
         &mut self,
         wait: Duration,
         is_due: impl Fn(&Watched) -> bool + Sync,
-        mut take: impl FnMut(&mut Member<T>, News),
+        mut take: impl FnMut(&mut Member, News),
     ) -> Result<(), (i32, AskError)> {
         self.search();
         side_by_side(&mut self.members, |member| {
             if is_due(&member.program) {
-                member.news = Some(member.program.step(wait, &mut member.sums));
+                member.news = Some(member.program.step(wait, &member.feed));
             }
         });
         let mut ended = Vec::new();
@@ -190,7 +206,7 @@ impl<T: Take + Send> Group<T> {
 
     /// A program that is there alone may change its mode.
     fn leave_out_other_modes(&mut self) {
-        let mode_of = |it: &Member<T>| {
+        let mode_of = |it: &Member| {
             it.program
                 .is_watched()
                 .then(|| it.program.mode().to_string())
@@ -207,7 +223,7 @@ impl<T: Take + Send> Group<T> {
         let Some(mode) = self.mode.clone() else {
             return;
         };
-        let is_other = |it: &mut Member<T>| it.program.is_watched() && it.program.mode() != mode;
+        let is_other = |it: &mut Member| it.program.is_watched() && it.program.mode() != mode;
         for member in self.members.extract_if(.., is_other) {
             let (pid, other) = (member.program.pid, member.program.mode());
             self.lines.push(format!(

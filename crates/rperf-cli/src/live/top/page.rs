@@ -1,13 +1,13 @@
 //! An interval of `rperf top` as a table and as JSON.
 
-use super::rates::{Interval, Times};
+use super::rates::Interval;
 use super::watched::Stuck;
 use crate::live::process::KEPT;
 use crate::report::screen::{Screen, Style};
 use rperf_model::Mode;
-use rperf_model::live_table::LiveFacts;
-use rperf_report::CodePaths;
+use rperf_model::shared_sums::SumsFacts;
 use rperf_report::terminal_text::shown;
+use rperf_watch::sums::Times;
 use serde_json::{Value, json};
 
 /// Rows of a table where there is no terminal.
@@ -29,11 +29,9 @@ pub struct Page<'a> {
     /// What it calls itself.
     pub program: &'a str,
     /// Facts about its session.
-    pub facts: &'a LiveFacts,
+    pub facts: &'a SumsFacts,
     /// The interval.
     pub interval: &'a Interval,
-    /// The forms of paths.
-    pub paths: &'a CodePaths,
     /// The time of idle threads is shown.
     pub shows_idle: bool,
     /// Why nothing is known of it, if a thread keeps the GVL.
@@ -45,7 +43,6 @@ pub struct Page<'a> {
 pub fn table_of_several(
     pages: &[Page<'_>],
     all: &Interval,
-    paths: &CodePaths,
     screen: &Screen,
     follows: bool,
 ) -> String {
@@ -60,7 +57,7 @@ pub fn table_of_several(
     let idle = idle_line(all, shows_idle).map(|line| format!("{}\n", screen.fitted(&line, 0)));
     let used = pages.len() + 1 + idle.iter().len();
     text += idle.as_deref().unwrap_or_default();
-    text + &methods(all, paths, screen, used)
+    text + &methods(all, screen, used)
 }
 
 /// For people: how many threads were idle on average, if they aren't shown.
@@ -71,14 +68,14 @@ fn idle_line(interval: &Interval, shows_idle: bool) -> Option<String> {
 }
 
 /// The rows of the methods, where `used` lines are above them.
-fn methods(interval: &Interval, paths: &CodePaths, screen: &Screen, used: usize) -> String {
+fn methods(interval: &Interval, screen: &Screen, used: usize) -> String {
     let rows = screen
         .height()
         .map_or(ROWS, |height| height.saturating_sub(used + 3).max(3));
     let methods = &interval.methods;
     let ran = methods
         .iter()
-        .filter(|(_, _, times)| times.own + times.total + times.waiting > 0);
+        .filter(|it| it.own.run + it.total + it.own.wait > 0);
     let rows: Vec<_> = ran.take(rows).collect();
     if rows.is_empty() {
         return String::new();
@@ -86,13 +83,9 @@ fn methods(interval: &Interval, paths: &CodePaths, screen: &Screen, used: usize)
     let header = ["self/s", "self %", "total %", "wait/s"].map(String::from);
     let header = screen.fitted(&row(screen, header, "method", "file"), 0);
     let mut text = format!("\n{}\n", screen.styled(Some(Style::Bold), &header));
-    for (name, path, times) in rows {
-        let line = row(
-            screen,
-            cells(interval, times),
-            &shown(name),
-            &shown(&paths.short(path)),
-        );
+    for it in rows {
+        let (name, path) = (shown(&it.method.name), shown(&it.method.short_path));
+        let line = row(screen, cells(interval, &it.own, it.total), &name, &path);
         text += line.trim_end();
         text.push('\n');
     }
@@ -107,15 +100,15 @@ fn share(interval: &Interval, time: u64) -> f64 {
     }
 }
 
-fn cells(interval: &Interval, times: &Times) -> [String; 4] {
-    let all = interval.all.own.max(1) as f64;
+fn cells(interval: &Interval, own: &Times, total: u64) -> [String; 4] {
+    let all = interval.all.run.max(1) as f64;
     let percent = |time: u64| format!("{:.1} %", time as f64 / all * 100.0);
     let per_second = |time: u64| format!("{:.0} ms", share(interval, time) * 10.0);
     [
-        per_second(times.own),
-        percent(times.own),
-        percent(times.total),
-        per_second(times.waiting),
+        per_second(own.run),
+        percent(own.run),
+        percent(total),
+        per_second(own.wait),
     ]
 }
 
@@ -123,31 +116,25 @@ impl Page<'_> {
     /// One object, without a line break.
     pub fn to_json(&self) -> Value {
         let (facts, interval) = (self.facts, self.interval);
-        let Times {
-            own,
-            waiting,
-            blocked,
-            gc,
-            ..
-        } = interval.all;
-        let methods = interval.methods.iter().map(|(name, path, times)| {
+        let all = &interval.all;
+        let methods = interval.methods.iter().map(|it| {
             json!({
-                "name": shown(name),
-                "path": shown(path),
-                "short_path": shown(&self.paths.short(path)),
-                "self_ns": times.own,
-                "total_ns": times.total,
-                "waiting_ns": times.waiting,
-                "blocked_ns": times.blocked,
-                "gc_ns": times.gc,
+                "name": shown(&it.method.name),
+                "path": shown(&it.method.path),
+                "short_path": shown(&it.method.short_path),
+                "self_ns": it.own.run,
+                "total_ns": it.total,
+                "waiting_ns": it.own.wait,
+                "blocked_ns": it.own.blocked,
+                "gc_ns": it.own.gc,
             })
         });
-        let labels = interval.labels.iter().map(|(key, value, times)| {
+        let labels = interval.labels.iter().map(|((key, value), times)| {
             json!({
                 "key": shown(key),
                 "value": shown(value),
-                "self_ns": times.own,
-                "waiting_ns": times.waiting,
+                "self_ns": times.run,
+                "waiting_ns": times.wait,
                 "blocked_ns": times.blocked,
                 "gc_ns": times.gc,
             })
@@ -161,10 +148,10 @@ impl Page<'_> {
             "since_ns": self.since_ns(),
             "elapsed_ns": interval.elapsed_ns,
             "fresh": interval.is_fresh,
-            "running_ns": own,
-            "waiting_ns": waiting,
-            "blocked_ns": blocked,
-            "gc_ns": gc,
+            "running_ns": all.run,
+            "waiting_ns": all.wait,
+            "blocked_ns": all.blocked,
+            "gc_ns": all.gc,
             "idle_ns": interval.idle_ns,
             "sampling_ns": interval.sampling_ns,
             "dropped_ns": interval.dropped_ns,
@@ -187,8 +174,7 @@ impl Page<'_> {
             .map(|line| format!("{}\n", screen.fitted(&line, 0)));
         let used = 2 + idle.iter().len();
         let idle = idle.unwrap_or_default();
-        format!("{gap}{head}\n{summary}\n{idle}")
-            + &methods(self.interval, self.paths, screen, used)
+        format!("{gap}{head}\n{summary}\n{idle}") + &methods(self.interval, screen, used)
     }
 
     fn since_ns(&self) -> u64 {
@@ -196,7 +182,7 @@ impl Page<'_> {
     }
 
     fn head(&self) -> String {
-        let LiveFacts {
+        let SumsFacts {
             mode, frequency, ..
         } = self.facts;
         let overhead = self.share(self.interval.sampling_ns);
@@ -215,11 +201,11 @@ impl Page<'_> {
         }
         let all = &interval.all;
         let gc = self.share(all.gc);
-        let busy = self.share(all.own.saturating_add(all.gc));
+        let busy = self.share(all.run.saturating_add(all.gc));
         let threads = |time: u64| self.share(time) / 100.0;
         let hidden = if self.shows_idle { 0 } else { interval.idle_ns };
         let blocked = threads(all.blocked.saturating_sub(hidden));
-        let waiting = threads(all.waiting);
+        let waiting = threads(all.wait);
         match self.facts.sampling() {
             Some(Mode::Wall) => format!(
                 "GVL busy {busy:.1} %   waiting for it {waiting:.1} threads   GC {gc:.1} %   blocked \
@@ -258,32 +244,42 @@ fn row(screen: &Screen, cells: [String; 4], method: &str, file: &str) -> String 
 
 #[cfg(test)]
 mod tests {
+    use super::super::rates::MethodRate;
     use super::*;
+    use rperf_watch::sums::Method;
     use std::time::Duration;
 
-    fn page(mode: &str, elapsed_ns: u64) -> (LiveFacts, Interval) {
-        let facts = LiveFacts {
+    fn page(mode: &str, elapsed_ns: u64) -> (SumsFacts, Interval) {
+        let facts = SumsFacts {
             mode: mode.into(),
             frequency: 1000,
             start_ns: 1_000_000_000,
             as_of_ns: 3_500_000_000,
-            ..LiveFacts::default()
+            ..SumsFacts::default()
         };
-        let times = Times {
-            own: 400_000_000,
-            total: 500_000_000,
-            waiting: 50_000_000,
+        let own = Times {
+            run: 400_000_000,
+            wait: 50_000_000,
             blocked: 1_000_000_000,
             gc: 100_000_000,
         };
-        let methods = vec![("JSON.dump\u{1b}[2J".into(), "json.rb".into(), times)];
+        let method = Method {
+            name: "JSON.dump\u{1b}[2J".into(),
+            path: "/app/json.rb".into(),
+            short_path: "json.rb".into(),
+        };
+        let methods = vec![MethodRate {
+            method,
+            own,
+            total: 500_000_000,
+        }];
         let interval = Interval {
             elapsed_ns,
             is_fresh: elapsed_ns > 0,
             sampling_ns: 1_000_000,
             dropped_ns: 0,
             idle_ns: elapsed_ns.min(250_000_000),
-            all: times,
+            all: own,
             methods: if elapsed_ns > 0 { methods } else { Vec::new() },
             labels: Vec::new(),
         };
@@ -301,7 +297,6 @@ mod tests {
             program: "puma\n",
             facts: &facts,
             interval: &interval,
-            paths: &CodePaths::default(),
             shows_idle,
             stuck: None,
         };
@@ -349,7 +344,6 @@ mod tests {
             program: "puma",
             facts: &facts,
             interval: &interval,
-            paths: &CodePaths::default(),
             shows_idle: false,
             stuck: Some(&Stuck {
                 keeper: None,

@@ -1,13 +1,12 @@
 //! `rperf top` on a terminal: the programs are asked on one thread, and the screens shown on Ruby's
 //! main thread.
 
-use super::feed::{Feed, SharedStore, lock};
-use super::group::{Group, Member};
+use super::group::{Group, Member, empty_sums};
 use super::launched::Launched;
 use super::options::{REST, SILENCE, TopArgs};
 use super::short_paths::shorten;
 use super::thread_facts::Asker;
-use super::watched::AGAIN;
+use super::watched::{AGAIN, News};
 use crate::live::choose::Choice;
 use crate::live::process;
 use crate::process::has_ended;
@@ -27,6 +26,7 @@ use rperf_top::app::Screen;
 use rperf_top::look::Look;
 use rperf_top::run::{self, Surroundings};
 use rperf_top::saved;
+use rperf_watch::sums::{LockedSums, lock};
 use std::env;
 use std::fs::File;
 use std::io::{self, IsTerminal};
@@ -66,12 +66,10 @@ pub fn are_possible() -> bool {
 
 /// Shows the screens of programs that run. Returns the exit status.
 pub fn run(args: &TopArgs, choice: &Choice) -> Result<i32, Refusal> {
-    let store = SharedStore::default();
-    lock(&store).shows_idle = args.idle;
-    let of_group = SharedStore::clone(&store);
-    let group = Group::connect(choice, move |program| Feed::new(&of_group, program))?;
-    let seen = pull(args, &store, group, None).map_err(|error| refusal(&error))?;
-    show_until_a_signal(&store, seen)
+    let sums = empty_sums(args.idle);
+    let group = Group::connect(choice, &sums)?;
+    let seen = pull(args, &sums, group, None).map_err(|error| refusal(&error))?;
+    show_until_a_signal(&sums, seen)
 }
 
 /// Shows the screens of saved profiles. Returns the exit status.
@@ -84,26 +82,24 @@ pub fn look_at(args: &TopArgs, files: &[PathBuf]) -> Result<i32, Refusal> {
         idle_rows: idle.rows(),
         shows_idle: args.idle,
     };
-    let store = saved::store(&profile, &title, shows, shown);
-    let mut store = store.map_err(|why| Refusal::usage(format!("{}: {why}", shown(&title))))?;
-    shorten(&mut store, &args.paths.view());
+    let sums = saved::sums(&profile, &title, shows, shown);
+    let mut sums = sums.map_err(|why| Refusal::usage(format!("{}: {why}", shown(&title))))?;
+    shorten(&mut sums, &args.paths.view());
     drop(profile);
     let nothing_comes = Pulled {
         lines: channel().1,
         looks_at_threads: Arc::default(),
     };
-    show_until_a_signal(&Arc::new(Mutex::new(store)), nothing_comes)
+    show_until_a_signal(&Arc::new(Mutex::new(sums)), nothing_comes)
 }
 
 /// Shows the screens of a program that we have started, which gets our signals. Returns whether it
 /// was seen.
 pub fn run_launched(args: &TopArgs, launched: &Launched) -> bool {
-    let store = SharedStore::default();
-    lock(&store).shows_idle = args.idle;
-    let of_group = SharedStore::clone(&store);
+    let sums = empty_sums(args.idle);
     let pid = launched.pid;
-    let group = Group::of_family(pid, move |program| Feed::new(&of_group, program));
-    let shown = pull(args, &store, group, Some(pid)).and_then(|pulled| {
+    let group = Group::of_family(pid, &sums);
+    let shown = pull(args, &sums, group, Some(pid)).and_then(|pulled| {
         let mut around = Terminal {
             keys: keys()?,
             pulled,
@@ -111,12 +107,12 @@ pub fn run_launched(args: &TopArgs, launched: &Launched) -> bool {
             is_over: false,
             launched: Some(pid),
         };
-        run::run(&store, Look::of_environment(), &mut around)
+        run::run(&sums, Look::of_environment(), &mut around)
     });
     if let Err(error) = shown {
         say(&refusal(&error).message);
     }
-    !lock(&store).processes.is_empty()
+    !lock(&sums).processes.is_empty()
 }
 
 /// The thread that asks the programs, as the screens know it.
@@ -130,15 +126,15 @@ struct Pulled {
 /// Has the programs asked on a thread of its own.
 fn pull(
     args: &TopArgs,
-    store: &SharedStore,
-    group: Group<Feed>,
+    sums: &LockedSums,
+    group: Group,
     launched: Option<i32>,
 ) -> io::Result<Pulled> {
     let (sender, lines) = channel();
     let looks_at_threads = Arc::default();
     let puller = Puller {
-        asker: Asker::new(store, &looks_at_threads),
-        store: SharedStore::clone(store),
+        asker: Asker::new(sums, &looks_at_threads),
+        sums: LockedSums::clone(sums),
         group,
         interval: args.interval.min(REST),
         paths: args.paths.view(),
@@ -153,7 +149,7 @@ fn pull(
     })
 }
 
-fn show_until_a_signal(store: &SharedStore, pulled: Pulled) -> Result<i32, Refusal> {
+fn show_until_a_signal(sums: &LockedSums, pulled: Pulled) -> Result<i32, Refusal> {
     let keys = keys().map_err(|error| refusal(&error))?;
     let mut around = Terminal {
         keys,
@@ -165,7 +161,7 @@ fn show_until_a_signal(store: &SharedStore, pulled: Pulled) -> Result<i32, Refus
     // A second one ends us in any case.
     let ends = Actions::set_once(&ENDING, SigHandler::Handler(note));
     let stops = Actions::set(&STOPPING, SigHandler::Handler(note));
-    let shown = run::run(store, Look::of_environment(), &mut around);
+    let shown = run::run(sums, Look::of_environment(), &mut around);
     drop((ends, stops));
     if let Ok(signal) = Signal::try_from(ENDS.load(SeqCst)) {
         let _ = raise(signal);
@@ -200,8 +196,8 @@ fn refusal(error: &io::Error) -> Refusal {
 
 /// Asks the programs.
 struct Puller {
-    store: SharedStore,
-    group: Group<Feed>,
+    sums: LockedSums,
+    group: Group,
     asker: Asker,
     interval: Duration,
     paths: PathView,
@@ -216,20 +212,13 @@ impl Puller {
         let mut is_first = true;
         let mut next = Instant::now();
         let mut is_ready = false;
-        let of_lines = SharedStore::clone(&self.store);
         loop {
-            let note = |member: &mut Member<Feed>, news| {
-                let program = &member.program;
-                member.sums.note(&program.mirror, &news);
-                let is_stuck = program.stuck().is_some();
-                lock(&of_lines).set_stuck(member.sums.process, is_stuck);
-            };
             let round = match is_ready {
-                true => self.group.round(WAIT, note),
-                false => self.group.round_of_new(WAIT, note),
+                true => self.group.round(WAIT, of_news),
+                false => self.group.round_of_new(WAIT, of_news),
             };
             for member in &self.group.members {
-                self.asker.ask(member, member.sums.process);
+                self.asker.ask(member);
             }
             self.group.complain(SILENCE);
             let mut lines = self.group.take_lines();
@@ -277,21 +266,41 @@ impl Puller {
     /// `is_whole`: all programs were asked. `is_news`: there is something that the user should know.
     fn end_round(&self, is_whole: bool, is_news: bool) {
         let members = &self.group.members;
-        let there: Vec<_> = members.iter().map(|it| it.sums.process).collect();
-        let mut store = lock(&self.store);
-        for process in 0..store.processes.len() as u32 {
-            let has_ended = store.processes[process as usize].has_ended;
+        let there: Vec<_> = members.iter().map(|it| it.feed.process).collect();
+        let mut sums = lock(&self.sums);
+        for process in 0..sums.processes.len() as u32 {
+            let has_ended = sums.processes[process as usize].has_ended;
             if !has_ended && !there.contains(&process) {
-                store.end_process(process);
+                sums.end_process(process);
             }
         }
-        shorten(&mut store, &self.paths);
+        shorten(&mut sums, &self.paths);
         if is_whole {
-            store.end_round();
+            sums.end_round();
         } else if is_news {
-            store.renew();
+            sums.renew();
         }
     }
+}
+
+/// Notes in the sums what has come with the last pull.
+fn of_news(member: &mut Member, news: News) {
+    let (process, facts) = (member.feed.process, &member.program.facts);
+    let mut sums = member.feed.lock();
+    match news {
+        News::Waits => sums.begin_interval(process),
+        News::Begins => sums.begin(process),
+        News::BeginsAnew => {
+            let elapsed = facts.as_of_ns.saturating_sub(facts.start_ns);
+            sums.end_interval(process, elapsed, facts.sampling_ns);
+        }
+        News::Interval { before, .. } => {
+            let elapsed = facts.as_of_ns.saturating_sub(before.as_of_ns);
+            let sampling = facts.sampling_ns.saturating_sub(before.sampling_ns);
+            sums.end_interval(process, elapsed, sampling);
+        }
+    }
+    sums.set_stuck(process, member.program.stuck().is_some());
 }
 
 struct Terminal {

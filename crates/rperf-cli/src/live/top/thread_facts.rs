@@ -2,12 +2,10 @@
 //! for its stacks from time to time, on a thread and a connection of their own, while the user looks
 //! at the threads. A program that waits isn't woken for that.
 
-use super::feed::{SharedStore, lock};
 use super::group::Member;
-use super::watched::Take;
 use crate::live::process;
 use rperf_protocol::stacks::{Source, Stacks, Thread};
-use rperf_top::store::ThreadFacts;
+use rperf_watch::sums::{LockedSums, ThreadFacts, lock};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
@@ -47,7 +45,7 @@ impl Drop for Done {
 
 /// Asks the programs.
 pub struct Asker {
-    store: SharedStore,
+    sums: LockedSums,
     /// The user looks at the threads.
     is_wanted: Arc<AtomicBool>,
     askings: HashMap<u32, Asking>,
@@ -55,19 +53,20 @@ pub struct Asker {
 
 impl Asker {
     /// Nothing has been asked.
-    pub fn new(store: &SharedStore, is_wanted: &Arc<AtomicBool>) -> Self {
+    pub fn new(sums: &LockedSums, is_wanted: &Arc<AtomicBool>) -> Self {
         Asker {
-            store: Arc::clone(store),
+            sums: Arc::clone(sums),
             is_wanted: Arc::clone(is_wanted),
             askings: HashMap::new(),
         }
     }
 
-    /// Asks a program if that is due. `process` is its place in the store.
-    pub fn ask<T: Take>(&mut self, member: &Member<T>, process: u32) {
+    /// Asks a program if that is due.
+    pub fn ask(&mut self, member: &Member) {
         if !self.is_wanted.load(SeqCst) {
             return;
         }
+        let process = member.feed.process;
         let asking = self.askings.entry(process).or_default();
         let threads = u32::try_from(asking.state.threads.load(SeqCst)).unwrap_or(u32::MAX);
         let pause = INTERVAL.max(PER_THREAD.saturating_mul(threads));
@@ -77,11 +76,11 @@ impl Asker {
         }
         asking.asked = Some(Instant::now());
         let done = Done(Arc::clone(&asking.state));
-        let store = Arc::clone(&self.store);
+        let sums = Arc::clone(&self.sums);
         let (pid, start) = (member.program.pid, member.program.hello.start);
         let asks = move || {
             if let Some(answer) = answer(pid, start) {
-                let count = tell(&store, process, &answer);
+                let count = tell(&sums, process, &answer);
                 done.0.threads.store(count, SeqCst);
             }
         };
@@ -98,17 +97,17 @@ fn answer(pid: i32, start: u64) -> Option<Stacks<'static>> {
 }
 
 /// Returns how many threads there were.
-fn tell(store: &SharedStore, process: u32, answer: &Stacks<'_>) -> usize {
+fn tell(sums: &LockedSums, process: u32, answer: &Stacks<'_>) -> usize {
     let threads = answer.threads.iter();
-    let mut store = lock(store);
+    let mut sums = lock(sums);
     match answer.source {
         Source::Vm => {
-            store.set_facts(process, threads.map(|it| (it.profile_thread, facts(it))));
+            sums.set_facts(process, threads.map(|it| (it.profile_thread, facts(it))));
         }
         // The numbers of native threads are all that is known then.
-        Source::System => store.set_waits(process, threads.map(facts)),
+        Source::System => sums.set_waits(process, threads.map(facts)),
     }
-    store.renew();
+    sums.renew();
     answer.threads.len()
 }
 

@@ -3,14 +3,14 @@
 
 use crate::Refusal;
 use crate::live::process;
-use rperf_model::live_table::{LiveFacts, LiveValues};
-use rperf_model::{Mode, WeightKey};
+use rperf_model::Mode;
+use rperf_model::shared_sums::{Cursor, SumsFacts};
 use rperf_protocol::ask::Sampling;
 use rperf_protocol::delta::{BadDelta, Delta};
 use rperf_protocol::hello::{Hello, Keeper};
 use rperf_protocol::refusal::Refusal as PortRefusal;
 use rperf_watch::client::{AskError, Client};
-use rperf_watch::mirror::Mirror;
+use rperf_watch::sums::Feed;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -42,16 +42,6 @@ const INQUIRY: Duration = Duration::from_millis(900);
 /// Pages of one pull at most: a table has fewer rows.
 const MAX_PAGES: usize = 1 << 14;
 
-/// What takes the sums in.
-pub trait Take {
-    /// All of the mirror's rows come anew, in other numbers.
-    fn reset(&mut self, mirror: &Mirror);
-    /// By how much rows have grown.
-    fn grown(&mut self, mirror: &Mirror, rows: &[(WeightKey, LiveValues)]);
-    /// That was all of this pull.
-    fn end(&mut self, mirror: &Mirror);
-}
-
 /// What is known of a program after it was asked.
 #[derive(Debug)]
 pub enum News {
@@ -64,7 +54,7 @@ pub enum News {
     /// An interval is over.
     Interval {
         /// The facts at its begin.
-        before: LiveFacts,
+        before: SumsFacts,
         /// The VM has answered at its end.
         is_fresh: bool,
     },
@@ -96,8 +86,9 @@ pub struct Watched {
     pub pid: i32,
     /// What it says of itself.
     pub hello: Hello,
-    /// What is known of its session.
-    pub mirror: Mirror,
+    /// Facts about its session, as of the last page.
+    pub facts: SumsFacts,
+    cursor: Cursor,
     client: Client,
     phase: Phase,
     /// How often the program couldn't begin one.
@@ -126,7 +117,8 @@ impl Watched {
         Ok(Watched {
             pid,
             hello: hello.map_err(|error| process::failed(pid, &error))?,
-            mirror: Mirror::default(),
+            facts: SumsFacts::default(),
+            cursor: Cursor::default(),
             client,
             phase: Phase::New,
             failures: 0,
@@ -157,15 +149,15 @@ impl Watched {
 
     /// The mode of its session.
     pub fn mode(&self) -> &str {
-        &self.mirror.facts.mode
+        &self.facts.mode
     }
 
     /// One step: the program is asked for what has changed, or for a session. It may take `wait`
     /// for what needs its VM.
-    pub fn step(&mut self, wait: Duration, sums: &mut dyn Take) -> Result<News, AskError> {
-        match self.try_step(wait, sums) {
+    pub fn step(&mut self, wait: Duration, feed: &Feed) -> Result<News, AskError> {
+        match self.try_step(wait, feed) {
             // The port lets go of clients that are silent, as after a stop by Ctrl-Z.
-            Err(AskError::Closed) if self.connects_anew() => self.try_step(wait, sums),
+            Err(AskError::Closed) if self.connects_anew() => self.try_step(wait, feed),
             result => result,
         }
     }
@@ -181,7 +173,7 @@ impl Watched {
         true
     }
 
-    fn try_step(&mut self, wait: Duration, sums: &mut dyn Take) -> Result<News, AskError> {
+    fn try_step(&mut self, wait: Duration, feed: &Feed) -> Result<News, AskError> {
         if self.waits_for_continuation() {
             sleep(AGAIN);
             return Ok(News::Waits);
@@ -192,9 +184,9 @@ impl Watched {
         if self.phase == Phase::Asked && !self.has_session(wait)? {
             return Ok(News::Waits);
         }
-        let before = self.mirror.facts.clone();
+        let before = self.facts.clone();
         let is_first = self.phase == Phase::First;
-        let is_fresh = match self.pull_patiently(wait, sums) {
+        let is_fresh = match self.pull_patiently(wait, feed) {
             Err(AskError::Refused(it)) if it.code.is_of_vm() => return Ok(News::Waits),
             Err(AskError::Silent) if self.waits_for_continuation() => return Ok(News::Waits),
             Err(AskError::Refused(it)) if it.code.lacks_session() => {
@@ -206,7 +198,7 @@ impl Watched {
         if !is_first {
             self.note_silence(is_fresh);
         }
-        let facts = &self.mirror.facts;
+        let facts = &self.facts;
         let is_other = facts.start_ns != before.start_ns;
         if is_first {
             if is_fresh {
@@ -335,14 +327,14 @@ impl Watched {
     }
 
     /// [`Watched::pull`]; where a session has ended, another one may begin in a moment.
-    fn pull_patiently(&mut self, wait: Duration, sums: &mut dyn Take) -> Result<bool, AskError> {
+    fn pull_patiently(&mut self, wait: Duration, feed: &Feed) -> Result<bool, AskError> {
         let patience = match self.phase {
             Phase::Watching => BETWEEN_SESSIONS,
             _ => Duration::ZERO,
         };
         let until = Instant::now() + patience;
         loop {
-            match self.pull(wait, sums) {
+            match self.pull(wait, feed) {
                 Err(AskError::Refused(it)) if it.code.lacks_session() && Instant::now() < until => {
                     sleep(AGAIN);
                 }
@@ -352,7 +344,7 @@ impl Watched {
     }
 
     /// All pages of what has changed. Returns whether the VM has answered.
-    fn pull(&mut self, mut wait: Duration, sums: &mut dyn Take) -> Result<bool, AskError> {
+    fn pull(&mut self, mut wait: Duration, feed: &Feed) -> Result<bool, AskError> {
         let mut is_fresh = false;
         for _ in 0..MAX_PAGES {
             let delta = self.page(wait)?;
@@ -360,13 +352,10 @@ impl Watched {
             is_fresh |= delta.freshness.is_fresh;
             // The rest is there already: nothing is to be done for it in the program.
             wait = Duration::ZERO;
-            if delta.changes.reset {
-                sums.reset(&self.mirror);
-            }
-            let grown = self.mirror.take(delta)?;
-            sums.grown(&self.mirror, &grown);
+            let (facts, cursor) = (delta.changes.facts.clone(), delta.changes.cursor);
+            feed.take(delta)?;
+            (self.facts, self.cursor) = (facts, cursor);
             if !more {
-                sums.end(&self.mirror);
                 return Ok(is_fresh);
             }
         }
@@ -378,7 +367,7 @@ impl Watched {
         let asked = match self.asked {
             Some(asked) => asked,
             None => {
-                self.client.ask_for_delta(self.mirror.cursor(), wait)?;
+                self.client.ask_for_delta(self.cursor, wait)?;
                 *self.asked.insert(Instant::now())
             }
         };

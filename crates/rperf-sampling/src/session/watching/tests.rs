@@ -8,7 +8,7 @@ use crate::timer::sources::TimerKind;
 use crate::{DEFAULT_MAX_NODES, Mode, NO_OVERHEAD_LIMIT, Pace, Snapshot};
 use crossbeam_channel::{Receiver, bounded};
 use proptest::prelude::*;
-use rperf_model::live_table::{Changes, Cursor, LiveRow};
+use rperf_model::shared_sums::{Changes, Cursor, SumsRow};
 use rperf_model::{Column, Profile, StringId, WeightKey};
 use rperf_vm::{FrameNames, LabelSet, LastStack, Stack};
 use std::collections::BTreeMap;
@@ -113,7 +113,7 @@ fn seen(table: &SharedTable) -> Sums {
     }
     let text = |id: StringId| all.strings[id.0 as usize].clone();
     let mut sums = Sums::new();
-    for LiveRow { key, values } in &all.rows {
+    for SumsRow { key, values } in &all.rows {
         let mut names = Vec::new();
         let mut node = key.node.0 as usize;
         while let Some(row) = node.checked_sub(1) {

@@ -1,4 +1,4 @@
-//! The rows of a live table, and which of them have changed in the last generations.
+//! The rows of shared sums, and which of them have changed in the last generations.
 
 use crate::WeightKey;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -12,7 +12,7 @@ const GENERATIONS: usize = 64;
 
 /// The sums of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct LiveValues {
+pub struct SumsValues {
     /// Samples.
     pub count: u64,
     /// Wall time in ns.
@@ -21,7 +21,7 @@ pub struct LiveValues {
     pub cpu_ns: u64,
 }
 
-impl LiveValues {
+impl SumsValues {
     /// Adds `other`, saturating.
     pub fn add(&mut self, other: Self) {
         self.count = self.count.saturating_add(other.count);
@@ -41,11 +41,11 @@ impl LiveValues {
 
 /// A row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LiveRow {
+pub struct SumsRow {
     /// Where the sums belong.
     pub key: WeightKey,
     /// The sums.
-    pub values: LiveValues,
+    pub values: SumsValues,
 }
 
 /// All rows. Their numbers only grow, until rows are folded.
@@ -61,7 +61,7 @@ pub(super) struct Rows {
 
 #[derive(Debug, Clone, Copy)]
 struct Stamped {
-    row: LiveRow,
+    row: SumsRow,
     /// The generation of its last change.
     changed: u64,
 }
@@ -87,14 +87,14 @@ impl Rows {
         self.generation
     }
 
-    pub(super) fn add(&mut self, key: WeightKey, values: LiveValues) -> bool {
+    pub(super) fn add(&mut self, key: WeightKey, values: SumsValues) -> bool {
         let number = match self.index.get(&key) {
             Some(&number) => number,
             None if self.rows.len() >= ROW_CAP => return false,
             None => {
                 let number = self.rows.len() as u32;
-                let values = LiveValues::default();
-                let row = LiveRow { key, values };
+                let values = SumsValues::default();
+                let row = SumsRow { key, values };
                 self.rows.push(Stamped { row, changed: 0 });
                 self.index.insert(key, number);
                 number
@@ -132,7 +132,7 @@ impl Rows {
     }
 
     /// All rows.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &LiveRow> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &SumsRow> {
         self.rows.iter().map(|stamped| &stamped.row)
     }
 
@@ -162,7 +162,7 @@ impl Rows {
         since: u64,
         from: usize,
         most: usize,
-    ) -> (Vec<LiveRow>, Option<usize>) {
+    ) -> (Vec<SumsRow>, Option<usize>) {
         let is_new = |&number: &usize| self.rows[number].changed > since;
         let oldest = (self.generation + 1).saturating_sub(self.changed.len() as u64);
         let mut numbers: Vec<usize> = if since + 1 >= oldest {

@@ -1,8 +1,8 @@
-//! From the nodes of an epoch to those of a live table. On the worker's thread.
+//! From the nodes of an epoch to those of shared sums. On the worker's thread.
 
 use crate::collect::profile_builder::NamedNode;
 use rperf_model::fold::Place;
-use rperf_model::live_table::{LiveTable, Moved};
+use rperf_model::shared_sums::{Moved, SharedSums};
 use rperf_model::{FrameId, Node, NodeId};
 
 /// Where the table has the nodes of an epoch, by their numbers; the root's comes first.
@@ -36,7 +36,7 @@ pub(super) enum FeedFrame {
 
 impl FeedFrame {
     /// The frame in `table`.
-    pub(super) fn named(frame: NamedNode<'_>, table: &mut LiveTable) -> Self {
+    pub(super) fn named(frame: NamedNode<'_>, table: &mut SharedSums) -> Self {
         match frame {
             NamedNode::Frame(name, path, line) => Self::Frame(table.frame(name, path, line)),
             NamedNode::Folded => Self::Folded,
@@ -63,7 +63,7 @@ impl FeedNodes {
         parent: NodeId,
         frame: FeedFrame,
         line: u32,
-        table: &mut LiveTable,
+        table: &mut SharedSums,
     ) {
         let parent = self.0.get(parent.0 as usize).copied();
         let parent = parent.unwrap_or(Spot::At(NodeId::ROOT));
@@ -105,7 +105,7 @@ impl FeedNodes {
     }
 
     /// The table's number of a node that has samples; `None` if the node isn't known yet.
-    pub(super) fn sampled(&mut self, number: NodeId, table: &mut LiveTable) -> Option<NodeId> {
+    pub(super) fn sampled(&mut self, number: NodeId, table: &mut SharedSums) -> Option<NodeId> {
         let spot = self.0.get_mut(number.0 as usize)?;
         let node = match *spot {
             Spot::At(node) => node,
@@ -116,7 +116,7 @@ impl FeedNodes {
     }
 
     /// The table has folded stacks.
-    pub(super) fn follow(&mut self, moved: &Moved, table: &LiveTable) {
+    pub(super) fn follow(&mut self, moved: &Moved, table: &SharedSums) {
         for spot in &mut self.0 {
             *spot = match *spot {
                 Spot::At(node) => match (moved.place(node), moved.before(node)) {

@@ -1,6 +1,6 @@
-//! Folding of the stacks of a live table that is full.
+//! Folding of the stacks of shared sums that are full.
 
-use super::{LiveTable, eighths, next_serial};
+use super::{SharedSums, eighths, next_serial};
 use crate::fold::{FoldLimits, FoldRow, Place, folded_frame};
 use crate::{CallTree, FrameId, Node, NodeId};
 
@@ -27,7 +27,7 @@ impl Moved {
     }
 }
 
-impl LiveTable {
+impl SharedSums {
     /// Folds the lightest stacks, if there are many nodes or rows.
     pub fn fold_stacks_if_full(&mut self) -> Option<Moved> {
         let at = self.fold_stacks_at;

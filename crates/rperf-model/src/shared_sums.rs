@@ -13,7 +13,7 @@ mod rows;
 
 pub use changes::{Changes, Cursor, PAGE_ROWS, PAGE_TEXT};
 pub use folding::Moved;
-pub use rows::{LiveRow, LiveValues};
+pub use rows::{SumsRow, SumsValues};
 
 use crate::fold::FoldLimits;
 use crate::frame_kind::TRUNCATED_FRAME;
@@ -36,7 +36,7 @@ const FULL_EIGHTHS: usize = 7;
 
 /// Facts about the session, as of the last time that the table was brought up to date.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct LiveFacts {
+pub struct SumsFacts {
     /// `cpu` or `wall`.
     pub mode: String,
     /// Samples per second.
@@ -51,14 +51,14 @@ pub struct LiveFacts {
     pub dropped_ns: u64,
 }
 
-impl LiveFacts {
+impl SumsFacts {
     /// The mode, if it is known.
     pub fn sampling(&self) -> Option<Mode> {
         Mode::from_name(&self.mode)
     }
 
     /// The time that the session measures.
-    pub fn time_of(&self, values: LiveValues) -> u64 {
+    pub fn time_of(&self, values: SumsValues) -> u64 {
         match self.sampling() {
             Some(Mode::Cpu) => values.cpu_ns,
             _ => values.wall_ns,
@@ -68,10 +68,10 @@ impl LiveFacts {
 
 /// The table.
 #[derive(Debug)]
-pub struct LiveTable {
+pub struct SharedSums {
     serial: u64,
     /// Facts about the session.
-    pub facts: LiveFacts,
+    pub facts: SumsFacts,
     strings: Strings,
     frames: Frames,
     tree: CallTree,
@@ -80,7 +80,7 @@ pub struct LiveTable {
     /// Threads that have ended and may have rows of their own.
     ended: Vec<u32>,
     /// What found no room.
-    lost: LiveValues,
+    lost: SumsValues,
     fold_rows: usize,
     /// With so many rows those of ended threads are folded next.
     fold_at: usize,
@@ -92,13 +92,13 @@ pub struct LiveTable {
     truncated: Option<NodeId>,
 }
 
-impl Default for LiveTable {
+impl Default for SharedSums {
     fn default() -> Self {
         Self::new(NODE_CAP)
     }
 }
 
-impl LiveTable {
+impl SharedSums {
     /// An empty one of `nodes` at most, and no more than [`NODE_CAP`].
     pub fn new(nodes: usize) -> Self {
         Self::with_limits(FOLD_ROWS, nodes.min(NODE_CAP))
@@ -107,14 +107,14 @@ impl LiveTable {
     fn with_limits(fold_rows: usize, node_cap: usize) -> Self {
         Self {
             serial: next_serial(),
-            facts: LiveFacts::default(),
+            facts: SumsFacts::default(),
             strings: Strings::default(),
             frames: Frames::default(),
             tree: CallTree::default(),
             label_sets: LabelSets::default(),
             rows: Rows::default(),
             ended: Vec::new(),
-            lost: LiveValues::default(),
+            lost: SumsValues::default(),
             fold_rows,
             fold_at: fold_rows,
             node_cap,
@@ -175,7 +175,7 @@ impl LiveTable {
 
     /// Adds `values` to the row of `key`. Returns whether there was room; else they are among the time
     /// that is dropped.
-    pub fn add(&mut self, key: WeightKey, values: LiveValues) -> bool {
+    pub fn add(&mut self, key: WeightKey, values: SumsValues) -> bool {
         let has_room = self.rows.add(key, values);
         if !has_room {
             self.lost.add(values);
@@ -184,9 +184,9 @@ impl LiveTable {
     }
 
     /// Facts about the session, with what found no room here.
-    fn facts(&self) -> LiveFacts {
+    fn facts(&self) -> SumsFacts {
         let lost_ns = self.facts.time_of(self.lost);
-        LiveFacts {
+        SumsFacts {
             dropped_ns: self.facts.dropped_ns.saturating_add(lost_ns),
             ..self.facts.clone()
         }

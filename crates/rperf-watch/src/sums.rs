@@ -1,13 +1,25 @@
-//! What is known of the programs that are watched, all of them together: methods, stacks, threads,
-//! labels, and the time of each row since they are watched, since the mark, and in the last
-//! interval. Filled by who pulls; read, under a lock, by the screens.
+//! The sums of the programs that are watched, all of them together: methods, stacks, threads,
+//! labels, and the values of each row in the session, since it is watched, since the mark, and in
+//! the last interval. Filled by who pulls; read, under a lock, by who shows them.
 
-mod fill;
-mod sums;
+mod feed;
+mod intake;
+mod intervals;
+mod profile;
+mod reading;
+mod row;
+mod rows;
+mod tables;
+mod times;
 
-pub use sums::{LabelFilter, Scope, Sums, Times};
+pub use feed::{Feed, LockedSums, lock};
+pub use profile::Extent;
+pub use row::{Row, RowKey};
+pub use times::{MethodTimes, NodeTimes, Scope, Times};
 
-use rperf_model::{Mode, State};
+use reading::Reading;
+use rperf_model::shared_sums::SumsFacts;
+use rperf_model::{CallTree, Frames, LabelSets, Mode, State, Strings};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,23 +27,10 @@ use std::sync::Arc;
 /// Intervals whose figures are kept.
 pub const HISTORY: usize = 120;
 
-/// Nodes at most; further stacks are those of their callers.
-pub const NODE_CAP: usize = 1 << 20;
-
-/// Methods at most: further ones count together.
-pub const METHOD_CAP: usize = 1 << 18;
-/// Label sets at most: further ones count together.
-pub const LABEL_CAP: usize = 1 << 15;
-/// Threads at most: further ones count under thread 0.
-pub const THREAD_CAP: usize = 1 << 18;
-
-/// Rows at most; further ones have no labels, and count under thread 0.
-pub const ROW_CAP: usize = 1 << 20;
-
-/// What stands for methods and labels that are too many.
+/// The label of time that found no room of its own.
 pub const MORE: &str = "(more)";
 
-/// A method: its name and paths.
+/// A method: its name and paths, fit for a terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Method {
     /// Its name.
@@ -42,16 +41,16 @@ pub struct Method {
     pub short_path: Arc<str>,
 }
 
-/// A stack.
+/// A stack without its lines.
 #[derive(Debug, Clone, Copy)]
 pub struct Node {
-    /// The stack of the caller. The root is its own.
+    /// The node of the caller. The root is its own.
     pub parent: u32,
     /// The method.
     pub method: u32,
     /// No caller is the same method.
     pub is_outermost: bool,
-    /// The callees: the first one's number, and the next one's of the same caller; 0 for none.
+    /// The callees: the last one's number, and the one's before it of the same caller; 0 for none.
     pub first_child: u32,
     /// The next callee of the same caller.
     pub next_sibling: u32,
@@ -62,7 +61,7 @@ pub struct Node {
 pub struct Thread {
     /// The place of its process.
     pub process: u32,
-    /// Its number in the profile.
+    /// Its number in the program.
     pub seq: u32,
 }
 
@@ -90,44 +89,16 @@ impl ThreadFacts {
     }
 }
 
-/// Where a thread is, and since when: as long as all of its time has gone into one stack, in one
+/// Where a thread is, and since when: as long as all of its time has gone into one node, in one
 /// state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Position {
-    /// The stack.
+    /// The node.
     pub node: u32,
     /// What the thread did there.
     pub state: State,
     /// For how long at least.
     pub ns: u64,
-}
-
-/// What a row's time belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct RowKey {
-    /// The stack.
-    pub node: u32,
-    /// The thread.
-    pub thread: u32,
-    /// The labels.
-    pub labels: u32,
-    /// What the thread did.
-    pub state: State,
-}
-
-/// The times of a row, in ns.
-#[derive(Debug, Clone, Copy)]
-pub struct Row {
-    /// Where they belong.
-    pub key: RowKey,
-    /// Since the program is watched.
-    pub total: u64,
-    /// What `total` was at the mark.
-    pub mark: u64,
-    /// In the last interval.
-    pub recent: u64,
-    /// It is the time of an idle thread.
-    pub is_idle: bool,
 }
 
 /// A program.
@@ -137,10 +108,10 @@ pub struct Process {
     pub pid: i32,
     /// What it calls itself.
     pub program: String,
-    /// Its session: `wall` or `cpu`.
-    pub mode: String,
-    /// Samples per second.
-    pub frequency: u32,
+    /// Facts about its session, as of the last page.
+    pub facts: SumsFacts,
+    /// It is a profile with other values than those of sampling: only their times are known.
+    pub is_foreign: bool,
     /// The length of the last interval; 0 if nothing is known of it.
     pub elapsed_ns: u64,
     /// How long it has been watched.
@@ -149,12 +120,19 @@ pub struct Process {
     pub mark_ns: u64,
     /// How much of the last interval sampling has taken.
     pub sampling_ns: u64,
+    /// The time of samples that found no room, since it is watched, and at the mark.
+    dropped_ns: u64,
+    dropped_mark_ns: u64,
     /// A thread of it keeps the GVL, so that nothing more is known.
     pub is_stuck: bool,
     /// It can't be watched any more.
     pub has_ended: bool,
+    /// What comes counts as the time in which it is watched.
+    counts: bool,
     /// What is only of use while it is there has been let go.
     is_let_go: bool,
+    /// Its rows.
+    rows: Vec<u32>,
     /// Its rows that changed in the last interval.
     recent: Vec<u32>,
 }
@@ -169,7 +147,7 @@ impl Process {
     }
 
     fn is_cpu(&self) -> bool {
-        self.mode == Mode::Cpu.name()
+        self.facts.sampling() == Some(Mode::Cpu)
     }
 }
 
@@ -190,14 +168,17 @@ pub struct Figures {
     pub overhead: f64,
 }
 
+/// A label: its key and value.
+pub type Label = (Arc<str>, Arc<str>);
+
 /// All of it.
-#[derive(Debug, Clone)]
-pub struct Store {
+#[derive(Debug, Clone, Default)]
+pub struct Sums {
     /// The programs; they stay when they have ended.
     pub processes: Vec<Process>,
     /// All methods.
     pub methods: Vec<Method>,
-    /// All stacks; callers come first.
+    /// All stacks without their lines; callers come first, and the root before all.
     pub nodes: Vec<Node>,
     /// All threads.
     pub threads: Vec<Thread>,
@@ -205,7 +186,7 @@ pub struct Store {
     pub facts: FxHashMap<u32, ThreadFacts>,
     /// Where those are that had time in the last interval of their process.
     pub positions: FxHashMap<u32, Position>,
-    /// All label sets; the first one is empty.
+    /// All label sets, fit for a terminal; the first one is empty.
     pub labels: Vec<Vec<Label>>,
     /// All rows.
     pub rows: Vec<Row>,
@@ -225,67 +206,67 @@ pub struct Store {
     pub has_mark: bool,
     /// Changes with each interval.
     pub version: u64,
-    index: Arc<Index>,
+    /// Changes with each page that brings something.
+    pub generation: u64,
+    /// All texts, frames, stacks and label sets as the programs send them.
+    strings: Strings,
+    frames: Frames,
+    stacks: CallTree,
+    label_sets: LabelSets,
+    /// The method of each frame, and the node of each stack, that of the root first.
+    frame_methods: Vec<u32>,
+    stack_nodes: Vec<u32>,
+    intake: Intake,
 }
 
-/// A label: its key and value.
-pub type Label = (Arc<str>, Arc<str>);
-
-/// Where things are.
+/// What only those need who fill the sums.
 #[derive(Debug, Clone, Default)]
-struct Index {
-    methods: FxHashMap<(Arc<str>, Arc<str>), u32>,
+struct Intake {
+    /// How far each program is read.
+    readings: Vec<Reading>,
+    methods: FxHashMap<Label, u32>,
+    /// All nodes by caller and method, but for the last callee of each.
     nodes: FxHashMap<(u32, u32), u32>,
     threads: FxHashMap<Thread, u32>,
-    labels: FxHashMap<Vec<Label>, u32>,
     rows: FxHashMap<RowKey, u32>,
 }
 
-impl Default for Store {
-    fn default() -> Self {
-        let root = Node {
-            parent: 0,
-            method: u32::MAX,
-            is_outermost: false,
-            first_child: 0,
-            next_sibling: 0,
-        };
-        let mut store = Store {
-            processes: Vec::new(),
-            methods: Vec::new(),
-            nodes: vec![root],
-            threads: Vec::new(),
-            facts: FxHashMap::default(),
-            positions: FxHashMap::default(),
-            labels: Vec::new(),
-            rows: Vec::new(),
-            shows_idle: false,
-            roots: Vec::new(),
-            rperf_directories: Vec::new(),
-            shortened: 0,
-            history: VecDeque::new(),
-            is_saved: false,
-            has_mark: false,
-            version: 0,
-            index: Arc::default(),
-        };
-        store.label_set(std::iter::empty());
-        store
+impl Sums {
+    /// A copy to be looked at, which nothing is added to.
+    pub fn picture(&mut self) -> Sums {
+        let intake = std::mem::take(&mut self.intake);
+        let picture = self.clone();
+        self.intake = intake;
+        picture
     }
-}
 
-impl Store {
-    /// The callees of a stack.
+    /// The callees of a node.
     pub fn children(&self, node: u32) -> impl Iterator<Item = u32> + '_ {
         let next = |node: u32| (node != 0).then_some(node);
-        let first = next(self.nodes[node as usize].first_child);
+        let first = self.nodes.get(node as usize);
+        let first = first.and_then(|it| next(it.first_child));
         std::iter::successors(first, move |&it| next(self.nodes[it as usize].next_sibling))
     }
 
-    /// The method of a stack; `None` for the root.
+    /// The method of a node; `None` for the root.
     pub fn method(&self, node: u32) -> Option<&Method> {
         self.methods
             .get(self.nodes.get(node as usize)?.method as usize)
+    }
+
+    /// The node of a row.
+    pub fn node_of(&self, row: &Row) -> u32 {
+        self.stack_nodes[row.key.stack as usize]
+    }
+
+    /// The rows of a process, or of all.
+    pub(crate) fn rows_in(&self, process: Option<u32>) -> impl Iterator<Item = &Row> {
+        let processes = match process {
+            Some(process) => &self.processes[process as usize..][..1],
+            None => &self.processes[..],
+        };
+        let numbers = processes.iter().flat_map(|it| &it.rows);
+        numbers.map(|number| &self.rows[*number as usize])
     }
 
     /// The process of a row.

@@ -1,4 +1,4 @@
-//! Readers of a live table, with whatever happens to it and to the replies.
+//! Readers of shared sums, with whatever happens to them and to the replies.
 
 use super::*;
 use crate::{State, StringId};
@@ -13,7 +13,7 @@ struct Reader {
     frames: Vec<Frame>,
     nodes: Vec<Node>,
     label_sets: Vec<LabelSet>,
-    rows: BTreeMap<WeightKey, LiveValues>,
+    rows: BTreeMap<WeightKey, SumsValues>,
 }
 
 impl Reader {
@@ -37,12 +37,12 @@ impl Reader {
         page.more
     }
 
-    fn read(&mut self, table: &mut LiveTable) {
+    fn read(&mut self, table: &mut SharedSums) {
         while self.take(table.changes(self.cursor)) {}
     }
 
     /// Sums by the name of the leaf, the thread and the value of the label.
-    fn sums(&self) -> BTreeMap<(String, u32, String), LiveValues> {
+    fn sums(&self) -> BTreeMap<(String, u32, String), SumsValues> {
         let mut sums = BTreeMap::new();
         let text = |id: StringId| self.strings[id.0 as usize].clone();
         for (key, values) in &self.rows {
@@ -51,22 +51,22 @@ impl Reader {
             let label = set.first().map_or(String::new(), |&(_, value)| text(value));
             let name = (text(frame.name), key.thread, label);
             sums.entry(name)
-                .or_insert_with(LiveValues::default)
+                .or_insert_with(SumsValues::default)
                 .add(*values);
         }
         sums
     }
 }
 
-fn values(wall_ns: u64) -> LiveValues {
-    LiveValues {
+fn values(wall_ns: u64) -> SumsValues {
+    SumsValues {
         count: 1,
         wall_ns,
         cpu_ns: wall_ns / 2,
     }
 }
 
-fn record(table: &mut LiveTable, name: u32, thread: u32, label: u32) {
+fn record(table: &mut SharedSums, name: u32, thread: u32, label: u32) {
     let frame = table.frame(&format!("method{name}"), "app.rb", 1);
     let node = Node {
         parent: NodeId::ROOT,
@@ -90,7 +90,7 @@ fn record(table: &mut LiveTable, name: u32, thread: u32, label: u32) {
 
 #[test]
 fn what_finds_no_room_is_among_the_time_that_is_dropped() {
-    let mut table = LiveTable::default();
+    let mut table = SharedSums::default();
     table.facts.dropped_ns = 5;
     let labels = table.label_set([]);
     let key = |thread| WeightKey {
@@ -134,9 +134,9 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 proptest! {
     #[test]
     fn whatever_gets_lost_all_readers_have_the_same_sums_in_the_end(steps in steps()) {
-        let mut table = LiveTable::with_limits(50, NODE_CAP);
+        let mut table = SharedSums::with_limits(50, NODE_CAP);
         let mut readers = vec![Reader::default(); 3];
-        let mut expected: BTreeMap<(String, u32), LiveValues> = BTreeMap::new();
+        let mut expected: BTreeMap<(String, u32), SumsValues> = BTreeMap::new();
         for step in steps {
             match step {
                 Step::Record(name, thread, label) => {
@@ -164,7 +164,7 @@ proptest! {
         let all: Vec<_> = readers.iter().map(Reader::sums).collect();
         prop_assert_eq!(&all[0], &all[1]);
         prop_assert_eq!(&all[0], &all[2]);
-        let mut found: BTreeMap<(String, u32), LiveValues> = BTreeMap::new();
+        let mut found: BTreeMap<(String, u32), SumsValues> = BTreeMap::new();
         for ((name, _, label), values) in &all[0] {
             let label = label.parse().unwrap_or(0);
             found.entry((name.clone(), label)).or_default().add(*values);
@@ -184,7 +184,7 @@ proptest! {
 
     #[test]
     fn no_cursor_makes_it_fail(numbers in any::<[u8; 7]>(), is_own in any::<bool>()) {
-        let mut table = LiveTable::default();
+        let mut table = SharedSums::default();
         (0..20).for_each(|name| record(&mut table, name, 1, name % 3));
         let [strings, frames, nodes, label_sets, since, until, place] = numbers.map(|it| u64::from(it) % 30);
         let serial = if is_own { table.serial } else { 0 };
@@ -196,7 +196,7 @@ proptest! {
 
 #[test]
 fn a_reader_gets_only_what_has_changed() {
-    let mut table = LiveTable::default();
+    let mut table = SharedSums::default();
     (0..100).for_each(|name| record(&mut table, name, 1, 0));
     let mut reader = Reader::default();
     reader.read(&mut table);
@@ -224,7 +224,7 @@ fn a_reader_gets_only_what_has_changed() {
 
 #[test]
 fn rows_of_ended_threads_are_added_up_however_many_each_has() {
-    let mut table = LiveTable::with_limits(200, NODE_CAP);
+    let mut table = SharedSums::with_limits(200, NODE_CAP);
     for thread in 1..100 {
         (0..50).for_each(|name| record(&mut table, name, thread, 0));
         table.thread_ended(thread);
@@ -239,7 +239,7 @@ fn rows_of_ended_threads_are_added_up_however_many_each_has() {
 
 #[test]
 fn what_is_large_comes_in_pages_and_may_change_in_between() {
-    let mut table = LiveTable::default();
+    let mut table = SharedSums::default();
     let count = 3 * PAGE_ROWS as u32;
     (0..count).for_each(|name| record(&mut table, name, 1, 0));
     let mut reader = Reader::default();

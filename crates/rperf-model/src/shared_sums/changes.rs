@@ -1,7 +1,7 @@
-//! What a reader of a live table lacks: pages of what is new, and of the rows that have changed.
+//! What a reader of shared sums lacks: pages of what is new, and of the rows that have changed.
 
-use super::rows::LiveRow;
-use super::{LiveFacts, LiveTable};
+use super::rows::SumsRow;
+use super::{SharedSums, SumsFacts};
 use crate::{Frame, LabelSet, LabelSetId, Node, NodeId, StringId};
 use std::fmt;
 use std::str::FromStr;
@@ -76,7 +76,7 @@ impl FromStr for Cursor {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Changes {
     /// Facts about the session.
-    pub facts: LiveFacts,
+    pub facts: SumsFacts,
     /// The reader has to forget all that it has.
     pub reset: bool,
     /// There is another page.
@@ -92,10 +92,10 @@ pub struct Changes {
     /// Label sets.
     pub label_sets: Vec<LabelSet>,
     /// Rows with their present sums.
-    pub rows: Vec<LiveRow>,
+    pub rows: Vec<SumsRow>,
 }
 
-impl LiveTable {
+impl SharedSums {
     /// What a reader that is at `cursor` lacks, or a page of it. A cursor of another table means
     /// that it has nothing.
     pub fn changes(&mut self, cursor: Cursor) -> Changes {

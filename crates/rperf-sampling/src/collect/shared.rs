@@ -1,11 +1,11 @@
-//! The worker's side of a session that is watched: what it collects also goes into a live table,
+//! The worker's side of a session that is watched: what it collects also goes into shared sums,
 //! whose stacks have names. It gets nodes and names a few at a time, and what it has no name for
 //! yet waits. On the worker's thread.
 
 use crate::Values;
 use crate::collect::profile_builder::ProfileBuilder;
 use crate::collect::sample::{Sample, SampleSums, has_to_fold, merge_ended_threads};
-use rperf_model::live_table::{LiveFacts, LiveTable, LiveValues, Moved};
+use rperf_model::shared_sums::{Moved, SharedSums, SumsFacts, SumsValues};
 use rperf_model::{FrameId, LabelSetId, WeightKey};
 use rperf_vm::{CapturedNode, FOLDED, LabelTexts, ResolvedFrame, TRUNCATED};
 use rustc_hash::FxHashMap;
@@ -18,7 +18,7 @@ mod feed_nodes;
 use feed_nodes::{FeedFrame, FeedNodes};
 
 /// The table, which those who watch read on a thread of theirs.
-pub type SharedTable = Arc<Mutex<LiveTable>>;
+pub type SharedTable = Arc<Mutex<SharedSums>>;
 
 /// What the sampling side knows since it has last told.
 pub struct News {
@@ -33,7 +33,7 @@ pub struct News {
     /// Further label sets.
     pub labels: Vec<LabelTexts>,
     /// Facts about the session.
-    pub facts: LiveFacts,
+    pub facts: SumsFacts,
     /// Gets the table when all of this is in it.
     pub reply: Box<dyn FnOnce(&SharedTable) + Send>,
 }
@@ -46,7 +46,7 @@ impl fmt::Debug for News {
 
 /// What leads from what the worker collects to the table.
 #[derive(Debug)]
-pub struct LiveFeed {
+pub struct SharedFeed {
     table: SharedTable,
     /// What was in the profile before.
     earlier: EpochFeed,
@@ -70,7 +70,7 @@ struct EpochFeed {
     ended_threads: Vec<u32>,
 }
 
-impl LiveFeed {
+impl SharedFeed {
     /// The feed of a session that has collected so much until now: in epochs that have names, in
     /// epochs that have none yet, and in the present one. The table has `nodes` nodes at most.
     pub fn new(
@@ -79,7 +79,7 @@ impl LiveFeed {
         unnamed: &VecDeque<SampleSums>,
         present: &SampleSums,
     ) -> Self {
-        let mut table = LiveTable::new(nodes);
+        let mut table = SharedSums::new(nodes);
         let mut known = EpochFeed::default();
         for (parent, frame, line) in earlier.nodes() {
             let frame = FeedFrame::named(frame, &mut table);
@@ -163,7 +163,7 @@ impl LiveFeed {
     }
 
     /// The table may have folded stacks, and numbers its nodes anew then.
-    fn follow(&mut self, moved: Option<&Moved>, feed: Option<&mut EpochFeed>, table: &LiveTable) {
+    fn follow(&mut self, moved: Option<&Moved>, feed: Option<&mut EpochFeed>, table: &SharedSums) {
         let Some(moved) = moved else {
             return;
         };
@@ -217,7 +217,7 @@ impl EpochFeed {
         &mut self,
         nodes: &[CapturedNode],
         names: &[Arc<ResolvedFrame>],
-        table: &mut LiveTable,
+        table: &mut SharedSums,
     ) {
         let frame =
             |name: &Arc<ResolvedFrame>| table.frame(&name.name, &name.path, name.first_line);
@@ -236,7 +236,7 @@ impl EpochFeed {
     }
 
     /// Moves samples to the table whose stacks and labels are known.
-    fn flush(&mut self, table: &mut LiveTable, labels: &[LabelSetId]) {
+    fn flush(&mut self, table: &mut SharedSums, labels: &[LabelSetId]) {
         let nodes = &mut self.nodes;
         self.pending.retain(|key, values| {
             let Some(&labels) = labels.get(key.labels.0 as usize) else {
@@ -268,14 +268,14 @@ impl EpochFeed {
     }
 }
 
-fn live(values: Values) -> LiveValues {
-    LiveValues {
+fn live(values: Values) -> SumsValues {
+    SumsValues {
         count: values.count,
         wall_ns: values.wall_ns,
         cpu_ns: values.cpu_ns,
     }
 }
 
-fn lock(table: &SharedTable) -> MutexGuard<'_, LiveTable> {
+fn lock(table: &SharedTable) -> MutexGuard<'_, SharedSums> {
     table.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,0 +1,177 @@
+//! What is known as a profile: for a file, for a page, and to tell which threads are idle.
+
+use super::{Label, Process, Row, Sums};
+use rperf_model::label_keys::{PID, PROCESS};
+use rperf_model::shared_sums::SumsValues;
+use rperf_model::{
+    Column, LabelSetId, Mode, NodeId, Profile, Schema, StringId, Thread, ValueType, WeightKey,
+};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+
+/// How far a profile reaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// From the begin of the programs' sessions.
+    Session,
+    /// Since the programs are watched.
+    Watched,
+    /// Since the mark.
+    SinceMark,
+}
+
+impl Extent {
+    /// A row's values.
+    fn values(self, row: &Row) -> SumsValues {
+        match self {
+            Extent::Session => row.seen,
+            Extent::Watched => row.total,
+            Extent::SinceMark => row.total.without(row.mark),
+        }
+    }
+
+    fn duration_ns(self, process: &Process) -> u64 {
+        match self {
+            Extent::Session => process
+                .facts
+                .as_of_ns
+                .saturating_sub(process.facts.start_ns),
+            Extent::Watched => process.watched_ns,
+            Extent::SinceMark => process.watched_ns - process.mark_ns,
+        }
+    }
+
+    fn dropped_ns(self, process: &Process) -> u64 {
+        match self {
+            Extent::Session => process.facts.dropped_ns,
+            Extent::Watched => process.dropped_ns,
+            Extent::SinceMark => process.dropped_ns - process.dropped_mark_ns,
+        }
+    }
+}
+
+/// A number of values as profiles have it.
+fn signed(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+impl Sums {
+    /// What there is of all programs, with the label, if there is one. `None` if there is nothing.
+    pub fn profile(&self, extent: Extent, filter: Option<&Label>) -> Option<Profile> {
+        let has_label = self.has_label(filter);
+        let has_it = |row: &&Row| has_label[row.key.labels as usize];
+        self.profile_of(extent, &self.processes, self.rows_in(None).filter(has_it))
+    }
+
+    /// The session of a process, and where each of the profile's rows comes from. `None` if there is
+    /// nothing.
+    pub(super) fn session_of(&self, process: u32) -> Option<(Profile, Vec<&Row>)> {
+        let rows = self
+            .rows
+            .iter()
+            .filter(|row| self.process_of(row) == process && row.seen != SumsValues::default());
+        let rows: Vec<_> = rows.collect();
+        let processes = std::slice::from_ref(&self.processes[process as usize]);
+        let mut profile = self.profile_of(Extent::Session, processes, rows.iter().copied())?;
+        // They are known only while somebody looks at threads, and which are idle is told without.
+        let name = profile.strings.intern("");
+        profile.threads.iter_mut().for_each(|it| it.name = name);
+        Some((profile, rows))
+    }
+
+    fn profile_of<'a>(
+        &self,
+        extent: Extent,
+        processes: &[Process],
+        rows: impl Iterator<Item = &'a Row>,
+    ) -> Option<Profile> {
+        let first = processes.first()?;
+        let mode = match first.is_foreign {
+            false => Some(first.facts.sampling().unwrap_or(Mode::Wall)),
+            true => None,
+        };
+        let schema = match mode {
+            Some(mode) => mode.schema(),
+            None => {
+                let time = ValueType::new(&first.facts.mode, "nanoseconds");
+                Schema::new(vec![time], Column(0))?
+            }
+        };
+        let mut profile = Profile::new(schema);
+        profile.strings = self.strings.clone();
+        profile.frames = self.frames.clone();
+        profile.tree = self.stacks.clone();
+        profile.label_sets = self.label_sets.clone();
+        let is_one = processes.len() == 1;
+        let mut labels = FxHashMap::default();
+        let mut threads = BTreeMap::new();
+        for row in rows {
+            let values = extent.values(row);
+            if values == SumsValues::default() {
+                continue;
+            }
+            let process = self.process_of(row);
+            let key = WeightKey {
+                node: NodeId(row.key.stack),
+                // Thread 0 has the time of threads that have ended, here as there.
+                thread: match self.threads[row.key.thread as usize].seq {
+                    seq if is_one || seq == 0 => seq,
+                    _ => row.key.thread + 1,
+                },
+                labels: *labels.entry((row.key.labels, process)).or_insert_with_key(
+                    |&(set, process)| match is_one {
+                        true => LabelSetId(set),
+                        false => self.with_process(&mut profile, set, process),
+                    },
+                ),
+                state: row.key.state,
+            };
+            if key.thread > 0 {
+                threads.insert(key.thread, row.key.thread);
+            }
+            let SumsValues {
+                count,
+                wall_ns,
+                cpu_ns,
+            } = values;
+            let [count, wall, cpu] = [count, wall_ns, cpu_ns].map(signed);
+            match mode {
+                Some(Mode::Cpu) => profile.weights.push(key, &[count, cpu]),
+                Some(Mode::Wall) => profile.weights.push(key, &[count, wall, cpu]),
+                None => profile.weights.push(key, &[signed(first.time_of(values))]),
+            }
+        }
+        let name = |thread| self.facts.get(thread).map_or("", |facts| &*facts.name);
+        let threads = threads.iter().map(|(seq, thread)| Thread {
+            seq: *seq,
+            name: profile.strings.intern(name(thread)),
+        });
+        profile.threads = threads.collect();
+        let meta = &mut profile.meta;
+        for root in &self.roots {
+            meta.add_root(root);
+        }
+        for directory in &self.rperf_directories {
+            meta.add_rperf_directory(directory);
+        }
+        meta.duration_ns = processes.iter().map(|it| extent.duration_ns(it)).max()?;
+        meta.frequency = processes.iter().map(|it| it.facts.frequency).max()?;
+        meta.program.clone_from(&first.program);
+        let dropped = processes.iter().map(|it| extent.dropped_ns(it));
+        meta.counters.dropped_ns = dropped.fold(0, u64::saturating_add);
+        (!profile.weights.is_empty()).then_some(profile)
+    }
+
+    /// The label set with the labels of the process.
+    fn with_process(&self, profile: &mut Profile, set: u32, process: u32) -> LabelSetId {
+        let process = &self.processes[process as usize];
+        let mut set: Vec<(StringId, StringId)> = self.label_sets.get(LabelSetId(set)).to_vec();
+        for (key, value) in [
+            (PID, &*process.pid.to_string()),
+            (PROCESS, &*process.program),
+        ] {
+            set.push((profile.strings.intern(key), profile.strings.intern(value)));
+        }
+        profile.label_sets.intern(set)
+    }
+}

@@ -1,0 +1,50 @@
+//! A row of the sums, and what it belongs to.
+
+use rperf_model::State;
+use rperf_model::shared_sums::SumsValues;
+
+/// What a row's values belong to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct RowKey {
+    /// The stack, with its lines.
+    pub stack: u32,
+    /// The thread.
+    pub thread: u32,
+    /// The labels.
+    pub labels: u32,
+    /// What the thread did.
+    pub state: State,
+}
+
+/// The values of a row.
+#[derive(Debug, Clone, Copy)]
+pub struct Row {
+    /// Where they belong.
+    pub key: RowKey,
+    /// What the program has sent last: its sums since its session began.
+    pub seen: SumsValues,
+    /// Since the program is watched.
+    pub total: SumsValues,
+    /// What `total` was at the mark.
+    pub mark: SumsValues,
+    /// The time of the last interval, in ns.
+    pub recent: u64,
+    /// It is the time of an idle thread.
+    pub is_idle: bool,
+}
+
+impl Row {
+    /// Whether the program has sent any of it.
+    pub fn has_been_seen(&self) -> bool {
+        self.seen != SumsValues::default()
+    }
+
+    /// Adds a row that has become one with it.
+    pub fn merge(&mut self, other: &Row) {
+        self.seen.add(other.seen);
+        self.total.add(other.total);
+        self.mark.add(other.mark);
+        self.recent = self.recent.saturating_add(other.recent);
+        self.is_idle |= other.is_idle;
+    }
+}

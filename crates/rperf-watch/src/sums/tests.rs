@@ -1,0 +1,185 @@
+//! The sums, and what becomes of them.
+
+use super::*;
+use proptest::prelude::*;
+use rperf_model::Column;
+use rperf_model::shared_sums::SumsValues;
+
+fn wall(wall_ns: u64) -> SumsValues {
+    SumsValues {
+        count: 1,
+        wall_ns,
+        cpu_ns: 0,
+    }
+}
+
+fn sums(rows: &[(u8, u8, u32)]) -> (Sums, u32) {
+    let mut sums = Sums::default();
+    let process = sums.add_process(7, "app");
+    add(&mut sums, process, rows);
+    (sums, process)
+}
+
+fn add(sums: &mut Sums, process: u32, rows: &[(u8, u8, u32)]) {
+    sums.begin_interval(process);
+    for &(stack, thread, ns) in rows {
+        let mut number = 0;
+        for bit in 0..4 {
+            let name = if stack >> bit & 1 == 0 { "a" } else { "b" };
+            let frame = sums.frame(name, "x.rb", 0).expect("room");
+            number = sums.stack(number, frame, 7).expect("room");
+        }
+        let key = RowKey {
+            stack: number,
+            thread: sums.thread(process, u32::from(thread % 4)),
+            labels: 0,
+            state: State::ALL[usize::from(stack >> 4) % 5],
+        };
+        sums.add(key, wall(ns.into()));
+    }
+    sums.end_interval(process, 1_000_000_000, 0);
+    sums.end_round();
+}
+
+#[test]
+fn recursion_counts_once() {
+    let (sums, _) = sums(&[(0, 1, 10)]);
+    let outermost = sums.nodes.iter().filter(|it| it.is_outermost).count();
+    assert_eq!((sums.nodes.len(), outermost), (5, 1));
+    let times = sums.node_times(Scope::Total, None, None);
+    assert_eq!((times.all().run, times.own[4].run), (10, 10));
+    let (methods, _) = sums.method_times(Scope::Total, None, None);
+    assert_eq!(
+        (methods.len(), methods[0].own.run, methods[0].total.run),
+        (1, 10, 10)
+    );
+}
+
+#[test]
+fn an_interval_is_a_rate_and_the_mark_divides() {
+    let (mut sums, process) = sums(&[(0, 1, 10)]);
+    sums.set_mark();
+    add(&mut sums, process, &[(0, 1, 30)]);
+    let all = |scope| sums.node_times(scope, None, None).all().run;
+    assert_eq!(
+        (all(Scope::Rate), all(Scope::Total), all(Scope::SinceMark)),
+        (30, 40, 30)
+    );
+    sums.begin_interval(process);
+    assert_eq!(sums.node_times(Scope::Rate, None, None).all().run, 0);
+}
+
+#[test]
+fn the_last_interval_stays_until_another_program_comes_in() {
+    let (mut sums, first) = sums(&[(0, 1, 10)]);
+    let second = sums.add_process(8, "other");
+    add(&mut sums, second, &[(0, 1, 30), (0, 2, 5)]);
+    let run = |sums: &Sums, scope| sums.node_times(scope, None, None).all().run;
+    sums.end_process(first);
+    assert_eq!(
+        (run(&sums, Scope::Rate), run(&sums, Scope::Total)),
+        (35, 45)
+    );
+    sums.end_process(second);
+    sums.end_round();
+    assert_eq!(run(&sums, Scope::Rate), 35);
+    assert!(sums.figures().busy > 0.0);
+    sums.add_process(9, "next");
+    assert_eq!((run(&sums, Scope::Rate), run(&sums, Scope::Total)), (0, 45));
+    let threads = sums
+        .rows
+        .iter()
+        .map(|row| sums.threads[row.key.thread as usize].seq);
+    assert!(threads.eq([0, 0]), "{:?}", sums.rows);
+}
+
+#[test]
+fn a_program_of_which_nothing_is_known_counts_as_one_that_does_not_run() {
+    let (mut sums, process) = sums(&[(0, 1, 500_000_000)]);
+    assert!((sums.figures().busy - 0.5).abs() < 1e-9);
+    let idle = sums.add_process(8, "idle");
+    sums.end_round();
+    assert!((sums.figures().busy - 0.25).abs() < 1e-9);
+    assert!(!sums.is_unknown());
+    sums.begin_interval(process);
+    assert!(sums.is_unknown());
+    sums.end_process(process);
+    sums.end_process(idle);
+    assert!(!sums.is_unknown());
+}
+
+#[test]
+fn a_profile_has_what_has_the_label() {
+    let (mut sums, process) = sums(&[(0, 1, 10)]);
+    let labels = sums.label_set([("endpoint", "GET /")].into_iter());
+    let key = RowKey {
+        labels: labels.expect("room"),
+        ..sums.rows[0].key
+    };
+    let values = SumsValues {
+        count: 3,
+        wall_ns: 30,
+        cpu_ns: 20,
+    };
+    sums.add(key, values);
+    sums.end_interval(process, 5, 0);
+    let columns = |filter: Option<&Label>| {
+        let profile = sums.profile(Extent::Watched, filter)?;
+        assert_eq!((profile.check(), profile.tree.len()), (Ok(()), 4));
+        Some([0, 1, 2].map(|it| profile.sum(Column(it))))
+    };
+    let label = |value: &str| (Arc::from("endpoint"), Arc::from(value));
+    assert_eq!(columns(Some(&label("GET /"))), Some([3, 30, 20]));
+    assert_eq!(columns(None), Some([4, 40, 20]));
+    assert_eq!(columns(Some(&label("GET /none"))), None);
+    let profile = sums.profile(Extent::Watched, None).expect("one");
+    let lines: Vec<_> = profile.tree.iter().map(|(_, node)| node.line).collect();
+    assert_eq!(lines, [7; 4]);
+}
+
+proptest! {
+    #[test]
+    fn folding_threads_loses_nothing(
+        before in proptest::collection::vec(any::<(u8, u8, u32)>(), 0..40),
+        after in proptest::collection::vec(any::<(u8, u8, u32)>(), 0..40),
+        ended in any::<[bool; 4]>(),
+    ) {
+        let (mut sums, process) = sums(&before);
+        sums.set_mark();
+        add(&mut sums, process, &after);
+        let all = |sums: &Sums| {
+            [Scope::Rate, Scope::Total, Scope::SinceMark]
+                .map(|it| sums.node_times(it, None, None).all())
+        };
+        let expected = all(&sums);
+        let seqs: Vec<_> = sums.threads.iter().map(|it| it.seq as usize).collect();
+        sums.fold(process, |thread| ended[seqs[thread as usize]]);
+        prop_assert_eq!(all(&sums), expected);
+        for row in &sums.rows {
+            let seq = sums.threads[row.key.thread as usize].seq;
+            prop_assert!(seq == 0 || !ended[seq as usize]);
+        }
+        sums.begin_interval(process);
+        prop_assert_eq!(sums.node_times(Scope::Rate, None, None).all(), Times::default());
+        if let Some(profile) = sums.profile(Extent::Watched, None) {
+            prop_assert_eq!(profile.check(), Ok(()));
+        }
+    }
+}
+
+#[test]
+fn a_thread_that_goes_nowhere_is_told_with_how_long() {
+    let (mut sums, process) = sums(&[(0x20, 1, 1_000), (0, 2, 600), (1, 2, 400)]);
+    add(&mut sums, process, &[(0x20, 1, 1_000), (0, 2, 1_000)]);
+    let [one, two] = [1, 2].map(|seq| sums.thread(process, seq));
+    assert_eq!(sums.positions[&one].ns, 2_000);
+    assert_eq!(sums.positions[&two].ns, 1_000, "it has moved before");
+    add(
+        &mut sums,
+        process,
+        &[(0x20, 1, 900), (0x20, 2, 1), (1, 1, 100)],
+    );
+    assert_eq!((sums.positions[&one].ns, sums.positions[&two].ns), (0, 1));
+    add(&mut sums, process, &[]);
+    assert!(sums.positions.is_empty());
+}

@@ -1,0 +1,214 @@
+//! Questions to the sums, each of one span of time, one label and one process, or of all: the times
+//! of nodes, methods and labels. One pass over the rows and one over the nodes, whatever is shown of
+//! it.
+
+use super::{Label, Row, State, Sums};
+use rustc_hash::FxHashMap;
+
+/// The span of time that is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Scope {
+    /// The last interval, as a rate: ns per second.
+    #[default]
+    Rate,
+    /// Since the program is watched.
+    Total,
+    /// Since the mark.
+    SinceMark,
+}
+
+/// Times by state, in ns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Times {
+    /// Running.
+    pub run: u64,
+    /// Ready to run, without the GVL.
+    pub wait: u64,
+    /// Blocked.
+    pub blocked: u64,
+    /// Collecting garbage.
+    pub gc: u64,
+}
+
+impl Times {
+    /// Adds `ns` in this state.
+    pub fn add_state(&mut self, state: State, ns: u64) {
+        let time = match state {
+            State::Running => &mut self.run,
+            State::GvlWait => &mut self.wait,
+            State::GvlBlocked => &mut self.blocked,
+            State::GcMarking | State::GcSweeping => &mut self.gc,
+        };
+        *time = time.saturating_add(ns);
+    }
+
+    /// Adds `other`.
+    pub fn add(&mut self, other: Times) {
+        self.run = self.run.saturating_add(other.run);
+        self.wait = self.wait.saturating_add(other.wait);
+        self.blocked = self.blocked.saturating_add(other.blocked);
+        self.gc = self.gc.saturating_add(other.gc);
+    }
+
+    /// Each time, changed in this way.
+    pub fn map(self, change: impl Fn(u64) -> u64) -> Self {
+        Times {
+            run: change(self.run),
+            wait: change(self.wait),
+            blocked: change(self.blocked),
+            gc: change(self.gc),
+        }
+    }
+
+    /// All of it.
+    pub fn all(self) -> u64 {
+        let Times {
+            run,
+            wait,
+            blocked,
+            gc,
+        } = self;
+        run.saturating_add(wait)
+            .saturating_add(blocked)
+            .saturating_add(gc)
+    }
+}
+
+/// The times of each node.
+#[derive(Debug, Clone, Default)]
+pub struct NodeTimes {
+    /// The time of the node itself.
+    pub own: Vec<Times>,
+    /// With all that it calls.
+    pub total: Vec<Times>,
+}
+
+impl NodeTimes {
+    /// All that there is.
+    pub fn all(&self) -> Times {
+        self.total.first().copied().unwrap_or_default()
+    }
+}
+
+/// The times of a method.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct MethodTimes {
+    /// The method.
+    pub method: u32,
+    /// The time of the method itself.
+    pub own: Times,
+    /// With all that it calls; recursion counts once.
+    pub total: Times,
+}
+
+impl Sums {
+    /// The time of a row in this span.
+    pub fn time(&self, row: &Row, scope: Scope) -> u64 {
+        let process = &self.processes[self.process_of(row) as usize];
+        match scope {
+            Scope::Total => process.time_of(row.total),
+            Scope::SinceMark => process.time_of(row.total.without(row.mark)),
+            Scope::Rate => match process.elapsed_ns {
+                0 => 0,
+                elapsed => {
+                    let rate = u128::from(row.recent) * 1_000_000_000 / u128::from(elapsed);
+                    u64::try_from(rate).unwrap_or(u64::MAX)
+                }
+            },
+        }
+    }
+
+    /// The rows that are looked at, with their times: without those of idle threads, unless they are
+    /// shown.
+    pub fn rows_of<'a>(
+        &'a self,
+        scope: Scope,
+        filter: Option<&'a Label>,
+        process: Option<u32>,
+    ) -> impl Iterator<Item = (&'a Row, u64)> + 'a {
+        let has_label = self.has_label(filter);
+        let timed = self
+            .rows
+            .iter()
+            .map(move |row| (row, self.time(row, scope)));
+        timed.filter(move |(row, time)| {
+            *time > 0
+                && (self.shows_idle || !row.is_idle)
+                && has_label[row.key.labels as usize]
+                && process.is_none_or(|process| self.process_of(row) == process)
+        })
+    }
+
+    /// Whether each label set has the label.
+    pub(super) fn has_label(&self, filter: Option<&Label>) -> Vec<bool> {
+        let sets = self.labels.iter();
+        sets.map(|set| filter.is_none_or(|wanted| set.contains(wanted)))
+            .collect()
+    }
+
+    /// The times of all nodes.
+    pub fn node_times(
+        &self,
+        scope: Scope,
+        filter: Option<&Label>,
+        process: Option<u32>,
+    ) -> NodeTimes {
+        let mut own = vec![Times::default(); self.nodes.len()];
+        for (row, time) in self.rows_of(scope, filter, process) {
+            own[self.node_of(row) as usize].add_state(row.key.state, time);
+        }
+        let mut total = own.clone();
+        for node in (1..self.nodes.len()).rev() {
+            let times = total[node];
+            if times != Times::default() {
+                total[self.nodes[node].parent as usize].add(times);
+            }
+        }
+        NodeTimes { own, total }
+    }
+
+    /// The methods that have had time, and all time there is.
+    pub fn method_times(
+        &self,
+        scope: Scope,
+        filter: Option<&Label>,
+        process: Option<u32>,
+    ) -> (Vec<MethodTimes>, Times) {
+        let times = self.node_times(scope, filter, process);
+        let mut methods = vec![MethodTimes::default(); self.methods.len()];
+        for (number, node) in self.nodes.iter().enumerate().skip(1) {
+            let method = &mut methods[node.method as usize];
+            method.method = node.method;
+            method.own.add(times.own[number]);
+            if node.is_outermost {
+                method.total.add(times.total[number]);
+            }
+        }
+        methods.retain(|it| it.total != Times::default());
+        (methods, times.all())
+    }
+
+    /// The labels that something has had, in order, and what has had none. What has several counts for
+    /// each.
+    pub fn label_times(
+        &self,
+        scope: Scope,
+        filter: Option<&Label>,
+        process: Option<u32>,
+    ) -> (Vec<(&Label, Times)>, Times) {
+        let mut sets = vec![Times::default(); self.labels.len()];
+        for (row, time) in self.rows_of(scope, filter, process) {
+            sets[row.key.labels as usize].add_state(row.key.state, time);
+        }
+        let mut found: FxHashMap<_, Times> = FxHashMap::default();
+        for (set, times) in self.labels.iter().zip(&sets) {
+            for label in set {
+                found.entry(label).or_default().add(*times);
+            }
+        }
+        let mut found: Vec<_> = found.into_iter().collect();
+        found.retain(|(_, times)| *times != Times::default());
+        found.sort_by_key(|(label, _)| *label);
+        (found, sets.first().copied().unwrap_or_default())
+    }
+}
