@@ -2,14 +2,20 @@
 //! is bounded in bytes and in time, and whoever listens must be the process that was meant. On the
 //! command's thread.
 
+use crate::connection::Connection;
+pub use crate::connection::Reply;
+pub use crate::failure::AskError;
+use crate::failure::Failure;
+use crate::find;
+use crate::process::{State, check, runs_ruby, state};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::unistd::Uid;
 use rperf_model::live_table::Cursor;
 use rperf_protocol::PROTOCOL;
 use rperf_protocol::ask::{Ask, Sampling};
-use rperf_protocol::delta::{BadDelta, Delta};
+use rperf_protocol::delta::Delta;
 use rperf_protocol::hello::Hello;
-use rperf_protocol::json::{NotAReply, read};
+use rperf_protocol::json::read;
 use rperf_protocol::limits::{MAX_DELTA, MAX_HELLO, MAX_REPLY_HEAD, MAX_STACKS};
 use rperf_protocol::message::{ReplyHead, parse_reply};
 use rperf_protocol::refusal::Refusal;
@@ -17,6 +23,7 @@ use rperf_protocol::stacks::Stacks;
 use rperf_report::terminal_text::shown;
 use rperf_session::peer::Peer;
 use rperf_session::place::connect_to;
+use rperf_session::process_id::ProcessId;
 use serde::de::DeserializeOwned;
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
@@ -31,60 +38,11 @@ const HELLO_PATIENCE: Duration = Duration::from_secs(2);
 /// How long stacks, or a page of changes, may take to come: the port itself gives up earlier.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Why there is no answer.
-#[derive(Debug, thiserror::Error)]
-pub enum AskError {
-    /// Nobody listens there any more.
-    #[error("its port is closed")]
-    Closed,
-    /// The system refuses the connection.
-    #[error("its port belongs to another user")]
-    Forbidden,
-    /// Someone else listens there than was meant.
-    #[error("its port is another process's (pid {pid}, uid {uid}): not asked")]
-    Impostor {
-        /// Its number.
-        pid: i32,
-        /// Its user.
-        uid: u32,
-    },
-    /// Nothing came in time.
-    #[error("its port doesn't answer")]
-    Silent,
-    /// What came is no answer.
-    #[error(transparent)]
-    NotAReply(#[from] NotAReply),
-    /// There is more than so many bytes of it.
-    #[error("its answer has more than {} MB", .0 >> 20)]
-    TooLarge(usize),
-    /// What came is no page of changes.
-    #[error(transparent)]
-    BadDelta(#[from] BadDelta),
-    /// The port says why not.
-    #[error(transparent)]
-    Refused(Refusal),
-    /// Another version of the protocol.
-    #[error("its rperf speaks version {0} of the protocol, this one version {PROTOCOL}")]
-    OtherProtocol(u32),
-    /// The connection broke.
-    #[error("{0}")]
-    Io(#[from] io::Error),
-}
-
-/// An answer.
-pub struct Reply {
-    /// What it is.
-    pub body: Vec<u8>,
-    /// Why the profile in it ended early, if it did.
-    pub ended: Option<String>,
-    /// Whether the program's main thread was woken for it.
-    pub is_woken: bool,
-}
-
 /// A connection to a port.
 pub struct Client {
     stream: UnixStream,
     peer: Peer,
+    process: Option<ProcessId>,
     received: Vec<u8>,
 }
 
@@ -107,6 +65,7 @@ impl Client {
         Ok(Client {
             stream,
             peer,
+            process: ProcessId::present(peer.pid),
             received: Vec::new(),
         })
     }
@@ -294,6 +253,54 @@ impl Client {
         match poll(&mut descriptors, rest.unwrap_or(PollTimeout::MAX)) {
             Ok(_) | Err(nix::errno::Errno::EINTR) => Ok(()),
             Err(error) => Err(io::Error::from(error).into()),
+        }
+    }
+}
+
+/// Connects to the port of the process `pid`.
+pub fn reach(pid: i32) -> Result<Client, Failure> {
+    check(pid)?;
+    let mut last = None;
+    for path in find::of(pid) {
+        match Client::connect(&path).and_then(|client| client.expect_pid(pid)) {
+            Ok(client) => return Ok(client),
+            Err(AskError::Closed) => {}
+            Err(error) => last = Some(error),
+        }
+    }
+    Err(match last {
+        Some(error) => error.into(),
+        None if runs_ruby(pid) == Some(false) => Failure::NoRuby,
+        None => Failure::NoPort,
+    })
+}
+
+impl Connection for Client {
+    fn pid(&self) -> i32 {
+        self.peer.pid
+    }
+
+    fn ask(&mut self, ask: Ask, patience: Duration) -> Result<(), AskError> {
+        Client::ask(self, ask, Instant::now() + patience)
+    }
+
+    fn reply(&mut self, most: usize, patience: Duration) -> Result<Reply, AskError> {
+        Client::reply(self, most, Instant::now() + patience)
+    }
+
+    fn end_asking(&mut self) {
+        // Where this fails, the connection has ended.
+        let _ = Client::end_asking(self);
+    }
+
+    fn another(&self) -> Result<Box<dyn Connection>, Failure> {
+        Ok(Box::new(reach(self.peer.pid)?))
+    }
+
+    fn state(&self) -> State {
+        match self.process {
+            Some(process) if !process.is_alive() => State::Gone,
+            _ => state(self.peer.pid),
         }
     }
 }
