@@ -7,3 +7,4 @@ pub mod ps;
 pub mod stacks;
 mod thread_state;
 pub mod top;
+pub mod words;
