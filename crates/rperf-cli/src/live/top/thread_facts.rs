@@ -5,9 +5,9 @@
 use super::feed::{SharedStore, lock};
 use super::group::Member;
 use super::watched::Take;
-use crate::live::process;
 use rperf_protocol::stacks::{Source, Stacks, Thread};
 use rperf_top::store::ThreadFacts;
+use rperf_watch::program::Program;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
@@ -92,9 +92,9 @@ impl Asker {
 
 /// `start`: when the process began, as another may have its number by now.
 fn answer(pid: i32, start: u64) -> Option<Stacks<'static>> {
-    let mut client = process::connect(pid).ok()?;
-    let is_it = client.hello().ok()?.start == start;
-    is_it.then(|| client.stacks(false, false).ok())?
+    let mut program = Program::connect(pid).ok()?;
+    let is_it = program.hello.start == start;
+    is_it.then(|| program.stacks(false, false).ok())?
 }
 
 /// Returns how many threads there were.
