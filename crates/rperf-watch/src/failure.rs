@@ -2,23 +2,19 @@
 
 use crate::condition::Lost;
 use rperf_format::ReadError;
-use rperf_protocol::PROTOCOL;
 use rperf_protocol::delta::BadDelta;
 use rperf_protocol::json::NotAReply;
 use rperf_protocol::refusal::Refusal;
 use std::io;
 
 /// Why there is no answer.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 pub enum AskError {
     /// Nobody listens there any more.
-    #[error("its port is closed")]
     Closed,
     /// The system refuses the connection.
-    #[error("its port belongs to another user")]
     Forbidden,
     /// Someone else listens there than was meant.
-    #[error("its port is another process's (pid {pid}, uid {uid}): not asked")]
     Impostor {
         /// Its number.
         pid: i32,
@@ -26,26 +22,37 @@ pub enum AskError {
         uid: u32,
     },
     /// Nothing came in time.
-    #[error("its port doesn't answer")]
     Silent,
     /// What came is no answer.
-    #[error(transparent)]
-    NotAReply(#[from] NotAReply),
+    NotAReply(NotAReply),
     /// There is more than so many bytes of it.
-    #[error("its answer has more than {} MB", .0 >> 20)]
     TooLarge(usize),
     /// What came is no page of changes.
-    #[error(transparent)]
-    BadDelta(#[from] BadDelta),
+    BadDelta(BadDelta),
     /// The port says why not.
-    #[error(transparent)]
     Refused(Refusal),
     /// Another version of the protocol.
-    #[error("its rperf speaks version {0} of the protocol, this one version {PROTOCOL}")]
     OtherProtocol(u32),
     /// The connection broke.
-    #[error("{0}")]
-    Io(#[from] io::Error),
+    Io(io::Error),
+}
+
+impl From<NotAReply> for AskError {
+    fn from(error: NotAReply) -> Self {
+        AskError::NotAReply(error)
+    }
+}
+
+impl From<BadDelta> for AskError {
+    fn from(error: BadDelta) -> Self {
+        AskError::BadDelta(error)
+    }
+}
+
+impl From<io::Error> for AskError {
+    fn from(error: io::Error) -> Self {
+        AskError::Io(error)
+    }
 }
 
 /// Why nothing comes of a program.

@@ -3,6 +3,7 @@
 
 use crate::{FAILURE, Refusal};
 use nix::unistd::{Uid, User};
+use rperf_protocol::PROTOCOL;
 use rperf_protocol::hello::Session;
 use rperf_watch::condition::{Condition, Event, Lost, Stuck};
 use rperf_watch::failure::{AskError, Failure};
@@ -105,7 +106,7 @@ fn message(pid: i32, failure: &Failure) -> String {
             in_parentheses(&name(pid))
         ),
         Failure::Asking(AskError::Closed) => format!("the program {pid} has ended"),
-        Failure::Asking(error) => format!("{pid}: {error}"),
+        Failure::Asking(error) => format!("{pid}: {}", of_error(error)),
         Failure::Traced => format!(
             "{pid}: its calls are being traced, and a trace isn't cut to a stretch of time; \
              'rperf snapshot {pid}' writes all of it so far"
@@ -118,6 +119,25 @@ fn message(pid: i32, failure: &Failure) -> String {
         Failure::Unreadable(error) => format!("{pid}: its profile can't be read ({error})"),
         Failure::NoThread(error) => format!("{pid}: {error}"),
         Failure::Internal => format!("{pid}: an internal error"),
+    }
+}
+
+fn of_error(error: &AskError) -> String {
+    match error {
+        AskError::Closed => "its port is closed".into(),
+        AskError::Forbidden => "its port belongs to another user".into(),
+        AskError::Impostor { pid, uid } => {
+            format!("its port is another process's (pid {pid}, uid {uid}): not asked")
+        }
+        AskError::Silent => NO_ANSWER.into(),
+        AskError::NotAReply(error) => error.to_string(),
+        AskError::TooLarge(most) => format!("its answer has more than {} MB", most >> 20),
+        AskError::BadDelta(error) => error.to_string(),
+        AskError::Refused(refusal) => refusal.to_string(),
+        AskError::OtherProtocol(version) => format!(
+            "its rperf speaks version {version} of the protocol, this one version {PROTOCOL}"
+        ),
+        AskError::Io(error) => error.to_string(),
     }
 }
 
