@@ -1,34 +1,30 @@
 //! `rperf attach PID...`: profiles running programs for a while. Called by `run`, on Ruby's main
 //! thread.
 
-pub mod recording;
 pub mod snapshot;
 
 use crate::args::AttachArgs;
+use crate::live::words::{of_event, of_failure};
 use crate::options::{Options, sampling_of};
 use crate::signals::Actions;
 use crate::stat::CommandTimes;
 use crate::{FAILURE, Refusal, delivery, say};
 use nix::sys::signal::{SigHandler, Signal};
-use recording::{Recording, Told};
-use rperf_model::Profile;
-use rperf_model::label_keys::{PID, PROCESS};
 use rperf_protocol::ask::Wanted;
-use rperf_protocol::limits::SECONDS;
+use rperf_protocol::limits::{MAX_PROFILE, SECONDS};
 use rperf_session::merge::Merged;
 use rperf_session::settings::{FORMAT, LINES, OUTPUT, Setting, VERBOSE, quoted};
+use rperf_watch::condition::{Condition, Event};
+use rperf_watch::several::{Whole, several};
+use rperf_watch::take::Content;
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::thread;
 use std::time::{Duration, Instant};
 
 /// Processes at a time.
 const MOST_PROCESSES: usize = 64;
-
-/// How often the progress is shown.
-const STEP: Duration = Duration::from_millis(50);
 
 /// Whether the user has had enough.
 static STOP: AtomicBool = AtomicBool::new(false);
@@ -47,9 +43,14 @@ pub fn run(args: &AttachArgs) -> Result<i32, Refusal> {
         sampling: sampling_of(&options.settings),
     };
     let _signals = Actions::set(&ENDS, SigHandler::Handler(stop));
-    let found = profiles(&pids, wanted);
-    let Some(merged) = merged(found) else {
+    let whole = profile(&pids, wanted);
+    if whole.profile.is_none() {
         return Ok(FAILURE);
+    }
+    let merged = Merged {
+        profile: whole.profile,
+        processes: whole.processes,
+        ..Merged::default()
     };
     let has_failed = merged.processes < pids.len();
     let is_delivered = delivery::deliver(&options, &merged, CommandTimes::default());
@@ -141,36 +142,40 @@ impl Progress {
     }
 }
 
-/// The profile of each process, recorded at the same time; processes that fail are reported.
-fn profiles(pids: &[i32], wanted: Wanted) -> Vec<(i32, Profile)> {
+/// The profile of these processes over the same time. Several have their processes as labels, like
+/// those of `rperf record`. Processes are left out, and reported, that fail or have other values
+/// than the first.
+fn profile(pids: &[i32], wanted: Wanted) -> Whole {
     let progress = Progress::new();
-    let tell = |told: Told<'_>| match told {
-        Told::Waiting(line) => progress.say(&format!("{line} (Ctrl-C to give up)")),
-        Told::Fact(line) => progress.say(line),
-    };
-    let record = |pid| Recording::begin(pid, wanted, &tell).and_then(|it| it.finish(&STOP));
-    let mut found = Vec::new();
-    thread::scope(|scope| {
-        let record = &record;
-        let threads: Vec<_> = pids
-            .iter()
-            .map(|&pid| (pid, scope.spawn(move || record(pid))))
-            .collect();
-        let began = Instant::now();
-        while threads.iter().any(|(_, thread)| !thread.is_finished()) {
-            progress.show(progress_line(pids, wanted.time, began.elapsed()));
-            thread::sleep(STEP);
-        }
-        for (pid, thread) in threads {
-            match thread.join() {
-                Ok(Ok(profile)) => found.push((pid, profile)),
-                Ok(Err(refusal)) => progress.say(&refusal.message),
-                Err(_) => progress.say(&format!("{pid}: an internal error")),
+    let tell = |pid, event: &Event| {
+        let mut line = of_event(pid, event);
+        if event.is_of_silence() {
+            if matches!(event, Event::Is(Condition::RunsNoRuby { .. })) {
+                line += "; profiling begins as soon as Ruby code runs";
             }
+            line += " (Ctrl-C to give up)";
         }
+        progress.say(&line);
+    };
+    let began = Instant::now();
+    let found = several(pids, wanted, MAX_PROFILE, &tell, || {
+        progress.show(progress_line(pids, wanted.time, began.elapsed()));
+        !STOP.load(SeqCst)
     });
+    let mut whole = Whole::new(false);
+    for (pid, content) in found {
+        match content.and_then(Content::read) {
+            Ok((profile, event)) => {
+                event.iter().for_each(|event| tell(pid, event));
+                if let Err(error) = whole.add(pid, profile) {
+                    progress.say(&format!("the profile of {pid} is left out: {error}"));
+                }
+            }
+            Err(failure) => progress.say(&of_failure(pid, &failure).message),
+        }
+    }
     progress.end();
-    found
+    whole
 }
 
 fn progress_line(pids: &[i32], time: Duration, elapsed: Duration) -> String {
@@ -180,31 +185,6 @@ fn progress_line(pids: &[i32], time: Duration, elapsed: Duration) -> String {
     };
     let (elapsed, time) = (elapsed.min(time).as_secs(), time.as_secs_f64());
     format!("rperf: profiling {of}: {elapsed} of {time} s (Ctrl-C ends it now)")
-}
-
-/// Several have their processes as labels, as those of `rperf record`. Those are left out, and said,
-/// that have other values than the first.
-fn merged(mut found: Vec<(i32, Profile)>) -> Option<Merged> {
-    if found.len() > 1 {
-        for (pid, profile) in &mut found {
-            let name = profile.meta.program.clone();
-            profile.label_all(&[(PID, &pid.to_string()), (PROCESS, &name)]);
-        }
-    }
-    let mut found = found.into_iter();
-    let (_, mut whole) = found.next()?;
-    let mut processes = 1;
-    for (pid, profile) in found {
-        match whole.merge(&profile) {
-            Ok(()) => processes += 1,
-            Err(error) => say(&format!("the profile of {pid} is left out: {error}")),
-        }
-    }
-    Some(Merged {
-        profile: Some(whole),
-        processes,
-        ..Merged::default()
-    })
 }
 
 #[cfg(test)]

@@ -2,8 +2,8 @@
 //! way to their ports. Called by `run` and `attach`, on Ruby's main thread.
 
 pub mod choose;
-pub mod process;
 pub mod ps;
 pub mod stacks;
 mod thread_state;
 pub mod top;
+pub mod words;

@@ -5,17 +5,15 @@
 mod current;
 mod page_data;
 
-use crate::live::process;
-use crate::live::top::watched::SESSION;
+use crate::live::words::of_failure;
 use crate::viewer::{self, Answer, Site};
 use crate::{FAILURE, Refusal, say};
 use current::Current;
 use page_data::data;
 use rperf_format::viewer::Comparison;
 use rperf_model::Profile;
-use rperf_protocol::ask::Ask;
-use rperf_protocol::limits::MAX_PROFILE;
-use rperf_watch::client::{AskError, Client};
+use rperf_watch::kept::KeptSession;
+use rperf_watch::patience::REST;
 use serde_json::json;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -26,146 +24,31 @@ use std::time::{Duration, Instant};
 const MOST: usize = 50;
 const MOST_BYTES: usize = 256 << 20;
 
-/// How long the program may take for one.
-const PATIENCE: Duration = Duration::from_secs(5);
-
 /// So many times as long as the last one took, none is taken.
 const SHARE: u32 = 10;
 
-/// How often the program is asked for something: its port lets go of clients that are silent.
-const REST: Duration = Duration::from_secs(20);
-
 /// Serves the viewer until a signal ends it.
 pub fn run(pid: i32, interval: Duration, opens_browser: bool) -> Result<i32, Refusal> {
-    let mut program = Program {
-        pid,
-        session: None,
-        asked: Instant::now(),
-    };
-    program.see_to_session().map_err(refusal)?;
+    let session = KeptSession::begin(pid).map_err(|failure| of_failure(pid, &failure))?;
     let site = Arc::new(Snapshots {
         pid,
-        program: Mutex::new(program),
+        session: Mutex::new(session),
         kept: Mutex::default(),
         current: Mutex::new(Current::of(pid)),
     });
     let taker = Arc::clone(&site);
     let begun = thread::Builder::new().spawn(move || taker.take_all(interval));
-    begun.map_err(|error| refusal(error.to_string()))?;
-    viewer::serve_site(site, opens_browser)
-}
-
-fn refusal(message: String) -> Refusal {
-    Refusal {
-        message,
+    begun.map_err(|error| Refusal {
+        message: error.to_string(),
         status: FAILURE,
-    }
-}
-
-/// The program, and the session that was asked for in it, if it had none.
-struct Program {
-    pid: i32,
-    session: Option<OwnSession>,
-    asked: Instant,
-}
-
-/// A session that ends with its connection.
-struct OwnSession {
-    client: Client,
-    /// Until then the next reply says whether it has.
-    has_begun: bool,
-}
-
-impl Program {
-    /// Begins a session if none runs. The error says why there is none yet.
-    fn see_to_session(&mut self) -> Result<(), String> {
-        let failed = |error| process::failed(self.pid, &error).message;
-        let mut client = match self.session.take() {
-            Some(OwnSession {
-                client,
-                has_begun: false,
-            }) => client,
-            // One that has begun has ended.
-            _ => {
-                let mut client = process::connect(self.pid).map_err(|refusal| refusal.message)?;
-                let hello = client.hello().map_err(failed)?;
-                if hello.session.is_some() {
-                    return Ok(());
-                }
-                client.ask_for_session(SESSION).map_err(failed)?;
-                client
-            }
-        };
-        let begun = client.session_begun(Instant::now() + PATIENCE / 5);
-        match begun {
-            // The program was quicker.
-            Err(AskError::Refused(it)) if it.code.has_other_session() => Ok(()),
-            // It begins with the first Ruby code that runs.
-            Ok(()) | Err(AskError::Silent) => {
-                self.session = Some(OwnSession {
-                    client,
-                    has_begun: begun.is_ok(),
-                });
-                self.asked = Instant::now();
-                Ok(())
-            }
-            Err(error) => Err(failed(error)),
-        }
-    }
-
-    /// The port isn't to let go of us, as it does with clients for which it has nothing to do.
-    fn stay(&mut self) {
-        if self.asked.elapsed() < REST {
-            return;
-        }
-        self.asked = Instant::now();
-        let Some(session) = &mut self.session else {
-            return;
-        };
-        if !session.has_begun {
-            // One that the program has begun meanwhile is as good.
-            let _ = self.see_to_session();
-        } else if session.client.hello_within(process::PATIENCE).is_err() {
-            self.session = None;
-        }
-    }
-
-    /// On a connection of its own: what comes late would be taken for another answer.
-    fn snapshot(&mut self) -> Result<(Profile, Duration), String> {
-        let mut client = process::connect(self.pid).map_err(|refusal| refusal.message)?;
-        let mut began = Instant::now();
-        let mut asked = self.ask(&mut client);
-        if let Err(AskError::Refused(it)) = &asked
-            && it.code.lacks_session()
-        {
-            self.see_to_session()?;
-            began = Instant::now();
-            asked = self.ask(&mut client);
-        }
-        let took = began.elapsed();
-        let content = asked.map_err(|error| match error {
-            AskError::Refused(it) if it.code.lacks_session() => format!(
-                "{} runs no Ruby code just now; profiling begins as soon as it does",
-                self.pid
-            ),
-            error => process::failed(self.pid, &error).message,
-        })?;
-        let profile = rperf_format::pprof::read(&mut &*content);
-        let profile = profile.map_err(|error| format!("its profile can't be read ({error})"))?;
-        Ok((profile, took))
-    }
-
-    fn ask(&self, client: &mut Client) -> Result<Vec<u8>, AskError> {
-        let until = Instant::now() + PATIENCE;
-        client.ask(Ask::Snapshot { may_wake: false }, until)?;
-        Ok(client.reply(MAX_PROFILE, until)?.body)
-    }
+    })?;
+    viewer::serve_site(site, opens_browser)
 }
 
 /// What is served.
 struct Snapshots {
     pid: i32,
-    program: Mutex<Program>,
+    session: Mutex<KeptSession>,
     kept: Mutex<Kept>,
     current: Mutex<Current>,
 }
@@ -250,14 +133,15 @@ impl Snapshots {
             let until = Instant::now() + rest;
             while Instant::now() < until {
                 thread::sleep(REST.min(until.saturating_duration_since(Instant::now())));
-                lock(&self.program).stay();
+                lock(&self.session).stay();
             }
         }
     }
 
     /// Returns its id, and how long the program took for it.
     fn take(&self) -> Result<(String, Duration), String> {
-        let taken = lock(&self.program).snapshot();
+        let taken = lock(&self.session).snapshot();
+        let taken = taken.map_err(|failure| of_failure(self.pid, &failure).message);
         let number = {
             let mut kept = lock(&self.kept);
             kept.number += u64::from(taken.is_ok());
@@ -388,71 +272,5 @@ fn of_data(body: Vec<u8>) -> Answer {
         status: "200 OK",
         kind: "application/octet-stream",
         body,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::io::{BufRead, BufReader, Write};
-    use std::os::unix::net::{UnixListener, UnixStream};
-
-    fn reply(mut stream: &UnixStream, body: &str) {
-        let length = body.len();
-        write!(
-            stream,
-            "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{body}"
-        )
-        .expect("sent");
-    }
-
-    /// The first lines of so many requests.
-    fn requests(stream: &UnixStream, count: usize) -> Vec<String> {
-        let lines = BufReader::new(stream)
-            .lines()
-            .map(|line| line.expect("one"));
-        let first = lines.filter(|line| line.ends_with("HTTP/1.1"));
-        first.take(count).collect()
-    }
-
-    #[test]
-    #[cfg(target_os = "linux")]
-    fn a_session_of_an_idle_program_is_waited_for() {
-        let directory = tempfile::tempdir().expect("a directory");
-        let pid = std::process::id() as i32;
-        let path = directory.path().join(format!("{pid}-5.sock"));
-        let listener = UnixListener::bind(&path).expect("bound");
-        let hello = include_str!("../../rperf-protocol/golden/least_hello.json");
-        let mut program = Program {
-            pid,
-            session: None,
-            asked: Instant::now(),
-        };
-        let begins = |program: &Program| program.session.as_ref().map(|it| it.has_begun);
-        let stay = |program: &mut Program| {
-            program.asked = Instant::now().checked_sub(REST).expect("a while ago");
-            program.stay();
-        };
-        thread::scope(|scope| {
-            let port = scope.spawn(|| {
-                let (stream, _) = listener.accept().expect("a client");
-                assert!(requests(&stream, 1)[0].starts_with("GET /v1/hello "));
-                reply(&stream, hello);
-                assert!(requests(&stream, 1)[0].starts_with("POST /v1/session?"));
-                stream
-            });
-            program.see_to_session().expect("asked for");
-            let stream = port.join().expect("a connection");
-            assert_eq!(begins(&program), Some(false));
-            stay(&mut program);
-            assert_eq!(begins(&program), Some(false), "it is still waited for");
-            reply(&stream, "{}");
-            stay(&mut program);
-            assert_eq!(begins(&program), Some(true));
-            reply(&stream, hello);
-            stay(&mut program);
-            assert_eq!(begins(&program), Some(true));
-            assert!(requests(&stream, 1)[0].starts_with("GET /v1/hello "));
-        });
     }
 }

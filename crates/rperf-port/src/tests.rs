@@ -6,7 +6,9 @@ use rperf_protocol::hello::Session;
 use rperf_protocol::refusal::{Code, Refusal};
 use rperf_protocol::stacks::{Source, ThreadState};
 use rperf_session::place::finished;
-use rperf_watch::client::{AskError, Client};
+use rperf_watch::client::Client;
+use rperf_watch::connection::{Connection as _, Questions as _};
+use rperf_watch::failure::AskError;
 use std::io::{Read, Write};
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Mutex, MutexGuard};
@@ -330,7 +332,7 @@ fn the_ninth_client_is_told_so_and_one_that_leaves_makes_room() {
                 ..
             })
         ),
-        "{error}"
+        "{error:?}"
     );
     clients.pop();
     let began = Instant::now();

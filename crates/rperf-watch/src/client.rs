@@ -2,22 +2,20 @@
 //! is bounded in bytes and in time, and whoever listens must be the process that was meant. On the
 //! command's thread.
 
+use crate::connection::{Connection, Reply};
+use crate::failure::{AskError, Failure};
+use crate::find;
+use crate::process::{State, check, runs_ruby, state};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::unistd::Uid;
-use rperf_model::shared_sums::Cursor;
-use rperf_protocol::PROTOCOL;
-use rperf_protocol::ask::{Ask, Sampling};
-use rperf_protocol::delta::{BadDelta, Delta};
-use rperf_protocol::hello::Hello;
-use rperf_protocol::json::{NotAReply, read};
-use rperf_protocol::limits::{MAX_DELTA, MAX_HELLO, MAX_REPLY_HEAD, MAX_STACKS};
+use rperf_protocol::ask::Ask;
+use rperf_protocol::limits::MAX_REPLY_HEAD;
 use rperf_protocol::message::{ReplyHead, parse_reply};
 use rperf_protocol::refusal::Refusal;
-use rperf_protocol::stacks::Stacks;
 use rperf_report::terminal_text::shown;
 use rperf_session::peer::Peer;
 use rperf_session::place::connect_to;
-use serde::de::DeserializeOwned;
+use rperf_session::process_id::ProcessId;
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
 use std::os::fd::AsFd;
@@ -25,66 +23,11 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How long a port may take for what it knows without the VM.
-const HELLO_PATIENCE: Duration = Duration::from_secs(2);
-
-/// How long stacks, or a page of changes, may take to come: the port itself gives up earlier.
-const PATIENCE: Duration = Duration::from_secs(5);
-
-/// Why there is no answer.
-#[derive(Debug, thiserror::Error)]
-pub enum AskError {
-    /// Nobody listens there any more.
-    #[error("its port is closed")]
-    Closed,
-    /// The system refuses the connection.
-    #[error("its port belongs to another user")]
-    Forbidden,
-    /// Someone else listens there than was meant.
-    #[error("its port is another process's (pid {pid}, uid {uid}): not asked")]
-    Impostor {
-        /// Its number.
-        pid: i32,
-        /// Its user.
-        uid: u32,
-    },
-    /// Nothing came in time.
-    #[error("its port doesn't answer")]
-    Silent,
-    /// What came is no answer.
-    #[error(transparent)]
-    NotAReply(#[from] NotAReply),
-    /// There is more than so many bytes of it.
-    #[error("its answer has more than {} MB", .0 >> 20)]
-    TooLarge(usize),
-    /// What came is no page of changes.
-    #[error(transparent)]
-    BadDelta(#[from] BadDelta),
-    /// The port says why not.
-    #[error(transparent)]
-    Refused(Refusal),
-    /// Another version of the protocol.
-    #[error("its rperf speaks version {0} of the protocol, this one version {PROTOCOL}")]
-    OtherProtocol(u32),
-    /// The connection broke.
-    #[error("{0}")]
-    Io(#[from] io::Error),
-}
-
-/// An answer.
-pub struct Reply {
-    /// What it is.
-    pub body: Vec<u8>,
-    /// Why the profile in it ended early, if it did.
-    pub ended: Option<String>,
-    /// Whether the program's main thread was woken for it.
-    pub is_woken: bool,
-}
-
 /// A connection to a port.
 pub struct Client {
     stream: UnixStream,
     peer: Peer,
+    process: Option<ProcessId>,
     received: Vec<u8>,
 }
 
@@ -107,13 +50,9 @@ impl Client {
         Ok(Client {
             stream,
             peer,
+            process: ProcessId::present(peer.pid),
             received: Vec::new(),
         })
-    }
-
-    /// The number of the process that listens; 0 if it has none here.
-    pub fn pid(&self) -> i32 {
-        self.peer.pid
     }
 
     /// Its user.
@@ -127,118 +66,6 @@ impl Client {
             peer if peer.pid == pid => Ok(self),
             Peer { pid, uid } => Err(AskError::Impostor { pid, uid }),
         }
-    }
-
-    /// What the program says of itself.
-    pub fn hello(&mut self) -> Result<Hello, AskError> {
-        self.hello_within(HELLO_PATIENCE)
-    }
-
-    /// What the program says of itself, if it comes in time.
-    pub fn hello_within(&mut self, patience: Duration) -> Result<Hello, AskError> {
-        self.hello_to(false, patience)
-    }
-
-    /// What the program says of itself. The VM is asked for a sign of life, of which the next
-    /// answer tells.
-    pub fn hello_asking(&mut self, patience: Duration) -> Result<Hello, AskError> {
-        self.hello_to(true, patience)
-    }
-
-    fn hello_to(&mut self, looks: bool, patience: Duration) -> Result<Hello, AskError> {
-        let hello: Hello = self.get(Ask::Hello { looks }, MAX_HELLO, patience)?;
-        match hello.protocol {
-            PROTOCOL => Ok(hello),
-            other => Err(AskError::OtherProtocol(other)),
-        }
-    }
-
-    /// What its threads do, and its fibers if they are wanted. The main thread may be woken for that
-    /// if it `may_wake`.
-    pub fn stacks(
-        &mut self,
-        with_fibers: bool,
-        may_wake: bool,
-    ) -> Result<Stacks<'static>, AskError> {
-        let ask = Ask::Stacks {
-            with_fibers,
-            may_wake,
-        };
-        self.get(ask, MAX_STACKS, PATIENCE)
-    }
-
-    /// The answer, if it comes in time and has at most `most` bytes.
-    fn get<T: DeserializeOwned>(
-        &mut self,
-        ask: Ask,
-        most: usize,
-        patience: Duration,
-    ) -> Result<T, AskError> {
-        let until = Instant::now() + patience;
-        self.ask(ask, until)?;
-        Ok(read(&self.reply(most, until)?.body)?)
-    }
-
-    /// What has changed in the session that runs since `cursor`. The port waits for the VM for
-    /// `wait` at most.
-    pub fn delta(&mut self, cursor: Cursor, wait: Duration) -> Result<Delta, AskError> {
-        self.ask_for_delta(cursor, wait)?;
-        self.delta_reply(Instant::now() + PATIENCE)
-    }
-
-    /// Asks for that.
-    pub fn ask_for_delta(&mut self, cursor: Cursor, wait: Duration) -> Result<(), AskError> {
-        self.ask(Ask::Delta { cursor, wait }, Instant::now() + PATIENCE)
-    }
-
-    /// And waits for the reply. [`AskError::Silent`] if it isn't there in time: it can be waited for
-    /// again.
-    pub fn delta_reply(&mut self, until: Instant) -> Result<Delta, AskError> {
-        Ok(Delta::from_bytes(&self.reply(MAX_DELTA, until)?.body)?)
-    }
-
-    /// Asks for a session, which ends with this connection at the latest. The reply comes when it
-    /// has begun.
-    pub fn ask_for_session(&mut self, sampling: Sampling) -> Result<(), AskError> {
-        self.ask(Ask::Session(sampling), Instant::now() + HELLO_PATIENCE)
-    }
-
-    /// Waits for that reply. [`AskError::Silent`] if it isn't there in time: it can be waited for
-    /// again.
-    pub fn session_begun(&mut self, until: Instant) -> Result<(), AskError> {
-        self.reply(MAX_HELLO, until).map(|_| ())
-    }
-
-    /// Sends a request.
-    pub fn ask(&mut self, ask: Ask, until: Instant) -> Result<(), AskError> {
-        let (method, path) = (ask.method(), ask.path());
-        let request = format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\n\r\n");
-        self.send(&request, until)
-    }
-
-    /// The answer to what was asked, if it has at most `most` bytes. [`AskError::Silent`] if it
-    /// isn't whole in time: it can be waited for again.
-    pub fn reply(&mut self, most: usize, until: Instant) -> Result<Reply, AskError> {
-        let head = self.receive_head(most, until)?;
-        let end = head.length + head.body;
-        while self.received.len() < end {
-            self.receive(until)?;
-        }
-        let mut body = self.received.split_off(head.length);
-        self.received = body.split_off(head.body);
-        match head.status {
-            200 => Ok(Reply {
-                body,
-                ended: head.ended.map(|why| shown(&why).into_owned()),
-                is_woken: head.is_woken,
-            }),
-            status => Err(AskError::Refused(Refusal::read(status, &body)?)),
-        }
-    }
-
-    /// Nothing more will be asked: a profile that is under way ends now, and is the answer.
-    pub fn end_asking(&self) -> io::Result<()> {
-        self.stream.shutdown(Shutdown::Write)
     }
 
     fn receive_head(&mut self, most: usize, until: Instant) -> Result<ReplyHead, AskError> {
@@ -298,9 +125,77 @@ impl Client {
     }
 }
 
+/// Connects to the port of the process `pid`.
+pub fn reach(pid: i32) -> Result<Client, Failure> {
+    check(pid)?;
+    let mut last = None;
+    for path in find::of(pid) {
+        match Client::connect(&path).and_then(|client| client.expect_pid(pid)) {
+            Ok(client) => return Ok(client),
+            Err(AskError::Closed) => {}
+            Err(error) => last = Some(error),
+        }
+    }
+    Err(match last {
+        Some(error) => error.into(),
+        None if runs_ruby(pid) == Some(false) => Failure::NoRuby,
+        None => Failure::NoPort,
+    })
+}
+
+impl Connection for Client {
+    fn pid(&self) -> i32 {
+        self.peer.pid
+    }
+
+    fn ask(&mut self, ask: Ask, patience: Duration) -> Result<(), AskError> {
+        let (method, path) = (ask.method(), ask.path());
+        let request = format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\n\r\n");
+        self.send(&request, Instant::now() + patience)
+    }
+
+    fn reply(&mut self, most: usize, patience: Duration) -> Result<Reply, AskError> {
+        let until = Instant::now() + patience;
+        let head = self.receive_head(most, until)?;
+        let end = head.length + head.body;
+        while self.received.len() < end {
+            self.receive(until)?;
+        }
+        let mut body = self.received.split_off(head.length);
+        self.received = body.split_off(head.body);
+        match head.status {
+            200 => Ok(Reply {
+                body,
+                ended: head.ended.map(|why| shown(&why).into_owned()),
+                is_woken: head.is_woken,
+            }),
+            status => Err(AskError::Refused(Refusal::read(status, &body)?)),
+        }
+    }
+
+    fn end_asking(&mut self) {
+        // Where this fails, the connection has ended.
+        let _ = self.stream.shutdown(Shutdown::Write);
+    }
+
+    fn another(&self) -> Result<Box<dyn Connection>, Failure> {
+        Ok(Box::new(reach(self.peer.pid)?))
+    }
+
+    fn state(&self) -> State {
+        match self.process {
+            Some(process) if !process.is_alive() => State::Gone,
+            _ => state(self.peer.pid),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::connection::Questions;
+    use rperf_protocol::hello::Hello;
+    use rperf_protocol::json::NotAReply;
     use std::os::unix::net::UnixListener;
     use std::thread;
 
@@ -333,38 +228,36 @@ mod tests {
         let length = |number: usize| format!("HTTP/1.1 200 OK\r\nContent-Length: {number}\r\n\r\n");
         let deep = "[".repeat(100_000);
         for (text, goes, expected) in [
-            ("".into(), true, "its port is closed"),
-            ("".into(), false, "its port doesn't answer"),
-            ("HTTP/1.1 200".into(), false, "its port doesn't answer"),
-            ("SMTP ready\r\n".into(), false, "no port of rperf's"),
+            ("".into(), true, AskError::Closed),
+            ("".into(), false, AskError::Silent),
+            ("HTTP/1.1 200".into(), false, AskError::Silent),
+            (
+                "SMTP ready\r\n".into(),
+                false,
+                AskError::NotAReply(NotAReply),
+            ),
             (
                 format!("HTTP/1.1 200 OK\r\nA: {}", "x".repeat(99_999)),
                 false,
-                "no port of rperf's",
+                AskError::NotAReply(NotAReply),
             ),
-            (
-                length((1 << 20) + 1),
-                false,
-                "its answer has more than 1 MB",
-            ),
-            (length(usize::MAX), false, "its answer has more than 1 MB"),
-            (length(10), false, "its port doesn't answer"),
+            (length((1 << 20) + 1), false, AskError::TooLarge(1 << 20)),
+            (length(usize::MAX), false, AskError::TooLarge(1 << 20)),
+            (length(10), false, AskError::Silent),
             (
                 format!("{}nonsense", length(8)),
                 false,
-                "no port of rperf's",
+                AskError::NotAReply(NotAReply),
             ),
             (
                 format!("{}{deep}", length(deep.len())),
                 false,
-                "no port of rperf's",
+                AskError::NotAReply(NotAReply),
             ),
         ] {
             let began = Instant::now();
-            let error = asked(text.as_bytes(), goes)
-                .expect_err("no answer")
-                .to_string();
-            assert!(error.contains(expected), "{error} for {text:.60}");
+            let error = asked(text.as_bytes(), goes).expect_err("no answer");
+            assert_eq!(format!("{error:?}"), format!("{expected:?}"), "{text:.60}");
             assert!(began.elapsed() < Duration::from_secs(20));
         }
     }
@@ -376,10 +269,10 @@ mod tests {
             "HTTP/1.1 403 x\r\nContent-Length: {}\r\n\r\n{body}",
             body.len()
         );
-        let error = asked(text.as_bytes(), false)
-            .expect_err("refused")
-            .to_string();
-        assert_eq!(error, " [2Jno ( yes)");
+        let Err(AskError::Refused(refusal)) = asked(text.as_bytes(), false) else {
+            panic!("not refused");
+        };
+        assert_eq!(refusal.to_string(), " [2Jno ( yes)");
     }
 
     #[test]
@@ -389,8 +282,9 @@ mod tests {
         let _listener = UnixListener::bind(&path).expect("bound");
         let client = Client::connect(&path).expect("connected");
         assert_eq!(client.pid(), std::process::id() as i32);
-        let error = client.expect_pid(1).err().expect("another").to_string();
-        assert!(error.contains("another process's"), "{error}");
+        let error = client.expect_pid(1).err().expect("another");
+        let pid = std::process::id() as i32;
+        assert!(matches!(error, AskError::Impostor { pid: it, .. } if it == pid));
         std::fs::remove_file(&path).expect("removed");
         assert!(matches!(Client::connect(&path), Err(AskError::Closed)));
     }

@@ -1,22 +1,18 @@
 //! `rperf snapshot PID`: what a running profiling session has so far. Called by `run`, on Ruby's main
 //! thread.
 
-use super::recording::read;
 use crate::args::SnapshotArgs;
-use crate::live::process;
+use crate::live::words::of_failure;
 use crate::options::Options;
 use crate::stat::CommandTimes;
 use crate::{FAILURE, Refusal, delivery, say};
-use rperf_protocol::ask::Ask;
-use rperf_protocol::limits::MAX_PROFILE;
 use rperf_session::merge::Merged;
 use rperf_session::settings::{FORMAT, LINES, OUTPUT, Setting};
-use rperf_watch::client::AskError;
+use rperf_watch::failure::AskError;
+use rperf_watch::patience;
+use rperf_watch::program::Program;
+use rperf_watch::take::read;
 use std::ffi::OsString;
-use std::time::{Duration, Instant};
-
-/// The port itself gives up earlier.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Writes the profile. Returns the exit status.
 pub fn run(args: &SnapshotArgs) -> Result<i32, Refusal> {
@@ -31,10 +27,7 @@ pub fn run(args: &SnapshotArgs) -> Result<i32, Refusal> {
     .collect();
     let options = Options::for_attach(given, args.print)?;
     let content = taken(args.pid, !args.no_wake)?;
-    let profile = read(&content).map_err(|why| Refusal {
-        message: format!("{}: {why}", args.pid),
-        status: FAILURE,
-    })?;
+    let profile = read(&content).map_err(|it| of_failure(args.pid, &it))?;
     let merged = Merged {
         profile: Some(profile),
         processes: 1,
@@ -45,10 +38,9 @@ pub fn run(args: &SnapshotArgs) -> Result<i32, Refusal> {
 }
 
 fn taken(pid: i32, may_wake: bool) -> Result<Vec<u8>, Refusal> {
-    let mut client = process::connect(pid)?;
-    let until = Instant::now() + PATIENCE;
-    let asked = client.ask(Ask::Snapshot { may_wake }, until);
-    match asked.and_then(|()| client.reply(MAX_PROFILE, until)) {
+    let program = Program::connect(pid);
+    let mut program = program.map_err(|failure| of_failure(pid, &failure))?;
+    match program.snapshot(may_wake, patience::SNAPSHOT) {
         Ok(reply) => {
             if reply.is_woken {
                 say(&format!(
@@ -71,6 +63,6 @@ fn taken(pid: i32, may_wake: bool) -> Result<Vec<u8>, Refusal> {
             ),
             status: FAILURE,
         }),
-        Err(error) => Err(process::failed(pid, &error)),
+        Err(error) => Err(of_failure(pid, &error.into())),
     }
 }

@@ -1,23 +1,18 @@
 //! The profile of several programs over the same time, as one. On threads of the command's.
 
 use super::programs::Present;
-use crate::attach::recording::{Recording, Told};
-use crate::{FAILURE, Refusal};
-use rperf_model::label_keys::{PID, PROCESS};
+use crate::live::words::{of_event, of_failure};
 use rperf_model::{Note, Profile};
 use rperf_protocol::ask::Wanted;
-use std::sync::Mutex;
-use std::sync::PoisonError;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::thread;
+use rperf_watch::condition::Event;
+use rperf_watch::several::{Whole, several};
+use rperf_watch::take::Content;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How long a program may take beyond the time to say what it has: those that take longer are left
 /// out, so nobody waits for them for ever.
 const GRACE: Duration = Duration::from_secs(2);
-
-/// How often it is looked whether all are there.
-const STEP: Duration = Duration::from_millis(20);
 
 /// Programs at a time.
 const MOST: usize = 64;
@@ -28,7 +23,6 @@ const MOST: usize = 64;
 const ROOM: usize = 128 << 20;
 
 /// What came of it.
-#[derive(Default)]
 pub struct Taken {
     /// The profile of those that answered.
     pub profile: Option<Profile>,
@@ -49,79 +43,44 @@ pub fn of_all(present: Present, wanted: Wanted, stops: &dyn Fn() -> bool) -> Tak
         ));
     }
     let facts = Mutex::new(Vec::new());
-    // Nobody is at the keys, so programs that are waited for are told in the end.
-    let tell = |told: Told<'_>| {
-        if let Told::Fact(line) = told {
+    let tell = |pid, event: &Event| {
+        // Nobody is at the keys, so programs that are waited for are told in the end.
+        if !event.is_of_silence() {
             let mut facts = facts.lock().unwrap_or_else(PoisonError::into_inner);
-            facts.push(line.to_string());
+            facts.push(of_event(pid, event));
         }
     };
-    let is_over = AtomicBool::new(false);
-    let most = ROOM / programs.len().max(1);
-    let record =
-        |pid| Recording::begin(pid, wanted, &tell).and_then(|it| it.content(&is_over, most));
-    let mut taken = Taken::default();
+    let (pids, names): (Vec<_>, Vec<_>) = programs.into_iter().unzip();
     let ends = Instant::now() + wanted.time + GRACE;
-    thread::scope(|scope| {
-        let record = &record;
-        let mut threads = Vec::new();
-        for (pid, program) in programs {
-            let builder = thread::Builder::new();
-            match builder.spawn_scoped(scope, move || record(pid)) {
-                Ok(thread) => threads.push((pid, program, thread)),
-                Err(error) => notes.push(format!("{pid} ({program}): {error}")),
-            }
-        }
-        while threads.iter().any(|(.., thread)| !thread.is_finished()) {
-            if Instant::now() >= ends || stops() {
-                is_over.store(true, SeqCst);
-            }
-            thread::sleep(STEP);
-        }
-        for (pid, program, thread) in threads {
-            let content = match thread.join() {
-                Ok(content) => content.and_then(|it| it.read(&tell)),
-                Err(_) => Err(Refusal {
-                    message: format!("{pid}: an internal error"),
-                    status: FAILURE,
-                }),
-            };
-            match content {
-                Ok(profile) => taken.add(pid, profile),
-                Err(refusal) => notes.push(format!("{} ({program})", refusal.message)),
-            }
-        }
+    let most = ROOM / pids.len().max(1);
+    let found = several(&pids, wanted, most, &tell, || {
+        Instant::now() < ends && !stops()
     });
-    notes.extend(facts.into_inner().unwrap_or_else(PoisonError::into_inner));
-    notes.append(&mut taken.notes);
-    taken.notes = notes;
-    taken.explain();
-    taken
-}
-
-impl Taken {
-    fn add(&mut self, pid: i32, mut profile: Profile) {
-        let program = profile.meta.program.clone();
-        profile.label_all(&[(PID, &pid.to_string()), (PROCESS, &program)]);
-        match &mut self.profile {
-            None => self.profile = Some(profile),
-            Some(whole) => {
-                if let Err(error) = whole.merge(&profile) {
-                    self.notes
-                        .push(format!("{pid} ({program}): left out, {error}"));
+    let mut whole = Whole::new(true);
+    let mut left_out = Vec::new();
+    for ((pid, content), name) in found.into_iter().zip(names) {
+        match content.and_then(Content::read) {
+            Ok((profile, event)) => {
+                event.iter().for_each(|event| tell(pid, event));
+                if let Err(error) = whole.add(pid, profile) {
+                    left_out.push(format!("{pid} ({name}): left out, {error}"));
                 }
             }
+            Err(failure) => {
+                let message = of_failure(pid, &failure).message;
+                notes.push(format!("{message} ({name})"));
+            }
         }
     }
-
-    /// The profile says itself what isn't in it.
-    fn explain(&mut self) {
-        if let Some(profile) = &mut self.profile {
-            let lines = self.notes.iter();
-            let lines = lines.map(|note| format!("not all of it: {note}"));
-            profile.meta.notes.extend(lines.map(Note::from));
-        }
+    notes.extend(facts.into_inner().unwrap_or_else(PoisonError::into_inner));
+    notes.append(&mut left_out);
+    let mut profile = whole.profile;
+    if let Some(profile) = &mut profile {
+        // The profile says itself what isn't in it.
+        let lines = notes.iter().map(|note| format!("not all of it: {note}"));
+        profile.meta.notes.extend(lines.map(Note::from));
     }
+    Taken { profile, notes }
 }
 
 #[cfg(test)]

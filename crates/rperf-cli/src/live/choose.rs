@@ -2,22 +2,11 @@
 //! program, as `rperf ps` shows it, matches an expression. Used by `ps`, `top` and `attach`, on
 //! Ruby's main thread and on those of `top`.
 
-use super::process::{command_line, is_stopped};
 use crate::checked::pid;
 use crate::{FAILURE, Refusal};
-use rperf_protocol::hello::Hello;
 use rperf_report::regex;
-use rperf_watch::client::Client;
-use rperf_watch::find;
-use std::path::PathBuf;
-use std::thread;
-use std::time::Duration;
-
-/// Programs that are asked at a time.
-const ASKED_AT_A_TIME: usize = 16;
-
-/// How long a program may take to say what it is: a port answers without the VM.
-const PATIENCE: Duration = Duration::from_millis(500);
+use rperf_watch::failure::Failure;
+use rperf_watch::programs::{Found, all};
 
 /// The options that name programs.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
@@ -78,18 +67,18 @@ impl Pattern {
     /// The processes with ports that match now and are none of `known`; those that don't answer
     /// now, but for stopped ones, and our own, are left out.
     pub fn processes(&self, known: &[i32]) -> Vec<i32> {
-        self.matching(known, |it| it.hello.is_some() || it.is_stopped)
+        self.matching(known, |it| {
+            matches!(it.program, Ok(_) | Err(Failure::Stopped))
+        })
     }
 
     /// The processes that match and for which `is_meant` is true. One that doesn't answer is
     /// matched by its command line.
-    fn matching(&self, known: &[i32], is_meant: impl Fn(&Asked) -> bool) -> Vec<i32> {
+    fn matching(&self, known: &[i32], is_meant: impl Fn(&Found) -> bool) -> Vec<i32> {
         let own = std::process::id() as i32;
-        let is_new = |it: &Found| it.pid != own && !known.contains(&it.pid);
-        let mut found: Vec<_> = all().into_iter().filter(is_new).map(Asked::new).collect();
-        side_by_side(&mut found, Asked::ask);
-        found.retain(|it| is_meant(it) && self.matches(&it.program()));
-        found.iter().map(|it| it.found.pid).collect()
+        let mut found = all(|pid| pid != own && !known.contains(&pid));
+        found.retain(|it| is_meant(it) && self.matches(&it.name()));
+        found.iter().map(|it| it.pid).collect()
     }
 
     /// Also those that don't answer: whoever asks them says why. It is an error if there is none.
@@ -105,109 +94,6 @@ impl Pattern {
             ),
             status: FAILURE,
         })
-    }
-}
-
-/// A program with a port, which nobody has asked anything yet.
-pub struct Found {
-    /// Its process.
-    pub pid: i32,
-    /// Where its port is.
-    pub path: PathBuf,
-    /// A connection to it.
-    pub client: Client,
-}
-
-/// The processes with ports that are `first`, or were started by it or its children, and are none of
-/// `known`.
-pub fn family(first: i32, known: &[i32]) -> Vec<i32> {
-    let there = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    let there = there.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    let mut pids: Vec<i32> = there.filter(|pid| is_of_family(*pid, first)).collect();
-    // Where there is no /proc.
-    pids.push(first);
-    pids.sort_unstable();
-    pids.dedup();
-    // Only these are connected to: others have nothing to do with it.
-    let has_port = |pid: i32| {
-        let mut paths = find::of(pid).into_iter().filter_map(connect);
-        paths.any(|found| found.pid == pid)
-    };
-    pids.retain(|pid| !known.contains(pid) && has_port(*pid));
-    pids
-}
-
-/// More generations than anybody has.
-const GENERATIONS: usize = 64;
-
-fn is_of_family(pid: i32, first: i32) -> bool {
-    let parent = |pid: &i32| parent(*pid);
-    let mut line = std::iter::successors(Some(pid), parent).take(GENERATIONS);
-    line.any(|it| it == first)
-}
-
-/// The process that has started this one, where the system tells.
-fn parent(pid: i32) -> Option<i32> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let (_, rest) = stat.rsplit_once(") ")?;
-    rest.split(' ').nth(1)?.parse().ok().filter(|it| *it > 0)
-}
-
-/// All programs with ports, in the order of their processes.
-pub fn all() -> Vec<Found> {
-    let mut found: Vec<_> = find::all().into_iter().filter_map(connect).collect();
-    found.sort_by_key(|it| it.pid);
-    found.dedup_by_key(|it| it.pid);
-    found
-}
-
-/// Whoever listens must be the process that the port's name tells.
-fn connect(path: PathBuf) -> Option<Found> {
-    let client = Client::connect(&path).ok()?;
-    let pid = client.pid();
-    find::is_owner(&path, pid).then_some(Found { pid, path, client })
-}
-
-/// Asks several at a time: each may take long to answer.
-pub fn side_by_side<T: Send>(programs: &mut [T], ask: impl Fn(&mut T) + Sync) {
-    let ask = &ask;
-    for some in programs.chunks_mut(ASKED_AT_A_TIME) {
-        thread::scope(|scope| {
-            for program in some {
-                // Where there is no thread, the program counts as one that doesn't answer.
-                let _ = thread::Builder::new().spawn_scoped(scope, move || ask(program));
-            }
-        });
-    }
-}
-
-struct Asked {
-    found: Found,
-    is_stopped: bool,
-    hello: Option<Hello>,
-}
-
-impl Asked {
-    fn new(found: Found) -> Self {
-        Asked {
-            found,
-            is_stopped: false,
-            hello: None,
-        }
-    }
-
-    fn ask(&mut self) {
-        self.is_stopped = is_stopped(self.found.pid);
-        if !self.is_stopped {
-            self.hello = self.found.client.hello_within(PATIENCE).ok();
-        }
-    }
-
-    fn program(&self) -> String {
-        match &self.hello {
-            Some(hello) => hello.program.clone(),
-            None => command_line(self.found.pid),
-        }
     }
 }
 
@@ -231,21 +117,6 @@ mod tests {
         for words in [&[][..], &["0"], &["puma"], &["7", "--match", "puma"]] {
             assert!(choice(words).is_none(), "{words:?}");
         }
-    }
-
-    #[test]
-    #[cfg(target_os = "linux")]
-    fn children_are_of_the_family() {
-        let own = std::process::id() as i32;
-        let mut child = std::process::Command::new("sleep")
-            .arg("60")
-            .spawn()
-            .expect("a child");
-        let pid = child.id() as i32;
-        assert!(is_of_family(pid, own) && is_of_family(own, own));
-        assert!(!is_of_family(own, pid));
-        child.kill().expect("killed");
-        child.wait().expect("waited for");
     }
 
     #[test]

@@ -1,17 +1,16 @@
 //! `rperf ps`: the Ruby programs that have a port. Called by `run`, on Ruby's main thread.
 
-use super::choose::{Found, Pattern, all, side_by_side};
-use super::process::{command_line, is_stopped};
+use super::choose::Pattern;
 use crate::FAILURE;
 use crate::Refusal;
 use crate::report::screen::Screen;
 use rperf_format::table::{Column, Row, Table};
 use rperf_protocol::hello::Hello;
 use rperf_report::terminal_text::shown;
-use rperf_watch::client::{AskError, Client};
+use rperf_watch::failure::{AskError, Failure};
+use rperf_watch::process::is_busy;
+use rperf_watch::programs::{Found, all, side_by_side};
 use serde_json::{Value, json};
-use std::fs;
-use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
@@ -69,11 +68,8 @@ impl PortState {
 
 /// A program with a port.
 struct Listening {
-    pid: i32,
-    path: PathBuf,
-    client: Client,
+    found: Found,
     state: PortState,
-    hello: Option<Hello>,
     /// Share of one CPU.
     cpu: Option<f64>,
 }
@@ -81,14 +77,12 @@ struct Listening {
 /// Prints the programs. Returns the exit status.
 pub fn run(args: &PsArgs) -> Result<i32, Refusal> {
     let pattern = args.matching.as_deref().map(Pattern::new).transpose()?;
-    let mut programs: Vec<_> = all().into_iter().map(Listening::new).collect();
-    side_by_side(&mut programs, Listening::greet);
+    let mut programs: Vec<_> = all(|_| true).into_iter().map(Listening::new).collect();
     programs.retain(|it| {
-        pattern
-            .as_ref()
-            .is_none_or(|pattern| pattern.matches(&it.program()))
+        let pattern = pattern.as_ref();
+        pattern.is_none_or(|pattern| pattern.matches(&it.found.name()))
     });
-    if programs.iter().any(|program| program.hello.is_some()) {
+    if programs.iter().any(|it| it.hello().is_some()) {
         thread::sleep(INTERVAL);
     }
     side_by_side(&mut programs, Listening::measure);
@@ -110,58 +104,44 @@ pub fn run(args: &PsArgs) -> Result<i32, Refusal> {
 
 impl Listening {
     fn new(found: Found) -> Self {
-        let Found { pid, path, client } = found;
+        let state = match &found.program {
+            Err(Failure::Stopped) => PortState::Stopped,
+            Err(Failure::Asking(AskError::OtherProtocol(_))) => PortState::OtherVersion,
+            _ => PortState::NoAnswer,
+        };
         Listening {
-            pid,
-            path,
-            client,
-            state: PortState::NoAnswer,
-            hello: None,
+            found,
+            state,
             cpu: None,
         }
     }
 
-    fn greet(&mut self) {
-        if is_stopped(self.pid) {
-            self.state = PortState::Stopped;
-            return;
-        }
-        match self.client.hello() {
-            Ok(hello) => self.hello = Some(hello),
-            Err(AskError::OtherProtocol(_)) => self.state = PortState::OtherVersion,
-            Err(_) => {}
-        }
+    fn hello(&self) -> Option<&Hello> {
+        self.found.program.as_ref().ok().map(|it| &it.hello)
     }
 
     fn measure(&mut self) {
-        let Some(before) = &self.hello else { return };
-        let Ok(after) = self.client.hello() else {
+        let Ok(program) = &mut self.found.program else {
             return;
         };
-        let elapsed = after.clock_ns.saturating_sub(before.clock_ns);
-        let used = after.cpu_ns.saturating_sub(before.cpu_ns);
-        self.cpu = (elapsed > 0).then(|| used as f64 / elapsed as f64);
-        self.state = if is_running(self.pid) {
-            PortState::Busy
-        } else {
-            PortState::Idle
+        let (clock_ns, cpu_ns) = (program.hello.clock_ns, program.hello.cpu_ns);
+        let Ok(after) = program.renew() else {
+            return;
         };
-        self.hello = Some(after);
-    }
-
-    /// What it says of itself, or else what the system says of it.
-    fn program(&self) -> String {
-        match &self.hello {
-            Some(hello) => hello.program.clone(),
-            None => command_line(self.pid),
-        }
+        let elapsed = after.clock_ns.saturating_sub(clock_ns);
+        let used = after.cpu_ns.saturating_sub(cpu_ns);
+        self.cpu = (elapsed > 0).then(|| used as f64 / elapsed as f64);
+        self.state = match is_busy(self.found.pid) {
+            true => PortState::Busy,
+            false => PortState::Idle,
+        };
     }
 
     fn cells(&self) -> [String; 6] {
-        let hello = self.hello.as_ref();
+        let hello = self.hello();
         let of_hello = |text: fn(&Hello) -> String| hello.map_or_else(|| "-".into(), text);
         [
-            self.pid.to_string(),
+            self.found.pid.to_string(),
             of_hello(|hello| hello.uptime_ns.map_or_else(|| "-".into(), duration)),
             self.cpu
                 .map_or_else(|| "-".into(), |cpu| format!("{:.0}%", cpu * 100.0)),
@@ -172,13 +152,13 @@ impl Listening {
     }
 
     fn to_json(&self) -> Value {
-        let hello = self.hello.as_ref();
+        let hello = self.hello();
         json!({
-            "pid": self.pid,
-            "socket": shown(&self.path.to_string_lossy()),
-            "uid": self.client.uid(),
+            "pid": self.found.pid,
+            "socket": shown(&self.found.path.to_string_lossy()),
+            "uid": self.found.uid,
             "state": self.state.name(),
-            "program": self.program(),
+            "program": self.found.name(),
             "ruby": hello.map(|hello| &hello.ruby),
             "rperf": hello.map(|hello| &hello.rperf),
             "uptime_ns": hello.and_then(|hello| hello.uptime_ns),
@@ -219,7 +199,7 @@ fn table(programs: &[Listening], screen: &Screen) -> String {
     for program in programs {
         table.push(Row {
             cells: program.cells().into(),
-            name: program.program(),
+            name: program.found.name(),
             ..Row::default()
         });
     }
@@ -236,18 +216,6 @@ fn duration(ns: u64) -> String {
         (0, _, _) => format!("{hours}h{:02}m", minutes % 60),
         _ => format!("{days}d{:02}h", hours % 24),
     }
-}
-
-/// Whether a thread of the process is running or ready to, but for the port's own.
-fn is_running(pid: i32) -> bool {
-    let tasks = fs::read_dir(format!("/proc/{pid}/task"));
-    let mut tasks = tasks.into_iter().flatten().flatten();
-    tasks.any(|task| {
-        let stat = fs::read_to_string(task.path().join("stat")).unwrap_or_default();
-        let state = stat.rsplit_once(") ").map(|(_, rest)| rest);
-        let is_ours = stat.contains("(rperf-port)");
-        !is_ours && state.is_some_and(|state| state.starts_with('R'))
-    })
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 
 mod json;
 
-use super::process;
 use super::thread_state::{in_words, waits_in};
+use super::words::of_failure;
 use crate::path_args::PathArgs;
 use crate::report::screen::{Screen, columns};
 use crate::{FAILURE, Refusal};
@@ -13,7 +13,8 @@ use rperf_protocol::limits::MAX_STACKS as MOST;
 use rperf_protocol::stacks::{Fibers, Frame, Source, Stacks, Thread, ThreadState};
 use rperf_report::terminal_text::shown;
 use rperf_report::{CodePaths, numbers};
-use rperf_watch::client::{AskError, Client};
+use rperf_watch::failure::AskError;
+use rperf_watch::program::Program;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
@@ -55,9 +56,11 @@ pub struct StacksArgs {
 
 /// Prints the stacks. Returns the exit status: 1 if the VM has said nothing.
 pub fn run(args: &StacksArgs) -> Result<i32, Refusal> {
-    let mut client = process::connect(args.pid)?;
-    let (hello, answer) =
-        ask(&mut client, args).map_err(|error| process::failed(args.pid, &error))?;
+    let failed = |failure| of_failure(args.pid, &failure);
+    let mut program = Program::connect(args.pid).map_err(failed)?;
+    let answer = program.stacks(args.fibers, !args.no_wake);
+    let answer = answer.map_err(|error| failed(error.into()))?;
+    let hello = program.hello;
     let screen = Screen::stdout(true);
     let text = match args.json {
         true => {
@@ -66,7 +69,7 @@ pub fn run(args: &StacksArgs) -> Result<i32, Refusal> {
         }
         false => page(args, &hello, &answer, screen),
     };
-    let text = text.ok_or_else(|| process::failed(args.pid, &AskError::TooLarge(MOST)))?;
+    let text = text.ok_or_else(|| failed(AskError::TooLarge(MOST).into()))?;
     let written = screen.print(&text);
     written.map_err(|error| Refusal {
         message: format!("can't write the stacks: {error}"),
@@ -79,11 +82,6 @@ pub fn run(args: &StacksArgs) -> Result<i32, Refusal> {
         }),
         None => Ok(0),
     }
-}
-
-fn ask(client: &mut Client, args: &StacksArgs) -> Result<(Hello, Stacks<'static>), AskError> {
-    let hello = client.hello()?;
-    Ok((hello, client.stacks(args.fibers, !args.no_wake)?))
 }
 
 /// The forms of the paths in the answer.

@@ -9,9 +9,9 @@ mod rates;
 mod screens;
 mod short_paths;
 mod thread_facts;
-pub mod watched;
+mod watched;
 
-use super::process;
+use super::words::of_failure;
 use crate::report::screen::Screen;
 use crate::{FAILURE, Refusal, say};
 use group::{Group, empty_sums};
@@ -20,7 +20,7 @@ pub use options::TopArgs;
 use options::{REST, SILENCE, Subject};
 use page::{Page, table_of_several};
 use rates::Interval;
-use rperf_watch::client::AskError;
+use rperf_watch::failure::AskError;
 use rperf_watch::sums::{LockedSums, lock};
 use short_paths::shorten;
 use std::io::{self, Write};
@@ -69,10 +69,10 @@ pub fn run(args: &TopArgs, library: &Path) -> Result<i32, Refusal> {
         Ok(()) => Ok(0),
         // What it was asked for is printed already: that the program ends isn't its failure.
         Err(End::Asking(pid, error @ AskError::Closed)) if tables.printed > 0 => {
-            say(&process::failed(pid, &error).message);
+            say(&of_failure(pid, &error.into()).message);
             Ok(0)
         }
-        Err(End::Asking(pid, error)) => Err(process::failed(pid, &error)),
+        Err(End::Asking(pid, error)) => Err(of_failure(pid, &error.into())),
         Err(End::Printing(error)) => Err(Refusal {
             message: format!("can't write to stdout: {error}"),
             status: FAILURE,

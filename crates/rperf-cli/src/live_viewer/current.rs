@@ -2,9 +2,11 @@
 //! only while a page asks. On the threads of the viewer's requests.
 
 use super::page_data::data;
-use crate::live::process;
-use crate::live::top::watched::{News, Watched};
-use rperf_watch::client::AskError;
+use crate::live::words::{of_condition, of_event, of_failure};
+use rperf_watch::condition::Condition;
+use rperf_watch::failure::{AskError, Failure};
+use rperf_watch::process::{State, state};
+use rperf_watch::pull::{News, Pull};
 use rperf_watch::sums::{Extent, Feed, LockedSums};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
@@ -23,7 +25,7 @@ pub struct Current {
     pid: i32,
     /// When the process started: another one may get its number.
     start: Option<u64>,
-    watched: Option<Watched>,
+    watched: Option<Pull>,
     /// What has come of it.
     feed: Option<Feed>,
     asked: Option<Instant>,
@@ -107,48 +109,42 @@ impl Current {
             Feed::new(&sums, watched.pid, &watched.hello)
         });
         let news = watched.step(WAIT, feed);
-        let lines = watched.take_lines();
-        let mut note = match &news {
-            Ok(News::Waits) => {
-                let quiet = process::quiet(&watched.hello, None);
-                Some(format!("{} {quiet}", self.pid))
-            }
-            Ok(_) => watched.stuck().map(|stuck| {
-                let kept = process::kept(stuck.keeper.as_ref(), stuck.silence);
-                format!("{} doesn't answer: {kept}", self.pid)
-            }),
-            Err(error) => Some(process::failed(self.pid, error).message),
+        let event = watched.take_events().pop();
+        let is_stopped = watched.state() == State::Stopped;
+        let condition = match (&news, watched.condition()) {
+            _ if is_stopped => Some(Condition::Stopped),
+            (Ok(News::Waits), _) => Some(Condition::RunsNoRuby { share_of_cpu: None }),
+            (Ok(_), stuck @ Condition::Stuck(_)) => Some(stuck.clone()),
+            _ => None,
         };
-        if process::is_stopped(self.pid) {
-            note = Some(process::stopped(self.pid));
-        }
-        let is_closed = matches!(news, Err(AskError::Closed));
+        let mut note = condition.map(|it| format!("{} {}", self.pid, of_condition(&it)));
         self.watched = Some(watched);
-        if news.is_err() {
+        if let Err(error) = news {
             // The page keeps what there is.
             self.encode()?;
             self.watched = None;
-            self.has_ended = is_closed && !process::is_there(self.pid);
+            self.has_ended = matches!(error, AskError::Closed) && state(self.pid) == State::Gone;
+            note = note.or_else(|| Some(of_failure(self.pid, &error.into()).message));
         }
-        if let Some(line) = lines.into_iter().last() {
-            self.line = Some((line, Instant::now()));
+        if let Some(event) = event {
+            self.line = Some((of_event(self.pid, &event), Instant::now()));
         }
         let line = self.line.as_ref();
         let line = line.filter(|(_, since)| since.elapsed() < SHOWN);
         Ok(note.or_else(|| line.map(|(line, _)| line.clone())))
     }
 
-    fn connect(&mut self) -> Result<Watched, String> {
-        let pid = self.pid;
-        let found = Watched::connect(pid);
+    fn connect(&mut self) -> Result<Pull, String> {
+        let found = Pull::connect(self.pid);
         let is_other = match &found {
             Ok(found) => *self.start.get_or_insert(found.hello.start) != found.hello.start,
-            Err(_) => !process::is_there(pid),
+            Err(_) => state(self.pid) == State::Gone,
         };
-        if is_other {
-            self.has_ended = true;
-            return Err(format!("the program {pid} has ended"));
-        }
-        found.map_err(|refusal| refusal.message)
+        let found = match is_other {
+            true => Err(Failure::Asking(AskError::Closed)),
+            false => found,
+        };
+        self.has_ended = is_other;
+        found.map_err(|failure| of_failure(self.pid, &failure).message)
     }
 }

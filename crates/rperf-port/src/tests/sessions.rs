@@ -114,13 +114,11 @@ fn asked(port: &Opened, seconds: f64) -> Client {
             frequency: 1000,
         },
     });
-    client.ask(ask, soon()).expect("sent");
+    client.ask(ask, SOON).expect("sent");
     client
 }
 
-fn soon() -> Instant {
-    Instant::now() + Duration::from_secs(20)
-}
+const SOON: Duration = Duration::from_secs(20);
 
 fn total(content: &[u8]) -> i64 {
     let profile = rperf_format::pprof::read(&mut &*content).expect("a profile");
@@ -132,7 +130,7 @@ fn a_profile_is_a_session_of_so_long_without_the_helper() {
     let port = opened_with(|| None);
     let vm = MadeUpVm::new(willing);
     let began = Instant::now();
-    let reply = asked(&port, 0.2).reply(1 << 20, soon());
+    let reply = asked(&port, 0.2).reply(1 << 20, SOON);
     let reply = reply.expect("a profile");
     assert!(began.elapsed() >= Duration::from_millis(200));
     assert_eq!((total(&reply.body), reply.ended), (30, None));
@@ -168,8 +166,8 @@ fn of_a_session_that_runs_already_it_is_the_difference() {
     vm.wait_for(Task::Snapshot);
     drop(first);
     std::thread::sleep(Duration::from_millis(50));
-    second.end_asking().expect("ended");
-    let reply = second.reply(1 << 20, soon()).expect("a profile");
+    second.end_asking();
+    let reply = second.reply(1 << 20, SOON).expect("a profile");
     assert_eq!(total(&reply.body), 20);
     assert_eq!(vm.tasks(), [Task::Begin, Task::Snapshot, Task::End]);
 }
@@ -182,7 +180,7 @@ fn if_the_program_ends_the_session_the_profile_comes_with_the_reason() {
     vm.wait_for(Task::Begin);
     std::thread::sleep(Duration::from_millis(50));
     session_ended(Why::BeginsOwn, taken(7));
-    let reply = client.reply(1 << 20, soon()).expect("a profile");
+    let reply = client.reply(1 << 20, SOON).expect("a profile");
     assert_eq!(total(&reply.body), 7);
     assert_eq!(reply.ended.as_deref(), Some(Why::BeginsOwn.text()));
     assert_eq!(vm.tasks(), [Task::Begin]);

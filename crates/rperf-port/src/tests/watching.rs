@@ -3,6 +3,9 @@
 use super::*;
 use rperf_model::shared_sums::{Cursor, SharedSums, SumsValues};
 use rperf_model::{LabelSetId, Node, NodeId, State, WeightKey};
+use rperf_protocol::ask::Ask;
+use rperf_protocol::delta::Delta;
+use rperf_protocol::limits::MAX_DELTA;
 use rperf_watch::sums::Sums;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -72,6 +75,12 @@ impl Watched {
     }
 }
 
+/// The page of what has changed since `cursor`.
+fn page(client: &mut Client, cursor: Cursor, wait: Duration) -> Result<Delta, AskError> {
+    let reply = client.answer(Ask::Delta { cursor, wait }, MAX_DELTA, 10 * WAIT)?;
+    Ok(Delta::from_bytes(&reply.body)?)
+}
+
 /// A client with what it has of the session.
 struct Puller {
     client: Client,
@@ -98,7 +107,7 @@ impl Puller {
     /// Returns by how much that has grown.
     fn pull(&mut self) -> u64 {
         let before = self.sum();
-        let delta = self.client.delta(self.cursor, WAIT).expect("an answer");
+        let delta = page(&mut self.client, self.cursor, WAIT).expect("an answer");
         assert!(delta.freshness.is_fresh);
         self.cursor = delta.changes.cursor;
         self.sums.take(0, delta).expect("a page");
@@ -135,17 +144,13 @@ fn if_the_vm_says_nothing_there_is_what_was_known_before() {
     let mut puller = Puller::new(&port.path);
     watched.during(|| puller.pull());
     let Puller { client, cursor, .. } = &mut puller;
-    let delta = client.delta(*cursor, Duration::ZERO).expect("an answer");
+    let delta = page(client, *cursor, Duration::ZERO).expect("an answer");
     assert!(!delta.freshness.is_fresh && delta.changes.rows.is_empty());
-    let delta = client
-        .delta(Cursor::default(), Duration::ZERO)
-        .expect("an answer");
+    let delta = page(client, Cursor::default(), Duration::ZERO).expect("an answer");
     assert_eq!((delta.changes.reset, delta.changes.rows.len()), (true, 1));
     // Another one comes who has nothing, and gets the same.
     let mut late = Client::connect(&port.path).expect("connected");
-    let delta = late
-        .delta(Cursor::default(), Duration::ZERO)
-        .expect("an answer");
+    let delta = page(&mut late, Cursor::default(), Duration::ZERO).expect("an answer");
     assert_eq!(delta.changes.rows.len(), 1);
 }
 
@@ -154,7 +159,7 @@ fn before_there_is_anything_it_says_so_after_a_while() {
     let port = opened();
     let mut client = Client::connect(&port.path).expect("connected");
     let began = Instant::now();
-    let error = client.delta(Cursor::default(), WAIT).expect_err("nothing");
+    let error = page(&mut client, Cursor::default(), WAIT).expect_err("nothing");
     assert!(
         matches!(
             error,
@@ -163,7 +168,7 @@ fn before_there_is_anything_it_says_so_after_a_while() {
                 ..
             })
         ),
-        "{error}"
+        "{error:?}"
     );
     assert!(began.elapsed() >= Duration::from_secs(2));
     client.hello().expect("an answer");
@@ -201,12 +206,12 @@ fn where_no_session_runs_there_is_nothing_to_be_watched() {
         (true, Code::Tracing, "traces calls"),
     ] {
         IS_TRACE.store(is_trace, SeqCst);
-        let error = client.delta(Cursor::default(), WAIT).expect_err("refused");
-        assert!(error.to_string().contains(text), "{error}");
-        assert!(
-            matches!(&error, AskError::Refused(it) if it.code == expected && it.code.lacks_session()),
-            "{error}"
-        );
+        let error = page(&mut client, Cursor::default(), WAIT).expect_err("refused");
+        let AskError::Refused(refusal) = error else {
+            panic!("{error:?}");
+        };
+        assert!(refusal.error.contains(text), "{refusal}");
+        assert!(refusal.code == expected && refusal.code.lacks_session());
     }
     close();
     drop(turn);

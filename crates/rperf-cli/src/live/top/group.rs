@@ -4,10 +4,12 @@
 use super::rates::Window;
 use super::watched::{News, Watched};
 use crate::Refusal;
-use crate::live::choose::{Choice, Pattern, family, side_by_side};
-use crate::live::process;
+use crate::live::choose::{Choice, Pattern};
+use crate::live::words::{of_condition, of_event, of_failure};
 use rperf_session::process_id::ProcessId;
-use rperf_watch::client::AskError;
+use rperf_watch::failure::AskError;
+use rperf_watch::process::State;
+use rperf_watch::programs::{family, side_by_side};
 use rperf_watch::sums::{Feed, LockedSums, lock};
 use std::time::{Duration, Instant};
 
@@ -85,7 +87,8 @@ impl Group {
             return Err(Refusal::usage(message));
         }
         for pid in pids {
-            match Watched::connect(pid) {
+            let connected = Watched::connect(pid);
+            match connected.map_err(|failure| of_failure(pid, &failure)) {
                 Ok(program) => group.add(program),
                 // It may have ended since it was found.
                 Err(refusal) if choice.matching.is_some() => group.lines.push(refusal.message),
@@ -171,14 +174,16 @@ impl Group {
         });
         let mut ended = Vec::new();
         for mut member in std::mem::take(&mut self.members) {
-            self.lines.extend(member.program.take_lines());
+            let (pid, events) = (member.program.pid, member.program.take_events());
+            let lines = events.iter().map(|event| of_event(pid, event));
+            self.lines.extend(lines);
             match member.news.take() {
                 None => self.members.push(member),
                 Some(Ok(news)) => {
                     take(&mut member, news);
                     self.members.push(member);
                 }
-                Some(Err(error)) => ended.push((member.program.pid, error)),
+                Some(Err(error)) => ended.push((pid, error)),
             }
         }
         self.leave_out_other_modes();
@@ -189,15 +194,16 @@ impl Group {
             (Source::Named, true) => ended.pop(),
             _ => None,
         };
-        for (pid, error) in &ended {
+        let is_any = !ended.is_empty();
+        for (pid, error) in ended {
             // Whoever has started it sees how it ends.
-            if matches!(self.source, Source::Family(first) if first == *pid) {
+            if matches!(self.source, Source::Family(first) if first == pid) {
                 continue;
             }
-            self.lines.push(process::failed(*pid, error).message);
+            self.lines.push(of_failure(pid, &error.into()).message);
         }
         let waits = matches!(self.source, Source::Matching(_));
-        if waits && self.members.is_empty() && !ended.is_empty() {
+        if waits && self.members.is_empty() && is_any {
             self.lines
                 .push("no program is left; waiting for one that matches".into());
         }
@@ -236,13 +242,13 @@ impl Group {
     /// Says once of each program that has been here for `patience` that it waits for it.
     pub fn complain(&mut self, patience: Duration) {
         for member in &mut self.members {
-            let pid = member.program.pid;
-            let is_late = !member.program.is_watched() && member.since.elapsed() >= patience;
-            if !is_late || member.has_complained || process::is_stopped(pid) {
+            let program = &member.program;
+            let is_late = !program.is_watched() && member.since.elapsed() >= patience;
+            if !is_late || member.has_complained || program.state() == State::Stopped {
                 continue;
             }
             member.has_complained = true;
-            let quiet = process::quiet(&member.program.hello, process::greeted(pid).as_ref());
+            let (pid, quiet) = (program.pid, of_condition(&program.quiet()));
             self.lines
                 .push(format!("{pid} {quiet}; waiting until Ruby code runs"));
         }

@@ -10,11 +10,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// After so long it says that it waits for a program.
-pub const SILENCE: Duration = Duration::from_millis(1500);
-
-/// For how long nothing is asked at most: the port lets go of clients that are silent.
-pub const REST: Duration = Duration::from_secs(20);
+/// After so long it says that it waits for a program; and for so long nothing is asked at most.
+pub use rperf_watch::patience::{LATE as SILENCE, REST};
 
 /// Options of `rperf top`.
 #[derive(Debug, clap::Args)]

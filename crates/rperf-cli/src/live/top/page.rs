@@ -2,7 +2,7 @@
 
 use super::rates::Interval;
 use super::watched::Stuck;
-use crate::live::process::KEPT;
+use crate::live::words::KEPT;
 use crate::report::screen::{Screen, Style};
 use rperf_model::Mode;
 use rperf_model::shared_sums::SumsFacts;

@@ -8,7 +8,7 @@ use super::short_paths::shorten;
 use super::thread_facts::Asker;
 use super::watched::{AGAIN, News};
 use crate::live::choose::Choice;
-use crate::live::process;
+use crate::live::words::of_failure;
 use crate::process::has_ended;
 use crate::report::load;
 use crate::signals::Actions;
@@ -222,8 +222,10 @@ impl Puller {
             }
             self.group.complain(SILENCE);
             let mut lines = self.group.take_lines();
-            if let Err((pid, error)) = &round {
-                lines.push(format!("{}; q quits", process::failed(*pid, error).message));
+            let is_over = round.is_err();
+            if let Err((pid, error)) = round {
+                let why = of_failure(pid, &error.into()).message;
+                lines.push(format!("{why}; q quits"));
             }
             self.end_round(is_ready, !lines.is_empty());
             for line in lines {
@@ -231,7 +233,7 @@ impl Puller {
                     return;
                 }
             }
-            if round.is_err() {
+            if is_over {
                 return;
             }
             if self.launched.is_some_and(has_ended) {

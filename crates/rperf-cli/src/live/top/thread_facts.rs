@@ -3,8 +3,8 @@
 //! at the threads. A program that waits isn't woken for that.
 
 use super::group::Member;
-use crate::live::process;
 use rperf_protocol::stacks::{Source, Stacks, Thread};
+use rperf_watch::program::Program;
 use rperf_watch::sums::{LockedSums, ThreadFacts, lock};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -91,9 +91,9 @@ impl Asker {
 
 /// `start`: when the process began, as another may have its number by now.
 fn answer(pid: i32, start: u64) -> Option<Stacks<'static>> {
-    let mut client = process::connect(pid).ok()?;
-    let is_it = client.hello().ok()?.start == start;
-    is_it.then(|| client.stacks(false, false).ok())?
+    let mut program = Program::connect(pid).ok()?;
+    let is_it = program.hello.start == start;
+    is_it.then(|| program.stacks(false, false).ok())?
 }
 
 /// Returns how many threads there were.

@@ -1,0 +1,133 @@
+//! What the system tells of a process, without its port. Any thread.
+
+use crate::failure::{AskError, Failure};
+use nix::errno::Errno;
+use nix::sys::signal::kill;
+use nix::unistd::{Pid, Uid};
+use regex::bytes::Regex;
+use rperf_report::terminal_text::shown;
+use rperf_session::process_id::ProcessId;
+use std::fs;
+use std::io::Read;
+use std::os::unix::fs::MetadataExt;
+
+/// Characters of a command line at most.
+const LONGEST_LINE: usize = 4096;
+
+/// The state of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// It is there.
+    There,
+    /// A signal or a debugger has stopped it.
+    Stopped,
+    /// It has ended, though its parent may not have waited for it.
+    Gone,
+}
+
+/// The state of the process that has the number `pid` now.
+pub fn state(pid: i32) -> State {
+    match ProcessId::present(pid).and_then(ProcessId::state) {
+        Some('Z' | 'X') => State::Gone,
+        Some('T' | 't') => State::Stopped,
+        _ if exists(pid) => State::There,
+        _ => State::Gone,
+    }
+}
+
+fn exists(pid: i32) -> bool {
+    matches!(kill(Pid::from_raw(pid), None), Ok(()) | Err(Errno::EPERM))
+}
+
+/// Why the process can't be asked, as far as the system knows that.
+pub(crate) fn check(pid: i32) -> Result<(), Failure> {
+    if !exists(pid) {
+        return Err(Failure::NoProcess);
+    }
+    let state = state(pid);
+    if state == State::Gone {
+        return Err(AskError::Closed.into());
+    }
+    let own = Uid::effective();
+    let owner = fs::metadata(format!("/proc/{pid}")).map(|found| Uid::from_raw(found.uid()));
+    match owner {
+        Ok(owner) if !own.is_root() && owner != own => Err(Failure::OtherUser(owner.as_raw())),
+        _ if state == State::Stopped => Err(Failure::Stopped),
+        _ => Ok(()),
+    }
+}
+
+/// The command line that its process was started with, or has given itself: known without its port.
+pub fn command_line(pid: i32) -> String {
+    let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let text = String::from_utf8_lossy(&words).replace('\0', " ");
+    let text: String = text.trim().chars().take(LONGEST_LINE).collect();
+    shown(&text).into_owned()
+}
+
+/// The name of its program; empty where that isn't known.
+pub fn name(pid: i32) -> String {
+    let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    shown(name.trim_end()).into_owned()
+}
+
+/// Whether a thread of the process is running or ready to, but for the port's own.
+pub fn is_busy(pid: i32) -> bool {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task"));
+    let mut tasks = tasks.into_iter().flatten().flatten();
+    tasks.any(|task| {
+        let stat = fs::read_to_string(task.path().join("stat")).unwrap_or_default();
+        let state = stat.rsplit_once(") ").map(|(_, rest)| rest);
+        let is_ours = stat.contains("(rperf-port)");
+        !is_ours && state.is_some_and(|state| state.starts_with('R'))
+    })
+}
+
+/// Text that each program has in which Ruby is linked, whatever its own name is.
+const RUBY_TEXT: &str = "RUBY_ENGINE_VERSION";
+
+/// Bytes of a program at most that are searched for it.
+const LONGEST_PROGRAM: u64 = 256 << 20;
+
+/// Whether the process has Ruby in it, as a library or linked into the program; `None` where that
+/// can't be known.
+pub(crate) fn runs_ruby(pid: i32) -> Option<bool> {
+    let maps = fs::read(format!("/proc/{pid}/maps")).ok()?;
+    let lines = maps.split(|byte| *byte == b'\n');
+    let mut names = lines.filter_map(|line| line.rsplit(|byte| *byte == b'/').next());
+    if names.any(|name| name.starts_with(b"libruby")) {
+        return Some(true);
+    }
+    let mut program = Vec::new();
+    let file = fs::File::open(format!("/proc/{pid}/exe")).ok()?;
+    file.take(LONGEST_PROGRAM).read_to_end(&mut program).ok()?;
+    Regex::new(RUBY_TEXT)
+        .ok()
+        .map(|text| text.is_match(&program))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_program_without_ruby_is_known() {
+        let mut child = std::process::Command::new("sleep")
+            .arg("60")
+            .spawn()
+            .expect("a child");
+        let found = runs_ruby(child.id() as i32);
+        child.kill().expect("killed");
+        child.wait().expect("waited for");
+        assert_eq!(found, Some(false));
+        assert_eq!(runs_ruby(i32::MAX), None);
+    }
+
+    #[test]
+    fn a_process_is_there_or_gone() {
+        assert_eq!(state(std::process::id() as i32), State::There);
+        assert_eq!(state(i32::MAX), State::Gone);
+        assert!(matches!(check(i32::MAX), Err(Failure::NoProcess)));
+    }
+}

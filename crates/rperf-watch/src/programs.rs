@@ -1,0 +1,140 @@
+//! The programs of this machine that have a port. Used by the command, on several threads at a time.
+
+use crate::client::Client;
+use crate::connection::Connection;
+use crate::failure::{AskError, Failure};
+use crate::find;
+use crate::patience::LISTED;
+use crate::process::{State, command_line};
+use crate::program::Program;
+use std::path::PathBuf;
+use std::thread;
+
+/// Programs that are asked at a time.
+const ASKED_AT_A_TIME: usize = 16;
+
+/// More generations than anybody has.
+const GENERATIONS: usize = 64;
+
+/// A program with a port.
+pub struct Found {
+    /// Its process.
+    pub pid: i32,
+    /// The user of its process.
+    pub uid: u32,
+    /// Where its port is.
+    pub path: PathBuf,
+    /// The program, if it says what it is.
+    pub program: Result<Program, Failure>,
+}
+
+impl Found {
+    /// The name that it gives itself, or else its command line, as the system knows it.
+    pub fn name(&self) -> String {
+        match &self.program {
+            Ok(program) => program.hello.program.clone(),
+            Err(_) => command_line(self.pid),
+        }
+    }
+}
+
+/// All programs with ports that `is_meant` wants, in the order of their processes, after each was
+/// asked what it is.
+pub fn all(is_meant: impl Fn(i32) -> bool) -> Vec<Found> {
+    let mut clients: Vec<_> = find::all().into_iter().filter_map(connect).collect();
+    clients.sort_by_key(|(_, client)| client.pid());
+    clients.dedup_by_key(|(_, client)| client.pid());
+    clients.retain(|(_, client)| is_meant(client.pid()));
+    let asked = clients.into_iter().map(|(path, client)| {
+        let (pid, uid) = (client.pid(), client.uid());
+        let program = Err(AskError::Silent.into());
+        let found = Found {
+            pid,
+            uid,
+            path,
+            program,
+        };
+        (found, Some(client))
+    });
+    let mut asked: Vec<_> = asked.collect();
+    side_by_side(&mut asked, |it| {
+        if let Some(client) = it.1.take() {
+            it.0.program = match client.state() {
+                State::Stopped => Err(Failure::Stopped),
+                _ => Program::greet(Box::new(client), LISTED),
+            };
+        }
+    });
+    asked.into_iter().map(|(found, _)| found).collect()
+}
+
+/// Whoever listens must be the process that the port's name tells.
+fn connect(path: PathBuf) -> Option<(PathBuf, Client)> {
+    let client = Client::connect(&path).ok()?;
+    find::is_owner(&path, client.pid()).then_some((path, client))
+}
+
+/// The processes with ports that are `first`, or were started by it or its children, and are none of
+/// `known`.
+pub fn family(first: i32, known: &[i32]) -> Vec<i32> {
+    let there = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let there = there.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let mut pids: Vec<i32> = there.filter(|pid| is_of_family(*pid, first)).collect();
+    // Where there is no /proc.
+    pids.push(first);
+    pids.sort_unstable();
+    pids.dedup();
+    // Only these are connected to: others have nothing to do with it.
+    let has_port = |pid: i32| {
+        let mut found = find::of(pid).into_iter().filter_map(connect);
+        found.any(|(_, client)| client.pid() == pid)
+    };
+    pids.retain(|pid| !known.contains(pid) && has_port(*pid));
+    pids
+}
+
+fn is_of_family(pid: i32, first: i32) -> bool {
+    let parent = |pid: &i32| parent(*pid);
+    let mut line = std::iter::successors(Some(pid), parent).take(GENERATIONS);
+    line.any(|it| it == first)
+}
+
+/// The process that has started this one, where the system tells.
+fn parent(pid: i32) -> Option<i32> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (_, rest) = stat.rsplit_once(") ")?;
+    rest.split(' ').nth(1)?.parse().ok().filter(|it| *it > 0)
+}
+
+/// Asks several at a time: each may take long to answer.
+pub fn side_by_side<T: Send>(programs: &mut [T], ask: impl Fn(&mut T) + Sync) {
+    let ask = &ask;
+    for some in programs.chunks_mut(ASKED_AT_A_TIME) {
+        thread::scope(|scope| {
+            for program in some {
+                // Where there is no thread, the program counts as one that doesn't answer.
+                let _ = thread::Builder::new().spawn_scoped(scope, move || ask(program));
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn children_are_of_the_family() {
+        let own = std::process::id() as i32;
+        let mut child = std::process::Command::new("sleep")
+            .arg("60")
+            .spawn()
+            .expect("a child");
+        let pid = child.id() as i32;
+        assert!(is_of_family(pid, own) && is_of_family(own, own));
+        assert!(!is_of_family(own, pid));
+        child.kill().expect("killed");
+        child.wait().expect("waited for");
+    }
+}

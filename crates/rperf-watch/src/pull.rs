@@ -1,0 +1,532 @@
+//! The sums of a running program, pulled from time to time: the way to its session, which is begun
+//! where there is none, and the pages of what has changed.
+
+use crate::condition::{Condition, Event, Stuck};
+use crate::failure::{AskError, Failure};
+use crate::mirror::Mirror;
+use crate::patience::{AGAIN, ANSWER, BETWEEN_SESSIONS, LOOK, TRIES};
+use crate::process::State;
+use crate::program::Program;
+use rperf_model::live_table::{LiveFacts, LiveValues};
+use rperf_model::{Mode, WeightKey};
+use rperf_protocol::ask::{Ask, Sampling};
+use rperf_protocol::delta::{BadDelta, Delta};
+use rperf_protocol::hello::Session;
+use rperf_protocol::limits::MAX_DELTA;
+use rperf_protocol::refusal::Refusal;
+use std::mem;
+use std::ops::Deref;
+use std::time::{Duration, Instant};
+
+/// The session that is begun where there is none.
+pub const SESSION: Sampling = Sampling {
+    mode: Mode::Wall,
+    frequency: 1000,
+};
+
+/// Pages of one pull at most: a table has fewer rows.
+const MAX_PAGES: usize = 1 << 14;
+
+/// Takes the sums in.
+pub trait Sink {
+    /// All of the mirror's rows come anew, in other numbers.
+    fn reset(&mut self, mirror: &Mirror);
+    /// By how much rows have grown.
+    fn grown(&mut self, mirror: &Mirror, rows: &[(WeightKey, LiveValues)]);
+    /// The pull has ended.
+    fn end(&mut self, mirror: &Mirror);
+}
+
+/// What is known of a program after it was asked.
+#[derive(Debug)]
+pub enum News {
+    /// It runs no Ruby code, so its session hasn't begun, or nothing is known of it yet.
+    Waits,
+    /// It can be watched from now on.
+    Begins,
+    /// The profile has begun anew.
+    BeginsAnew,
+    /// An interval is over.
+    Interval {
+        /// The facts at its begin.
+        before: LiveFacts,
+        /// The VM has answered at its end.
+        is_fresh: bool,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// It isn't known whether a session runs.
+    New,
+    /// A session was asked for.
+    Asked,
+    /// A session runs, and nothing is known of it.
+    First,
+    Watching,
+}
+
+/// A program whose sums are pulled.
+pub struct Pull {
+    program: Program,
+    /// What is known of its session.
+    pub mirror: Mirror,
+    phase: Phase,
+    /// How often the program couldn't begin one.
+    failures: u32,
+    /// The session was begun for us.
+    is_ours: bool,
+    /// It was watched before.
+    has_begun: bool,
+    /// An answer is under way since then.
+    asked: Option<Instant>,
+}
+
+impl Deref for Pull {
+    type Target = Program;
+
+    fn deref(&self) -> &Program {
+        &self.program
+    }
+}
+
+impl Pull {
+    /// Connects to the port of the process.
+    pub fn connect(pid: i32) -> Result<Self, Failure> {
+        Program::connect(pid).map(Self::of)
+    }
+
+    /// Nothing has been pulled from it.
+    pub fn of(program: Program) -> Self {
+        Pull {
+            program,
+            mirror: Mirror::default(),
+            phase: Phase::New,
+            failures: 0,
+            is_ours: false,
+            has_begun: false,
+            asked: None,
+        }
+    }
+
+    /// What the user should know since this was last asked.
+    pub fn take_events(&mut self) -> Vec<Event> {
+        self.program.take_events()
+    }
+
+    /// Whether it is watched already.
+    pub fn is_watched(&self) -> bool {
+        self.phase == Phase::Watching
+    }
+
+    /// Why its VM doesn't answer, if it doesn't because a thread keeps the GVL.
+    pub fn stuck(&self) -> Option<&Stuck> {
+        match self.program.condition() {
+            Condition::Stuck(stuck) => Some(stuck),
+            _ => None,
+        }
+    }
+
+    /// The mode of its session.
+    pub fn mode(&self) -> &str {
+        &self.mirror.facts.mode
+    }
+
+    /// One step: the program is asked for what has changed, or for a session. It may take `wait`
+    /// for what needs its VM.
+    pub fn step(&mut self, wait: Duration, sums: &mut dyn Sink) -> Result<News, AskError> {
+        match self.try_step(wait, sums) {
+            // The port lets go of clients that are silent, as after a stop by Ctrl-Z.
+            Err(AskError::Closed) if self.program.connect_anew() => {
+                if self.phase == Phase::Asked {
+                    self.phase = Phase::New;
+                }
+                self.asked = None;
+                self.try_step(wait, sums)
+            }
+            result => result,
+        }
+    }
+
+    fn try_step(&mut self, wait: Duration, sums: &mut dyn Sink) -> Result<News, AskError> {
+        if self.program.is_stopped() {
+            self.program.sleep(AGAIN);
+            return Ok(News::Waits);
+        }
+        if self.phase == Phase::New {
+            self.phase = match self.program.renew()?.session {
+                Some(_) => Phase::First,
+                None => self.ask_for_session()?,
+            };
+        }
+        if self.phase == Phase::Asked && !self.has_session(wait)? {
+            return Ok(News::Waits);
+        }
+        let before = self.mirror.facts.clone();
+        let is_first = self.phase == Phase::First;
+        let is_fresh = match self.pull_patiently(wait, sums) {
+            Err(AskError::Refused(it)) if it.code.is_of_vm() => return Ok(News::Waits),
+            Err(AskError::Silent) if self.program.is_stopped() => return Ok(News::Waits),
+            Err(AskError::Refused(it)) if it.code.lacks_session() => {
+                self.ask_again(it)?;
+                return Ok(News::Waits);
+            }
+            result => result?,
+        };
+        if is_first {
+            if !is_fresh {
+                return Ok(News::Waits);
+            }
+            (self.phase, self.has_begun) = (Phase::Watching, true);
+            return Ok(News::Begins);
+        }
+        self.note_silence(is_fresh);
+        let facts = &self.mirror.facts;
+        if facts.start_ns == before.start_ns {
+            return Ok(News::Interval { before, is_fresh });
+        }
+        let session = Session {
+            mode: facts.mode.clone(),
+            frequency: facts.frequency,
+        };
+        self.program.tell(match mem::take(&mut self.is_ours) {
+            true => Event::TookOver(session),
+            false => Event::BeginsAnew(session),
+        });
+        Ok(News::BeginsAnew)
+    }
+
+    fn note_silence(&mut self, is_fresh: bool) {
+        if is_fresh {
+            self.program.note_answer();
+        } else if let Some(stuck) = self.program.look(false)
+            // In a session of ours there is a helper, which would answer if it came to run.
+            && (self.is_ours || stuck.keeper.is_some())
+        {
+            self.program.note(Condition::Stuck(stuck));
+        }
+    }
+
+    fn ask_for_session(&mut self) -> Result<Phase, AskError> {
+        self.program.ask_for_session(SESSION)?;
+        Ok(Phase::Asked)
+    }
+
+    /// Whether the session that was asked for, or another one, has begun.
+    fn has_session(&mut self, wait: Duration) -> Result<bool, AskError> {
+        match self.program.session_begun(wait) {
+            Err(AskError::Silent) => return Ok(false),
+            // The VM had no room for it just now, or never has.
+            Err(AskError::Refused(it)) if it.code.is_of_vm() => {
+                self.failures += 1;
+                if self.failures >= TRIES {
+                    return Err(AskError::Refused(it));
+                }
+                self.program.sleep(AGAIN);
+                self.phase = Phase::New;
+                return Ok(false);
+            }
+            // The program was quicker.
+            Err(AskError::Refused(it)) if it.code.has_other_session() => {}
+            result => {
+                result?;
+                self.is_ours = true;
+            }
+        }
+        self.failures = 0;
+        self.phase = Phase::First;
+        Ok(true)
+    }
+
+    /// There is no session any more, or none that can be watched, as `refusal` says.
+    fn ask_again(&mut self, refusal: Refusal) -> Result<(), AskError> {
+        self.phase = match &self.program.renew()?.session {
+            Some(session) if session.is_trace() => return Err(AskError::Refused(refusal)),
+            Some(_) => Phase::First,
+            None => {
+                if self.has_begun {
+                    self.program.tell(Event::Profiled(SESSION.into()));
+                }
+                self.ask_for_session()?
+            }
+        };
+        Ok(())
+    }
+
+    /// [`Pull::pull`]; where a session has ended, another one may begin in a moment.
+    fn pull_patiently(&mut self, wait: Duration, sums: &mut dyn Sink) -> Result<bool, AskError> {
+        let patience = match self.phase {
+            Phase::Watching => BETWEEN_SESSIONS,
+            _ => Duration::ZERO,
+        };
+        let until = self.program.now() + patience;
+        loop {
+            match self.pull(wait, sums) {
+                Err(AskError::Refused(it))
+                    if it.code.lacks_session() && self.program.now() < until =>
+                {
+                    self.program.sleep(AGAIN);
+                }
+                result => return result,
+            }
+        }
+    }
+
+    /// All pages of what has changed. Returns whether the VM has answered.
+    fn pull(&mut self, mut wait: Duration, sums: &mut dyn Sink) -> Result<bool, AskError> {
+        let mut is_fresh = false;
+        for _ in 0..MAX_PAGES {
+            let delta = self.page(wait)?;
+            let more = delta.changes.more;
+            is_fresh |= delta.freshness.is_fresh;
+            // The rest is there already: nothing is to be done for it in the program.
+            wait = Duration::ZERO;
+            if delta.changes.reset {
+                sums.reset(&self.mirror);
+            }
+            let grown = self.mirror.take(delta)?;
+            sums.grown(&self.mirror, &grown);
+            if !more {
+                sums.end(&self.mirror);
+                return Ok(is_fresh);
+            }
+        }
+        Err(BadDelta.into())
+    }
+
+    /// A page; the answer to what was asked before if that is under way.
+    fn page(&mut self, wait: Duration) -> Result<Delta, AskError> {
+        let asked = match self.asked {
+            Some(asked) => asked,
+            None => {
+                let cursor = self.mirror.cursor();
+                let ask = Ask::Delta { cursor, wait };
+                self.program.client().ask(ask, ANSWER)?;
+                *self.asked.insert(self.program.now())
+            }
+        };
+        loop {
+            match self.program.client().reply(MAX_DELTA, LOOK) {
+                Err(AskError::Silent) => {
+                    let now = self.program.now();
+                    let is_stopped = self.program.state() == State::Stopped;
+                    if is_stopped || now.duration_since(asked) >= ANSWER {
+                        // The time until SIGCONT doesn't count.
+                        self.asked = Some(now);
+                        return Err(AskError::Silent);
+                    }
+                }
+                result => {
+                    self.asked = None;
+                    return Ok(Delta::from_bytes(&result?.body)?);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scripted::{Answer, Asked, found, hello, program, refused};
+    use rperf_model::live_table::LiveTable;
+    use rperf_protocol::delta::Freshness;
+    use rperf_protocol::refusal::Code;
+
+    const WAIT: Duration = Duration::from_millis(500);
+
+    const fn seconds(count: u64) -> Duration {
+        Duration::from_secs(count)
+    }
+
+    /// The silence of the VM when the test begins.
+    const STUCK_SOON: Duration = Duration::from_millis(600);
+
+    /// Notes which calls there were.
+    #[derive(Default)]
+    struct Calls(Vec<&'static str>);
+
+    impl Sink for Calls {
+        fn reset(&mut self, _: &Mirror) {
+            self.0.push("reset");
+        }
+
+        fn grown(&mut self, _: &Mirror, _: &[(WeightKey, LiveValues)]) {
+            self.0.push("grown");
+        }
+
+        fn end(&mut self, _: &Mirror) {
+            self.0.push("end");
+        }
+    }
+
+    fn session(frequency: u32) -> Session {
+        Session {
+            mode: "wall".into(),
+            frequency,
+        }
+    }
+
+    /// A page of a session that began at `start`.
+    fn page(asked: Asked, start: Duration, is_fresh: bool) -> Answer {
+        let Ask::Delta { cursor, .. } = asked.ask else {
+            return None;
+        };
+        let mut table = LiveTable::default();
+        table.facts.mode = "wall".into();
+        table.facts.frequency = 99;
+        table.facts.start_ns = start.as_nanos() as u64;
+        let freshness = Freshness {
+            is_fresh,
+            clock_ns: 0,
+        };
+        let changes = table.changes(cursor);
+        found(Delta { changes, freshness }.to_bytes())
+    }
+
+    /// The kinds of news of so many steps, with what was told.
+    fn steps(pull: &mut Pull, count: usize) -> (Vec<News>, Vec<Event>) {
+        let mut calls = Calls::default();
+        let news = (0..count).map(|_| pull.step(WAIT, &mut calls).expect("news"));
+        let news = news.collect();
+        (news, pull.take_events())
+    }
+
+    #[test]
+    fn a_session_is_begun_where_there_is_none_and_waited_for() {
+        let began = seconds(2);
+        let mut pull = Pull::of(program(move |asked| match asked.ask {
+            Ask::Hello { .. } => hello(None, |_| {}),
+            Ask::Session(sampling) => {
+                assert_eq!(sampling, SESSION);
+                (asked.now >= began).then(|| Ok(b"{}".to_vec()))
+            }
+            _ => page(asked, began, true),
+        }));
+        let mut calls = Calls::default();
+        let mut news = Vec::new();
+        while !pull.is_watched() {
+            news.push(pull.step(WAIT, &mut calls).expect("news"));
+        }
+        assert!(news.len() > 3, "{news:?}");
+        assert!(matches!(news.pop(), Some(News::Begins)));
+        assert!(news.iter().all(|it| matches!(it, News::Waits)));
+        assert_eq!(calls.0, ["reset", "grown", "end"]);
+        let (news, events) = steps(&mut pull, 2);
+        assert!(
+            news.iter()
+                .all(|it| matches!(it, News::Interval { is_fresh: true, .. }))
+        );
+        assert_eq!((events, pull.mode()), (Vec::new(), "wall"));
+    }
+
+    #[test]
+    fn a_session_of_the_programs_own_takes_over_and_may_end() {
+        let mut pulls: u64 = 0;
+        let mut is_over = false;
+        let mut pull = Pull::of(program(move |asked| match asked.ask {
+            Ask::Hello { .. } => hello(None, |_| {}),
+            Ask::Session(_) => {
+                is_over |= pulls > 0;
+                found("{}")
+            }
+            _ if pulls == 5 && !is_over => refused(Code::NoSession),
+            _ => {
+                pulls += 1;
+                page(asked, seconds(pulls.div_ceil(2)), true)
+            }
+        }));
+        let (news, events) = steps(&mut pull, 4);
+        assert!(matches!(
+            &*news,
+            [
+                News::Begins,
+                News::Interval { .. },
+                News::BeginsAnew,
+                News::Interval { .. }
+            ]
+        ));
+        assert_eq!(events, [Event::TookOver(session(99))]);
+        let (news, events) = steps(&mut pull, 3);
+        assert!(matches!(
+            &*news,
+            [News::BeginsAnew, News::Waits, News::Begins]
+        ));
+        let ended = Event::Profiled(session(1000));
+        assert_eq!(events, [Event::BeginsAnew(session(99)), ended]);
+    }
+
+    #[test]
+    fn a_stuck_vm_is_told_and_that_it_answers_again() {
+        let mut pulls = 0;
+        let mut pull = Pull::of(program(move |asked| match asked.ask {
+            Ask::Hello { .. } => hello(None, |hello| {
+                hello.silent_ns = (asked.now + STUCK_SOON).as_nanos() as u64;
+            }),
+            Ask::Session(_) => found("{}"),
+            // The port waits for the VM.
+            _ if pulls > 0 && pulls < 5 && asked.now < asked.since + WAIT => None,
+            _ => {
+                pulls += 1;
+                page(asked, seconds(1), pulls == 1 || pulls > 5)
+            }
+        }));
+        let (_, events) = steps(&mut pull, 1);
+        assert_eq!(events, []);
+        let (_, events) = steps(&mut pull, 3);
+        let [Event::Is(Condition::Stuck(first))] = &*events else {
+            panic!("{events:?}");
+        };
+        let now = pull.stuck().expect("stuck");
+        assert!(now.silence > first.silence, "it was asked again");
+        let (_, events) = steps(&mut pull, 1);
+        assert_eq!(events, [], "no answer yet");
+        let (_, events) = steps(&mut pull, 1);
+        assert_eq!(events, [Event::Is(Condition::Answers)]);
+        assert!(pull.stuck().is_none());
+    }
+
+    #[test]
+    fn a_session_that_cannot_begin_is_asked_for_only_so_often() {
+        let mut pull = Pull::of(program(|asked| match asked.ask {
+            Ask::Hello { .. } => hello(None, |_| {}),
+            _ => refused(Code::Failed),
+        }));
+        let tries = TRIES as usize - 1;
+        let (news, _) = steps(&mut pull, tries);
+        assert!(news.iter().all(|it| matches!(it, News::Waits)));
+        let last = pull.step(WAIT, &mut Calls::default());
+        assert!(matches!(last, Err(AskError::Refused(_))));
+    }
+
+    #[test]
+    fn a_closed_connection_is_made_anew() {
+        let mut is_closed = false;
+        let mut pull = Pull::of(program(move |asked| match asked.ask {
+            Ask::Hello { .. } => hello(Some(&session(99)), |_| {}),
+            _ if asked.now >= seconds(1) && !std::mem::replace(&mut is_closed, true) => {
+                Some(Err(AskError::Closed))
+            }
+            _ => page(asked, seconds(1), true),
+        }));
+        steps(&mut pull, 1);
+        pull.program.sleep(seconds(1));
+        let (news, events) = steps(&mut pull, 1);
+        assert!(matches!(&*news, [News::Interval { .. }]), "{news:?}");
+        assert_eq!(events, []);
+    }
+
+    #[test]
+    fn an_answer_that_does_not_come_is_waited_for_again_later() {
+        let mut pull = Pull::of(program(move |asked| match asked.ask {
+            Ask::Hello { .. } => hello(Some(&session(99)), |_| {}),
+            _ if asked.now < seconds(8) => None,
+            _ => page(asked, seconds(1), true),
+        }));
+        let first = pull.step(WAIT, &mut Calls::default());
+        assert!(matches!(first, Err(AskError::Silent)));
+        // The script fails if something is asked meanwhile.
+        let (news, _) = steps(&mut pull, 1);
+        assert!(matches!(&*news, [News::Begins]));
+    }
+}
