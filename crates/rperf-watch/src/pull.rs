@@ -3,12 +3,12 @@
 
 use crate::condition::{Condition, Event, Stuck};
 use crate::failure::{AskError, Failure};
-use crate::mirror::Mirror;
 use crate::patience::{AGAIN, ANSWER, BETWEEN_SESSIONS, LOOK, TRIES};
 use crate::process::State;
 use crate::program::Program;
-use rperf_model::live_table::{LiveFacts, LiveValues};
-use rperf_model::{Mode, WeightKey};
+use crate::sums::Feed;
+use rperf_model::Mode;
+use rperf_model::shared_sums::{Cursor, SumsFacts};
 use rperf_protocol::ask::{Ask, Sampling};
 use rperf_protocol::delta::{BadDelta, Delta};
 use rperf_protocol::hello::Session;
@@ -27,16 +27,6 @@ pub const SESSION: Sampling = Sampling {
 /// Pages of one pull at most: a table has fewer rows.
 const MAX_PAGES: usize = 1 << 14;
 
-/// Takes the sums in.
-pub trait Sink {
-    /// All of the mirror's rows come anew, in other numbers.
-    fn reset(&mut self, mirror: &Mirror);
-    /// By how much rows have grown.
-    fn grown(&mut self, mirror: &Mirror, rows: &[(WeightKey, LiveValues)]);
-    /// The pull has ended.
-    fn end(&mut self, mirror: &Mirror);
-}
-
 /// What is known of a program after it was asked.
 #[derive(Debug)]
 pub enum News {
@@ -49,7 +39,7 @@ pub enum News {
     /// An interval is over.
     Interval {
         /// The facts at its begin.
-        before: LiveFacts,
+        before: SumsFacts,
         /// The VM has answered at its end.
         is_fresh: bool,
     },
@@ -69,8 +59,9 @@ enum Phase {
 /// A program whose sums are pulled.
 pub struct Pull {
     program: Program,
-    /// What is known of its session.
-    pub mirror: Mirror,
+    /// Facts about its session, as of the last page.
+    pub facts: SumsFacts,
+    cursor: Cursor,
     phase: Phase,
     /// How often the program couldn't begin one.
     failures: u32,
@@ -100,7 +91,8 @@ impl Pull {
     pub fn of(program: Program) -> Self {
         Pull {
             program,
-            mirror: Mirror::default(),
+            facts: SumsFacts::default(),
+            cursor: Cursor::default(),
             phase: Phase::New,
             failures: 0,
             is_ours: false,
@@ -129,26 +121,26 @@ impl Pull {
 
     /// The mode of its session.
     pub fn mode(&self) -> &str {
-        &self.mirror.facts.mode
+        &self.facts.mode
     }
 
     /// One step: the program is asked for what has changed, or for a session. It may take `wait`
     /// for what needs its VM.
-    pub fn step(&mut self, wait: Duration, sums: &mut dyn Sink) -> Result<News, AskError> {
-        match self.try_step(wait, sums) {
+    pub fn step(&mut self, wait: Duration, feed: &Feed) -> Result<News, AskError> {
+        match self.try_step(wait, feed) {
             // The port lets go of clients that are silent, as after a stop by Ctrl-Z.
             Err(AskError::Closed) if self.program.connect_anew() => {
                 if self.phase == Phase::Asked {
                     self.phase = Phase::New;
                 }
                 self.asked = None;
-                self.try_step(wait, sums)
+                self.try_step(wait, feed)
             }
             result => result,
         }
     }
 
-    fn try_step(&mut self, wait: Duration, sums: &mut dyn Sink) -> Result<News, AskError> {
+    fn try_step(&mut self, wait: Duration, feed: &Feed) -> Result<News, AskError> {
         if self.program.is_stopped() {
             self.program.sleep(AGAIN);
             return Ok(News::Waits);
@@ -162,9 +154,9 @@ impl Pull {
         if self.phase == Phase::Asked && !self.has_session(wait)? {
             return Ok(News::Waits);
         }
-        let before = self.mirror.facts.clone();
+        let before = self.facts.clone();
         let is_first = self.phase == Phase::First;
-        let is_fresh = match self.pull_patiently(wait, sums) {
+        let is_fresh = match self.pull_patiently(wait, feed) {
             Err(AskError::Refused(it)) if it.code.is_of_vm() => return Ok(News::Waits),
             Err(AskError::Silent) if self.program.is_stopped() => return Ok(News::Waits),
             Err(AskError::Refused(it)) if it.code.lacks_session() => {
@@ -181,7 +173,7 @@ impl Pull {
             return Ok(News::Begins);
         }
         self.note_silence(is_fresh);
-        let facts = &self.mirror.facts;
+        let facts = &self.facts;
         if facts.start_ns == before.start_ns {
             return Ok(News::Interval { before, is_fresh });
         }
@@ -254,14 +246,14 @@ impl Pull {
     }
 
     /// [`Pull::pull`]; where a session has ended, another one may begin in a moment.
-    fn pull_patiently(&mut self, wait: Duration, sums: &mut dyn Sink) -> Result<bool, AskError> {
+    fn pull_patiently(&mut self, wait: Duration, feed: &Feed) -> Result<bool, AskError> {
         let patience = match self.phase {
             Phase::Watching => BETWEEN_SESSIONS,
             _ => Duration::ZERO,
         };
         let until = self.program.now() + patience;
         loop {
-            match self.pull(wait, sums) {
+            match self.pull(wait, feed) {
                 Err(AskError::Refused(it))
                     if it.code.lacks_session() && self.program.now() < until =>
                 {
@@ -273,7 +265,7 @@ impl Pull {
     }
 
     /// All pages of what has changed. Returns whether the VM has answered.
-    fn pull(&mut self, mut wait: Duration, sums: &mut dyn Sink) -> Result<bool, AskError> {
+    fn pull(&mut self, mut wait: Duration, feed: &Feed) -> Result<bool, AskError> {
         let mut is_fresh = false;
         for _ in 0..MAX_PAGES {
             let delta = self.page(wait)?;
@@ -281,13 +273,10 @@ impl Pull {
             is_fresh |= delta.freshness.is_fresh;
             // The rest is there already: nothing is to be done for it in the program.
             wait = Duration::ZERO;
-            if delta.changes.reset {
-                sums.reset(&self.mirror);
-            }
-            let grown = self.mirror.take(delta)?;
-            sums.grown(&self.mirror, &grown);
+            let (facts, cursor) = (delta.changes.facts.clone(), delta.changes.cursor);
+            feed.take(delta)?;
+            (self.facts, self.cursor) = (facts, cursor);
             if !more {
-                sums.end(&self.mirror);
                 return Ok(is_fresh);
             }
         }
@@ -299,8 +288,10 @@ impl Pull {
         let asked = match self.asked {
             Some(asked) => asked,
             None => {
-                let cursor = self.mirror.cursor();
-                let ask = Ask::Delta { cursor, wait };
+                let ask = Ask::Delta {
+                    cursor: self.cursor,
+                    wait,
+                };
                 self.program.client().ask(ask, ANSWER)?;
                 *self.asked.insert(self.program.now())
             }
@@ -329,7 +320,8 @@ impl Pull {
 mod tests {
     use super::*;
     use crate::scripted::{Answer, Asked, found, hello, program, refused};
-    use rperf_model::live_table::LiveTable;
+    use crate::sums::LockedSums;
+    use rperf_model::shared_sums::SharedSums;
     use rperf_protocol::delta::Freshness;
     use rperf_protocol::refusal::Code;
 
@@ -342,22 +334,9 @@ mod tests {
     /// The silence of the VM when the test begins.
     const STUCK_SOON: Duration = Duration::from_millis(600);
 
-    /// Notes which calls there were.
-    #[derive(Default)]
-    struct Calls(Vec<&'static str>);
-
-    impl Sink for Calls {
-        fn reset(&mut self, _: &Mirror) {
-            self.0.push("reset");
-        }
-
-        fn grown(&mut self, _: &Mirror, _: &[(WeightKey, LiveValues)]) {
-            self.0.push("grown");
-        }
-
-        fn end(&mut self, _: &Mirror) {
-            self.0.push("end");
-        }
+    /// A way into sums of its own.
+    fn feed(pull: &Pull) -> Feed {
+        Feed::new(&LockedSums::default(), pull.pid, &pull.hello)
     }
 
     fn session(frequency: u32) -> Session {
@@ -372,7 +351,7 @@ mod tests {
         let Ask::Delta { cursor, .. } = asked.ask else {
             return None;
         };
-        let mut table = LiveTable::default();
+        let mut table = SharedSums::default();
         table.facts.mode = "wall".into();
         table.facts.frequency = 99;
         table.facts.start_ns = start.as_nanos() as u64;
@@ -386,8 +365,8 @@ mod tests {
 
     /// The kinds of news of so many steps, with what was told.
     fn steps(pull: &mut Pull, count: usize) -> (Vec<News>, Vec<Event>) {
-        let mut calls = Calls::default();
-        let news = (0..count).map(|_| pull.step(WAIT, &mut calls).expect("news"));
+        let feed = feed(pull);
+        let news = (0..count).map(|_| pull.step(WAIT, &feed).expect("news"));
         let news = news.collect();
         (news, pull.take_events())
     }
@@ -403,15 +382,18 @@ mod tests {
             }
             _ => page(asked, began, true),
         }));
-        let mut calls = Calls::default();
+        let feed = feed(&pull);
         let mut news = Vec::new();
         while !pull.is_watched() {
-            news.push(pull.step(WAIT, &mut calls).expect("news"));
+            news.push(pull.step(WAIT, &feed).expect("news"));
         }
         assert!(news.len() > 3, "{news:?}");
         assert!(matches!(news.pop(), Some(News::Begins)));
         assert!(news.iter().all(|it| matches!(it, News::Waits)));
-        assert_eq!(calls.0, ["reset", "grown", "end"]);
+        assert_eq!(
+            feed.lock().processes[0].facts.start_ns,
+            began.as_nanos() as u64
+        );
         let (news, events) = steps(&mut pull, 2);
         assert!(
             news.iter()
@@ -495,7 +477,7 @@ mod tests {
         let tries = TRIES as usize - 1;
         let (news, _) = steps(&mut pull, tries);
         assert!(news.iter().all(|it| matches!(it, News::Waits)));
-        let last = pull.step(WAIT, &mut Calls::default());
+        let last = pull.step(WAIT, &feed(&pull));
         assert!(matches!(last, Err(AskError::Refused(_))));
     }
 
@@ -523,7 +505,7 @@ mod tests {
             _ if asked.now < seconds(8) => None,
             _ => page(asked, seconds(1), true),
         }));
-        let first = pull.step(WAIT, &mut Calls::default());
+        let first = pull.step(WAIT, &feed(&pull));
         assert!(matches!(first, Err(AskError::Silent)));
         // The script fails if something is asked meanwhile.
         let (news, _) = steps(&mut pull, 1);

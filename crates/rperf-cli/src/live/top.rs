@@ -9,7 +9,6 @@ mod rates;
 mod screens;
 mod short_paths;
 mod thread_facts;
-mod watched;
 
 use super::words::of_failure;
 use crate::report::screen::Screen;
@@ -21,13 +20,13 @@ use options::{REST, SILENCE, Subject};
 use page::{Page, table_of_several};
 use rates::Interval;
 use rperf_watch::failure::AskError;
+use rperf_watch::patience::AGAIN;
 use rperf_watch::sums::{LockedSums, lock};
 use short_paths::shorten;
 use std::io::{self, Write};
 use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
-use watched::AGAIN;
 
 /// How long the port may wait for the VM: a busy thread may have to end its time slice.
 const WAIT: Duration = Duration::from_secs(1);

@@ -2,7 +2,6 @@
 //! expression come in by themselves. Used by `top`.
 
 use super::rates::Window;
-use super::watched::{News, Watched};
 use crate::Refusal;
 use crate::live::choose::{Choice, Pattern};
 use crate::live::words::{of_condition, of_event, of_failure};
@@ -10,6 +9,7 @@ use rperf_session::process_id::ProcessId;
 use rperf_watch::failure::AskError;
 use rperf_watch::process::State;
 use rperf_watch::programs::{family, side_by_side};
+use rperf_watch::pull::{News, Pull};
 use rperf_watch::sums::{Feed, LockedSums, lock};
 use std::time::{Duration, Instant};
 
@@ -26,7 +26,7 @@ const MOST: usize = 64;
 /// A program with its way into the sums.
 pub struct Member {
     /// The program.
-    pub program: Watched,
+    pub program: Pull,
     /// The way into the sums.
     pub feed: Feed,
     /// What of it has not been printed.
@@ -87,7 +87,7 @@ impl Group {
             return Err(Refusal::usage(message));
         }
         for pid in pids {
-            let connected = Watched::connect(pid);
+            let connected = Pull::connect(pid);
             match connected.map_err(|failure| of_failure(pid, &failure)) {
                 Ok(program) => group.add(program),
                 // It may have ended since it was found.
@@ -117,7 +117,7 @@ impl Group {
         }
     }
 
-    fn add(&mut self, program: Watched) {
+    fn add(&mut self, program: Pull) {
         self.members.push(Member {
             feed: Feed::new(&self.sums, program.pid, &program.hello),
             window: Window::default(),
@@ -163,7 +163,7 @@ impl Group {
     fn ask(
         &mut self,
         wait: Duration,
-        is_due: impl Fn(&Watched) -> bool + Sync,
+        is_due: impl Fn(&Pull) -> bool + Sync,
         mut take: impl FnMut(&mut Member, News),
     ) -> Result<(), (i32, AskError)> {
         self.search();
@@ -276,7 +276,7 @@ impl Group {
             Source::Family(first) => (family(*first, &known), Some(*first)),
         };
         for pid in found {
-            match Watched::connect(pid) {
+            match Pull::connect(pid) {
                 Ok(program) => {
                     if first != Some(pid) {
                         let name =

@@ -1,12 +1,12 @@
 //! An interval of `rperf top` as a table and as JSON.
 
 use super::rates::Interval;
-use super::watched::Stuck;
 use crate::live::words::KEPT;
 use crate::report::screen::{Screen, Style};
 use rperf_model::Mode;
 use rperf_model::shared_sums::SumsFacts;
 use rperf_report::terminal_text::shown;
+use rperf_watch::condition::Stuck;
 use rperf_watch::sums::Times;
 use serde_json::{Value, json};
 

@@ -1,10 +1,10 @@
 //! What the methods and labels of programs have had in an interval, for tables and JSON. Used by
 //! `top`.
 
-use super::watched::News;
 use rperf_model::State;
 use rperf_model::frame_kind::FOLDED_FRAME;
 use rperf_model::shared_sums::SumsFacts;
+use rperf_watch::pull::News;
 use rperf_watch::sums::{Feed, Label, Method, Scope, Sums, Times};
 use std::collections::HashMap;
 
