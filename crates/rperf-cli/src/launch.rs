@@ -4,11 +4,11 @@
 
 use crate::options::Options;
 use crate::process::{self, End};
-use crate::stat::CommandTimes;
 use crate::{FAILURE, NOT_EXECUTABLE, Refusal, command, delivery, forward, say};
 use rperf_session::directory;
 use rperf_session::environment::{self, Environment};
 use rperf_session::merge::{self, Merged};
+use rperf_session::page::stat::CommandTimes;
 use rperf_session::status::{Outcome, Status};
 use std::ffi::OsStr;
 use std::fmt::Display;

@@ -25,8 +25,6 @@ mod refusal;
 mod report;
 mod runs;
 mod signals;
-pub mod stat;
-pub mod verbose;
 mod viewer;
 
 pub use fleet::push::{Parcel, Post};
