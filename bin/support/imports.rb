@@ -13,7 +13,7 @@ module Imports
   EXTENSION_FLOORS = {
     "" => [
       %w[abi interrupts ruby text without_gvl], %w[profile settings], %w[vm], %w[trace], %w[labels], %w[fork],
-      %w[cli native push shared_session], %w[port], %w[.]
+      %w[native push shared_session], %w[port], %w[.]
     ],
     "vm" => [%w[state], %w[recording], %w[hooks], %w[api], %w[.]],
     "trace" => [%w[state], %w[hooks], %w[api], %w[.]]
