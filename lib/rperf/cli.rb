@@ -26,8 +26,8 @@ module Rperf
       private
 
       def missing
-        "#{EXECUTABLE} is missing: install rperf again ('gem install rperf'), or run bin/rperf, which builds it, in a " \
-          "checkout"
+        "#{EXECUTABLE} is missing: install rperf again ('gem install rperf'), or run bin/rperf, which builds it, " \
+          "in a checkout"
       end
 
       # By RUBYOPT this Ruby may have loaded rperf, and may be profiled, or have a port: nobody wants that of a command.

@@ -4,6 +4,7 @@ require_relative "../version"
 require_relative "post"
 
 module Rperf
+  # HTTP and TLS, for the command.
   module Web
     # Sends for `rperf push`, which has no TLS of its own and starts a Ruby with this file. Parcels come on stdin, and
     # answers go to stdout: lists of texts, with the length of the list in front, and that of each text. It ends with
@@ -14,7 +15,8 @@ module Rperf
           [input, output].each(&:binmode)
           parcels = Thread::Queue.new
           sender = Thread.new { loop { write(output, answer(*parcels.pop)) } }
-          sender.report_on_exception, sender.abort_on_exception = false, true
+          sender.report_on_exception = false
+          sender.abort_on_exception = true
           loop { parcels << read(input) }
         rescue EOFError, Errno::EPIPE
           exit!(true)
@@ -23,7 +25,7 @@ module Rperf
         private
 
         def answer(url, body, *headers)
-          url, *headers = [url, *headers].map { |text| text.force_encoding(Encoding::UTF_8) }
+          [url, *headers].each { |text| text.force_encoding(Encoding::UTF_8) }
           Post.call(url, headers.each_slice(2).to_a, body)
         rescue LoadError => e
           # A Ruby may have been built without OpenSSL.

@@ -106,7 +106,7 @@ impl Drop for Poster {
     }
 }
 
-/// As lib/rperf/web/post.rb has it: HTTP's status, a line, all that was said, and seconds or -1.
+/// What lib/rperf/web/post.rb returns: HTTP's status, a line, all that was said, and seconds or -1.
 fn answer(texts: Vec<Vec<u8>>) -> io::Result<Answer> {
     let wrong = || io::Error::new(io::ErrorKind::InvalidData, "it answers in other words");
     let [status, said, body, retry_after] = <[_; 4]>::try_from(texts).map_err(|_| wrong())?;
