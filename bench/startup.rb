@@ -16,11 +16,13 @@ require_relative "support/table"
 
 module Startup
   COMMAND = File.expand_path("../exe/rperf", __dir__)
+  EXECUTABLE = File.expand_path("../lib/rperf/bin/rperf-command", __dir__)
   RUBY = [RbConfig.ruby, "-I", Bench::Child::LIBRARY].freeze
   CASES = {
     "ruby -e 1" => [*RUBY, "-e", "1"],
     "ruby -r rperf -e 1" => [*RUBY, "-r", "rperf", "-e", "1"],
     "rperf --version" => [*RUBY, COMMAND, "--version"],
+    "rperf-command --version" => [EXECUTABLE, "--version"],
     "rperf record -o /dev/null ruby -e 1" => [*RUBY, COMMAND, "record", "-o", File::NULL, RbConfig.ruby, "-e", "1"]
   }.freeze
   BASE = CASES.keys.first

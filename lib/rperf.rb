@@ -56,7 +56,7 @@ module Rperf
   # Returns why the parts can't be loaded, for a program that must run anyway.
   def self.load_parts(launch)
     require_relative "rperf/errors"
-    require_relative "rperf/rperf"
+    require_relative extension
     Native.own_files("#{__dir__}/rperf")
     require_relative "rperf/api"
     nil
@@ -66,6 +66,17 @@ module Rperf
     "its extension can't be loaded (#{e.message.lines.first.to_s.chomp})"
   end
   private_class_method :load_parts
+
+  # The file that was built for this version of Ruby. A gem that has several has a directory for each; what was built at
+  # its installation is for one version, and refuses others.
+  def self.extension
+    require "rbconfig"
+    version = RUBY_VERSION[/\A\d+\.\d+/]
+    names = ["rperf/#{version}/rperf", "rperf/rperf"]
+    names.find { |name| File.exist?("#{__dir__}/#{name}.#{RbConfig::CONFIG["DLEXT"]}") } ||
+      raise(LoadError, "there is none for Ruby #{version}: 'gem install rperf' with that Ruby builds it")
+  end
+  private_class_method :extension
 
   load_gem
 end

@@ -149,11 +149,23 @@ layering() {
       rperf-cli)
         depends_only "$crate" 'rperf-model rperf-format rperf-report rperf-session rperf-protocol rperf-watch rperf-push rperf-top'
         ;;
+      rperf-command)
+        depends_only "$crate" 'rperf-cli rperf-model rperf-format rperf-report rperf-session rperf-protocol rperf-watch rperf-push rperf-top'
+        ;;
       *) echo "$crate: say in bin/support/checks.sh and docs/internals/architecture.md what it may depend on" && false ;;
     esac || bad=1
   done
+  programs_load_no_command || bad=1
   ships_no_measures || bad=1
   [ "$bad" -eq 0 ]
+}
+
+# The extension has nothing that only the command needs.
+programs_load_no_command() {
+  local tree
+  tree=$(cargo tree --package rperf --edges normal --prefix none --format '{lib}') || return 1
+  ! grep -xE 'rperf_(cli|top|watch)|clap.*|ratatui.*|crossterm' <<<"$(sort -u <<<"$tree")" ||
+    { echo "ext/rperf must not depend on these: only the command needs them" && false; }
 }
 
 # What `gem install` builds is without the feature `measure`: spec/checks/native_methods_spec.rb says what that has.
@@ -205,14 +217,22 @@ run_rubocop() {
   rubocop --format simple
 }
 
-# What users get is stripped: 10 MB at most.
-extension_size() {
+# What users get is stripped.
+sizes() {
+  local bad=0
+  has_size "the extension" "$EXTENSION" 7000000 || bad=1
+  has_size "the command" "$COMMAND" 8500000 || bad=1
+  return "$bad"
+}
+
+# has_size NAME FILE LIMIT: in bytes, without symbols.
+has_size() {
   local stripped="$ROOT/tmp/stripped" bytes
-  strip -o "$stripped" "$EXTENSION" || return 1
+  strip -o "$stripped" "$2" || return 1
   bytes=$(wc -c <"$stripped")
   rm -f "$stripped"
-  awk -v bytes="$bytes" 'BEGIN { printf "%.1f MB without symbols\n", bytes / 1e6 }'
-  [ "$bytes" -le 10000000 ] || { echo "10 MB at most: find what has made it larger" && return 1; }
+  awk -v name="$1" -v bytes="$bytes" 'BEGIN { printf "%s: %.1f MB without symbols\n", name, bytes / 1e6 }'
+  [ "$bytes" -le "$3" ] || { echo "$3 bytes at most: find what has made it larger" && return 1; }
 }
 
 run_rspec() { "$RUBY" bin/support/specs.rb; }

@@ -1,6 +1,7 @@
-# Builds the extension in release mode, with line tables (the profile `checkout`)
-# and what specs and benchmarks ask of it (the feature `measure`), into lib/rperf,
-# when it is missing or older than what it is made from. Needs $RUBY.
+# Builds the extension, and the command beside it, in release mode with line tables
+# (the profile `checkout`) into lib/rperf, when one of them is missing or older than
+# what it is made from. The extension has what specs and benchmarks ask of it (the
+# feature `measure`), and needs $RUBY; the command is the same for all Rubies.
 # EXTENSION_PROFILE names another profile, and EXTENSION_SOURCES another checkout
 # with the same sources: so copies can share what doesn't depend on Ruby.
 
@@ -10,16 +11,26 @@ case $(uname -s) in
   Darwin) EXTENSION="$ROOT/lib/rperf/rperf.bundle" CARGO_OUTPUT=librperf.dylib ;;
   *) EXTENSION="$ROOT/lib/rperf/rperf.so" CARGO_OUTPUT=librperf.so ;;
 esac
+COMMAND="$ROOT/lib/rperf/bin/rperf-command"
 # The status of a command whose set-up fails because the compiler or linker does.
 EXTENSION_UNBUILT=3
 # Names the Ruby that the extension was built for.
 EXTENSION_RUBY="$ROOT/tmp/extension-ruby"
 
+is_built() { ! extension_stale && ! command_stale; }
+
 extension_stale() {
   [ -f "$EXTENSION" ] && [ -f "$EXTENSION_RUBY" ] || return 0
   [ "$(ruby_identity)" = "$(cat "$EXTENSION_RUBY")" ] || return 0
-  [ -n "$(find "$ROOT/Cargo.toml" "$ROOT/Cargo.lock" "$ROOT/crates" "$ROOT/ext" "$ROOT/docs/guide" \
-    -type f \( -name '*.rs' -o -name '*.toml' -o -name '*.lock' -o -name '*.proto' -o -name '*.md' \) -newer "$EXTENSION" 2>/dev/null | head -n 1)" ]
+  has_newer_source "$EXTENSION" "$ROOT/ext"
+}
+
+command_stale() { [ ! -f "$COMMAND" ] || has_newer_source "$COMMAND" "$ROOT/docs/guide"; }
+
+# has_newer_source FILE DIRECTORY: in it, or in what both are made from.
+has_newer_source() {
+  [ -n "$(find "$ROOT/Cargo.toml" "$ROOT/Cargo.lock" "$ROOT/crates" "$2" \
+    -type f \( -name '*.rs' -o -name '*.toml' -o -name '*.lock' -o -name '*.proto' -o -name '*.md' \) -newer "$1" 2>/dev/null | head -n 1)" ]
 }
 
 # The file's date, size and inode: an upgrade in place counts as another Ruby. What a build is told
@@ -55,35 +66,51 @@ check_libclang() {
 }
 
 setup_extension() {
-  local target="${CARGO_TARGET_DIR:-$ROOT/target}" started new="$EXTENSION.new"
-  local profile="${EXTENSION_PROFILE:-checkout}"
-  local manifest=(--manifest-path "${EXTENSION_SOURCES:-$ROOT}/Cargo.toml") build=(build) link=() run=()
+  local target="${CARGO_TARGET_DIR:-$ROOT/target}" profile="${EXTENSION_PROFILE:-checkout}"
+  local manifest=(--manifest-path "${EXTENSION_SOURCES:-$ROOT}/Cargo.toml")
   check_rust
   check_libclang
   have cc || install_system_packages gcc libc6-dev
-  [ "$(uname -s)" != Darwin ] || build=(rustc) link=(-- -C "link-arg=-Wl,-undefined,dynamic_lookup")
   telling "fetching the Rust crates" quietly \
     cargo fetch --quiet "${manifest[@]}" --target "$(rustc -vV | awk '/^host:/ { print $2 }')" || {
     tail -n 5 "$LOG" >&2
     die "the Rust crates can't be fetched: check the network, then run this again (log: $LOG)"
   }
-  say "building the extension in release mode (about a minute the first time)"
+  mkdir -p "$ROOT/tmp" "${COMMAND%/*}"
+  ! command_stale || build_command
+  ! extension_stale || build_extension
+}
+
+build_command() {
+  build "the command" "$COMMAND" rperf-command build --package rperf-command
+}
+
+build_extension() {
+  local build=build link=()
+  [ "$(uname -s)" != Darwin ] || build=rustc link=(-- -C "link-arg=-Wl,-undefined,dynamic_lookup")
+  build "the extension" "$EXTENSION" "$CARGO_OUTPUT" \
+    "$build" --package rperf --lib --features measure ${link[@]+"${link[@]}"}
+  ruby_identity >"$EXTENSION_RUBY"
+}
+
+# build NAME FILE OUTPUT SUBCOMMAND ARGS...: what cargo makes as OUTPUT becomes FILE.
+build() {
+  local name=$1 file=$2 output=$3 subcommand=$4 started quiet=() run=()
+  shift 4
+  say "building $name in release mode (about a minute the first time)"
   # A terminal sees cargo's progress; a log gets errors and warnings only.
-  [ -t 2 ] || build+=(--quiet) run=(telling "building the extension")
+  [ -t 2 ] || quiet=(--quiet) run=(telling "building $name")
   # What is changed while cargo runs is newer than this.
-  mkdir -p "$ROOT/tmp" "$ROOT/lib/rperf"
   started=$(mktemp "$ROOT/tmp/started.XXXXXX")
-  RUBY="$RUBY" ${run[@]+"${run[@]}"} cargo "${build[@]}" "${manifest[@]}" --package rperf --profile "$profile" --lib \
-    --features measure --target-dir "$target" ${link[@]+"${link[@]}"} >&2 ||
-    {
-      rm -f "$started"
-      say "the extension could not be built"
-      exit "$EXTENSION_UNBUILT"
-    }
-  # Renamed into place: a program that has the old one loaded keeps it whole.
-  if ! cp "$target/$profile/$CARGO_OUTPUT" "$new" || ! touch -r "$started" "$new" || ! mv -f "$new" "$EXTENSION"; then
-    die "can't write $EXTENSION"
+  RUBY="$RUBY" ${run[@]+"${run[@]}"} cargo "$subcommand" ${quiet[@]+"${quiet[@]}"} "${manifest[@]}" \
+    --profile "$profile" --target-dir "$target" "$@" >&2 || {
+    rm -f "$started"
+    say "$name could not be built"
+    exit "$EXTENSION_UNBUILT"
+  }
+  # Renamed into place: a program that has the old one loaded, or runs it, keeps it whole.
+  if ! cp "$target/$profile/$output" "$file.new" || ! touch -r "$started" "$file.new" || ! mv -f "$file.new" "$file"; then
+    die "can't write $file"
   fi
   rm -f "$started"
-  ruby_identity >"$EXTENSION_RUBY"
 }

@@ -13,7 +13,7 @@ module Imports
   EXTENSION_FLOORS = {
     "" => [
       %w[abi interrupts ruby text without_gvl], %w[profile settings], %w[running], %w[recording], %w[probes],
-      %w[sampling], %w[tracing], %w[labels], %w[fork], %w[cli native push shared_session], %w[port], %w[.]
+      %w[sampling], %w[tracing], %w[labels], %w[fork], %w[native push shared_session], %w[port], %w[.]
     ],
     "probes" => [%w[sampling tracing], %w[.]]
   }.freeze

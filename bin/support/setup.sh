@@ -27,7 +27,7 @@ setup() {
     [ "$setup_found" = yes ] || die "the set-up left no usable Ruby; see $LOG"
   fi
   case $parts in
-    *" extension "*) ! extension_stale || with_lock "$ROOT/tmp" setup_extension_once || exit $? ;;
+    *" extension "*) is_built || with_lock "$ROOT/tmp" setup_extension_once || exit $? ;;
   esac
   put_ruby_first
 }
@@ -61,7 +61,7 @@ find_or_install() {
   mv "$SETUP_STAMP.new" "$SETUP_STAMP"
 }
 
-setup_extension_once() { ! extension_stale || setup_extension; }
+setup_extension_once() { is_built || setup_extension; }
 
 # load_stamp: what was found last time, if it still holds.
 load_stamp() {

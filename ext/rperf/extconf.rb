@@ -12,3 +12,25 @@ create_rust_makefile("rperf/rperf") do |config|
   # Only a checkout has what specs and benchmarks ask for.
   config.features = ENV.fetch("RB_SYS_CARGO_FEATURES", "").split(",")
 end
+
+# The command is an executable beside the extension. It is installed first, as RubyGems has
+# all that was built removed after the extension.
+File.write("Makefile", <<~MAKE, mode: "a")
+
+  COMMAND = $(RUSTLIBDIR)/rperf-command
+
+  $(COMMAND): $(RUSTLIB) FORCE
+  \t$(ECHO) generating $(@) \\("$(RB_SYS_CARGO_PROFILE)"\\)
+  \t$(CARGO) build --manifest-path $(RB_SYS_CARGO_MANIFEST_DIR)/Cargo.toml --package rperf-command \\
+  \t  $(RB_SYS_CARGO_PROFILE_FLAG) $(if $(CARGO_BUILD_TARGET),--target $(CARGO_BUILD_TARGET)) \\
+  \t  --target-dir $(RB_SYS_CARGO_TARGET_DIR)
+
+  install-command: $(COMMAND)
+  \t$(ECHO) installing $(COMMAND) to $(RUBYARCHDIR)/bin
+  \t$(Q) $(MAKEDIRS) $(RUBYARCHDIR)/bin
+  \t$(INSTALL_PROG) $(COMMAND) $(RUBYARCHDIR)/bin
+
+  install-so: install-command
+
+  all: $(COMMAND)
+MAKE

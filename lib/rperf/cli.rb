@@ -1,19 +1,42 @@
 # frozen_string_literal: true
 
-require_relative "web/post"
+require "rbconfig"
 
 module Rperf
-  # The command-line program; all of it is in the crate rperf-cli.
+  # The command is an executable without Ruby, made from the crate rperf-command. Any Ruby may start it: no syntax newer
+  # than Ruby 2.5.
   module CLI
-    obstacle = Rperf.instance_variable_get(:@obstacle)
-    raise LoadError, "rperf: #{obstacle}" if obstacle
+    LIBRARY = File.expand_path("..", __dir__)
+    EXECUTABLE = File.join(LIBRARY, "rperf/bin/rperf-command")
+    private_constant :LIBRARY, :EXECUTABLE
 
-    # @param arguments [Array<String>] as in ARGV
-    # @return [Integer] the exit status
-    def self.run(arguments)
-      Session.of_whole_program&.withdraw
-      Port.close
-      Native.cli(arguments, File.expand_path("..", __dir__), Launch.abi, Web::Post)
+    class << self
+      # This process becomes the command: its terminal stays, and so do signals that are ignored.
+      # @param arguments [Array<String>] as in ARGV
+      def start(arguments)
+        leave_session
+        abort("rperf: #{missing}") unless File.exist?(EXECUTABLE)
+        # crates/rperf-cli/src/installation.rs takes the first three.
+        Kernel.exec([EXECUTABLE, "rperf"], "--started-by-ruby", RbConfig.ruby, LIBRARY, *arguments)
+      rescue SystemCallError => e
+        # Behind the system's words stands the file.
+        abort("rperf: #{EXECUTABLE} can't be run: #{e.message.split(" - ").first}")
+      end
+
+      private
+
+      def missing
+        "#{EXECUTABLE} is missing: install rperf again ('gem install rperf'), or run bin/rperf, which builds it, " \
+          "in a checkout"
+      end
+
+      # By RUBYOPT this Ruby may have loaded rperf, and may be profiled, or have a port: nobody wants that of a command.
+      def leave_session
+        return unless defined?(Session) && defined?(Port)
+
+        Session.of_whole_program&.withdraw
+        Port.close
+      end
     end
   end
 end

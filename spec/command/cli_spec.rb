@@ -315,6 +315,33 @@ RSpec.describe "the rperf command" do
       expect(alone.reject { |name, value| seen[name] == value }.keys).to contain_exactly("RUBYOPT", "RPERF_MODE")
     end
 
+    it "starts without a Ruby by a link to its executable, and says what it misses elsewhere" do
+      executable = File.join(Commands::ROOT, "lib/rperf/bin/rperf-command")
+      File.symlink(executable, path_to("rperf"))
+      expect(run(path_to("rperf"), "--version", env: { "PATH" => "" }).stdout).to eq(rperf("--version").stdout)
+      outcome = run(path_to("rperf"), "record", ruby, "-e", "1")
+      expect(outcome.messages).to contain_exactly(/wrote rperf\.data/)
+      FileUtils.cp(executable, path_to("alone"))
+      expect(run(path_to("alone"), "report", "--top").stdout).to match(/^ +self /)
+      outcome = run(path_to("alone"), "record", ruby, "-e", "puts 'ran'")
+      expect([outcome.status.exitstatus, outcome.stdout]).to eq([1, ""])
+      expect(outcome.stderr).to match(/\Arperf: rperf's Ruby files are not in .*: the command is to stay where .*\n\z/)
+    end
+
+    it "says in one line what to do if its executable is missing, or can't be run" do
+      FileUtils.cp_r(%w[lib exe].map { |part| File.join(Commands::ROOT, part) }, directory)
+      executable = path_to("lib/rperf/bin/rperf-command")
+      FileUtils.chmod(0o644, executable)
+      outcome = run(ruby, path_to("exe/rperf"), "--version")
+      line = "rperf: #{executable} can't be run: Permission denied\n"
+      expect([outcome.status.exitstatus, outcome.stderr]).to eq([1, line])
+      FileUtils.rm(executable)
+      outcome = run(ruby, path_to("exe/rperf"), "--version")
+      expect([outcome.status.exitstatus, outcome.stdout]).to eq([1, ""])
+      expect(outcome.stderr).to eq("rperf: #{executable} is missing: install rperf again ('gem install rperf'), or " \
+                                   "run bin/rperf, which builds it, in a checkout\n")
+    end
+
     it "works from a directory with a blank in its path, and names one with a colon too" do
       %w[lib exe].each { |part| FileUtils.cp_r(File.join(Commands::ROOT, part), directory) }
       FileUtils.mkdir_p(path_to("my gems"))

@@ -160,7 +160,7 @@ RSpec.describe "The settings" do
       code = files.to_h { |path| [path, File.read(path)[/\A.*?(?=^#\[cfg\(test\)\]|\z)/m]] }
       {
         "event.rs" => %w[started forked declined withdrawn delivered exec-failed daemon-failed],
-        "directory.rs" => %w[settings status lock], "environment.rs" => %w[INITIATOR ABI ADDED_ RUBYOPT RUBYLIB],
+        "directory.rs" => %w[settings status lock], "environment.rs" => %w[INITIATOR ADDED_ RUBYOPT RUBYLIB],
         "setting.rs" => %w[RPERF_], "table.rs" => %w[rperf.data RPERF_ENABLED RPERF_SESSION stat_command stat_report]
       }.each do |file, words|
         words.each do |word|

@@ -198,10 +198,11 @@ RSpec.describe "profiling started by RPERF_ENABLED" do
         .to match([["nil", off, off, /\Apath: must be a path/, /\Alabel_key: must be a Symbol/], 1])
     end
 
-    it "ends an rperf command in one line" do
-      outcome = profiled_without_extension(path_to("exe/rperf"), "record", ruby, "-e", "1")
-      expect([outcome.status.exitstatus, outcome.stdout]).to eq([1, ""])
-      expect(outcome.stderr.lines).to match([/without profiling$/, /\Arperf: its extension can't be loaded/])
+    it "lets an rperf command run, and the program of that" do
+      outcome = profiled_without_extension(path_to("exe/rperf"), "record", ruby, "-e", "puts 'ran'")
+      expect([outcome.status.exitstatus, outcome.stdout]).to eq([1, "ran\n"])
+      line = /\Arperf: its extension can't be loaded .*; running without profiling\n\z/
+      expect(outcome.stderr.lines).to match([line, line])
     end
   end
 
@@ -291,6 +292,14 @@ RSpec.describe "profiling started by RPERF_ENABLED" do
     expect([outcome.stdout, outcome.status.termsig]).to eq(["{}\n", Signal.list["KILL"]])
     expect(session_directories).to be_empty
     expect(File).not_to exist(path_to("outer.pb.gz"))
+  end
+
+  it "leaves an rperf command no port" do
+    env = { "RPERF_LISTEN" => "1", "RPERF_ENABLED" => "1" }
+    outcome = run(ruby, "-I#{Commands::ROOT}/lib", "-rrperf", "#{Commands::ROOT}/exe/rperf", "ps", "--json", env:)
+    expect([outcome.stdout, outcome.stderr]).to match([/"programs": ?\[/, ""])
+    expect(Dir[File.join(temporary_directory, "rperf-*", "*.sock")]).to eq([])
+    expect(outcome.stdout).not_to include(directory)
   end
 
   it "tells a program that wants its own session, and keeps the outer one" do

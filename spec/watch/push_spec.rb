@@ -266,6 +266,60 @@ RSpec.describe "rperf push", if: RUBY_PLATFORM.include?("linux") do
     end
   end
 
+  # The Rubies that `rperf push` has started, of this process.
+  def posters(pid)
+    children = File.read("/proc/#{pid}/task/#{pid}/children").split.map(&:to_i)
+    children.select { |child| File.read("/proc/#{child}/cmdline").include?("web/poster.rb") }
+  end
+
+  it "has a Ruby that sends, which no key reaches, and which is started again if it ends" do
+    listening(app("loop { 1.0.to_s }")) do
+      receiver(200) do |url|
+        command = rperf_command("push", "--to", url, "--every", "1", "--match", name)
+        env = clean_environment.merge("RUBYOPT" => "-W0", "RPERF_MODE" => "cpu")
+        pid = Process.spawn(env, *command, err: path_to("err"), pgroup: true)
+        requests.pop(timeout: 30)
+        poster = posters(pid).fetch(0)
+        expect(Process.getpgid(poster)).to eq(poster)
+        expect(File.read("/proc/#{poster}/environ")).not_to match(/RUBYOPT|RPERF_/)
+        Process.kill(:KILL, poster)
+        wait_until("word of it") { File.read(path_to("err")).include?("has ended") }
+        2.times { expect(requests.pop(timeout: 30)).not_to be_nil }
+        Process.kill(:INT, -pid)
+        expect(Process.wait2(pid).last.exitstatus).to eq(0)
+      end
+      expect(File.read(path_to("err")).lines)
+        .to match([/sending a profile/, /: it takes no profile: the Ruby that sends profiles \(.*\) has ended; trying/,
+                   /takes profiles again/, /\Arperf: \d+ profiles sent\n/])
+    end
+  end
+
+  it "leaves no Ruby behind, however it ends" do
+    silent = TCPServer.new("127.0.0.1", 0)
+    listening(app("loop { 1.0.to_s }")) do
+      command = rperf_command("push", "--to", "http://127.0.0.1:#{silent.addr[1]}", "--every", "1", "--match", name)
+      pid = Process.spawn(clean_environment, *command, err: File::NULL)
+      # It waits for an answer.
+      expect(silent.wait_readable(30)).not_to be_nil
+      poster = posters(pid).fetch(0)
+      Process.kill(:KILL, pid)
+      Process.wait(pid)
+      wait_until("end of the Ruby that sends") { !File.exist?("/proc/#{poster}/cmdline") }
+    end
+  ensure
+    silent&.close
+  end
+
+  it "says in a line if there is no Ruby to send with" do
+    executable, = installed = [File.join(Commands::ROOT, "lib/rperf/bin/rperf-command"), "--started-by-ruby"]
+    push = ["push", "--to", "http://127.0.0.1:1"]
+    outcome = run(*installed, "/no/ruby", File.join(Commands::ROOT, "lib"), *push)
+    expect([outcome.status.exitstatus, outcome.stderr])
+      .to eq([1, "rperf: profiles are sent by Ruby, and /no/ruby can't be used: No such file or directory\n"])
+    outcome = run(executable, *push, env: { "PATH" => "" })
+    expect(outcome.stderr).to match(/\Arperf: profiles are sent by Ruby, and ruby can't be used: .*\n\z/)
+  end
+
   it "says in a line what can't be" do
     to = ["--to", "http://127.0.0.1:1"]
     pyroscope = "a name that Pyroscope takes: letters, digits and _, and no digit at its beginning"

@@ -4,12 +4,13 @@
 use crate::options::Options;
 use crate::output::shown;
 use crate::report::screen::Screen;
-use crate::stat::{self, CommandTimes, Figures};
-use crate::{say, verbose};
+use crate::say;
 use rperf_format::TextOptions;
 use rperf_model::Profile;
 use rperf_session::merge::Merged;
 use rperf_session::output;
+use rperf_session::page::stat::{self, CommandTimes, Figures};
+use rperf_session::page::verbose;
 use std::io::{self, Write};
 use std::path::Path;
 

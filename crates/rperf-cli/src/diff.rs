@@ -1,5 +1,5 @@
 //! `rperf diff`: compares two profiles, or two groups of them. Called by `run`, on
-//! Ruby's main thread.
+//! the main thread.
 
 mod call_limit;
 mod calls;

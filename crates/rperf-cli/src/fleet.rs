@@ -1,6 +1,7 @@
 //! The programs of a machine taken together, for collectors of profiles: `rperf serve` and
 //! `rperf push`. Called by `run`, on Ruby's main thread.
 
+mod poster;
 mod profile;
 mod programs;
 pub mod push;

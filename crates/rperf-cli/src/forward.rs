@@ -1,7 +1,6 @@
 //! Passes signals that are sent to `rperf` on to the program that it runs.
 //!
-//! Ruby has its own handlers in this process: ours replace them, and only ever
-//! touch atomics and send a signal. Called by `process`, on Ruby's main thread;
+//! Our handlers only ever touch atomics and send a signal. Called by `process`, on the main thread;
 //! the handlers run on any thread.
 
 use nix::errno::Errno;

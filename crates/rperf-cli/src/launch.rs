@@ -1,14 +1,14 @@
 //! Runs the command with the environment that makes its Rubies profile themselves,
-//! merges what they leave, and says what became of it. Called by `run` and `runs`, on Ruby's
-//! main thread.
+//! merges what they leave, and says what became of it. Called by `run` and `runs`, on the main
+//! thread.
 
 use crate::options::Options;
 use crate::process::{self, End};
-use crate::stat::CommandTimes;
 use crate::{FAILURE, NOT_EXECUTABLE, Refusal, command, delivery, forward, say};
 use rperf_session::directory;
 use rperf_session::environment::{self, Environment};
 use rperf_session::merge::{self, Merged};
+use rperf_session::page::stat::CommandTimes;
 use rperf_session::status::{Outcome, Status};
 use std::ffi::OsStr;
 use std::fmt::Display;
@@ -27,8 +27,8 @@ const PATIENCE_WITH_WRITERS: Duration = Duration::from_secs(30);
 
 /// Runs the command to its end and returns the exit status. Doesn't return where
 /// the command was ended by a signal: it ends this process in the same way.
-pub fn launch(options: &Options, library: &Path, abi: &str) -> Result<i32, Refusal> {
-    let environment = Environment::new(&options.settings, initiator(options), abi, library)
+pub fn launch(options: &Options, library: &Path) -> Result<i32, Refusal> {
+    let environment = Environment::new(&options.settings, initiator(options), library)
         .map_err(|error| failure(&error))?;
     let name = &options.command[0];
     let program = command::find(name, std::env::var_os("PATH").as_deref())?;

@@ -1,8 +1,8 @@
 //! The `rperf` command: options, running a program, terminal output.
 //!
-//! `exe/rperf` calls [`run`] on Ruby's main thread. A program's own Ruby calls the
-//! public modules on the thread that ends a session. Nothing here knows Ruby. Commands that watch
-//! several programs, draw, or start a browser, have threads of their own.
+//! The executable (`rperf-command`) calls [`run`] on its main thread. Nothing here knows Ruby; only
+//! `rperf push` starts one. Commands that watch several programs, draw, or start a browser, have
+//! threads of their own.
 
 mod args;
 mod attach;
@@ -13,6 +13,7 @@ mod diff;
 mod fleet;
 mod forward;
 mod help;
+mod installation;
 mod launch;
 mod live;
 mod live_viewer;
@@ -25,24 +26,20 @@ mod refusal;
 mod report;
 mod runs;
 mod signals;
-pub mod stat;
-pub mod verbose;
 mod viewer;
 
-pub use fleet::push::{Parcel, Post};
+pub use installation::Installation;
 
 use args::{Args, Subcommand};
 use options::Options;
 use refusal::{EXCEEDED, FAILURE, NOT_EXECUTABLE, NOT_FOUND, Refusal, USAGE, say};
-use signals::Actions;
 use std::ffi::OsString;
-use std::path::Path;
 
 /// Runs the `rperf` command and returns its exit status.
 ///
-/// `arguments` are without the program's name; `library` is the directory that holds
-/// `rperf.rb`, and `abi` says which Rubies can load our extension; `post` sends over HTTP. Ends the process by a signal where the profiled program ended so.
-pub fn run(arguments: Vec<OsString>, library: &Path, abi: &str, post: Post<'_>) -> i32 {
+/// `arguments` are without the program's name. Ends the process by a signal where the profiled program
+/// ended so.
+pub fn run(arguments: Vec<OsString>, installation: &Installation) -> i32 {
     let line = std::iter::once(OsString::from("rperf")).chain(arguments);
     let line: Vec<OsString> = line.collect();
     let args = match Args::of(line.clone()) {
@@ -57,55 +54,34 @@ pub fn run(arguments: Vec<OsString>, library: &Path, abi: &str, post: Post<'_>) 
             return error.exit_code();
         }
     };
-    let result = match args.subcommand {
-        Subcommand::Record(args) => runs::record(args, library, abi),
-        Subcommand::Trace(args) => {
-            Options::for_trace(args).and_then(|options| launch::launch(&options, library, abi))
-        }
-        Subcommand::Stat(args) => Options::for_page(args.page, args.report)
-            .and_then(|options| launch::launch(&options, library, abi)),
-        Subcommand::Exec(args) => {
-            Options::for_page(args, true).and_then(|options| launch::launch(&options, library, abi))
-        }
-        Subcommand::Report(args) => {
-            let _signals = Actions::end_us();
-            match args.live {
-                Some(pid) => args.for_live().and_then(|(interval, opens_browser)| {
-                    live_viewer::run(pid, interval, opens_browser)
-                }),
-                None => report::run(args),
+    run_subcommand(args.subcommand, installation).unwrap_or_else(|refusal| {
+        say(&refusal.message);
+        refusal.status
+    })
+}
+
+fn run_subcommand(subcommand: Subcommand, installation: &Installation) -> Result<i32, Refusal> {
+    let launch = |options: Options| launch::launch(&options, installation.library()?);
+    match subcommand {
+        Subcommand::Record(args) => runs::record(args, installation),
+        Subcommand::Trace(args) => launch(Options::for_trace(args)?),
+        Subcommand::Stat(args) => launch(Options::for_page(args.page, args.report)?),
+        Subcommand::Exec(args) => launch(Options::for_page(args, true)?),
+        Subcommand::Report(args) => match args.live {
+            Some(pid) => {
+                let (interval, opens_browser) = args.for_live()?;
+                live_viewer::run(pid, interval, opens_browser)
             }
-        }
-        Subcommand::Diff(args) => {
-            let _signals = Actions::end_us();
-            diff::run(args)
-        }
-        Subcommand::Ps(args) => {
-            let _signals = Actions::end_us();
-            live::ps::run(&args)
-        }
-        Subcommand::Stacks(args) => {
-            let _signals = Actions::end_us();
-            live::stacks::run(&args)
-        }
-        Subcommand::Top(args) => {
-            let _signals = Actions::end_us();
-            live::top::run(&args, library)
-        }
+            None => report::run(args),
+        },
+        Subcommand::Diff(args) => diff::run(args),
+        Subcommand::Ps(args) => live::ps::run(&args),
+        Subcommand::Stacks(args) => live::stacks::run(&args),
+        Subcommand::Top(args) => live::top::run(&args, installation),
         Subcommand::Attach(args) => attach::run(&args),
-        Subcommand::Snapshot(args) => {
-            let _signals = Actions::end_us();
-            attach::snapshot::run(&args)
-        }
-        Subcommand::Push(args) => fleet::push::run(&args, post),
+        Subcommand::Snapshot(args) => attach::snapshot::run(&args),
+        Subcommand::Push(args) => fleet::push::run(&args, installation),
         Subcommand::Serve(args) => fleet::serve::run(&args),
-        Subcommand::Help(args) => return help::print(args.name.as_deref()),
-    };
-    match result {
-        Ok(status) => status,
-        Err(refusal) => {
-            say(&refusal.message);
-            refusal.status
-        }
+        Subcommand::Help(args) => Ok(help::print(args.name.as_deref())),
     }
 }

@@ -1,5 +1,5 @@
 //! Runs a program as a child, waits for it, and ends as it did. Called by
-//! `launch`, on Ruby's main thread, which waits here for the program's whole life.
+//! `launch`, on the main thread, which waits here for the program's whole life.
 
 use crate::forward;
 use nix::errno::Errno;

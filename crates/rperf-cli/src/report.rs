@@ -1,5 +1,5 @@
 //! `rperf report`: looks at profiles in the terminal, and converts them. Called by
-//! `run`, on Ruby's main thread.
+//! `run`, on the main thread.
 
 mod counts;
 pub mod filter_args;

@@ -1,10 +1,10 @@
-//! `rperf record`, once or several times. Called by `run`, on Ruby's main thread.
+//! `rperf record`, once or several times. Called by `run`, on the main thread.
 
 use crate::args::RecordArgs;
 use crate::checked::writable;
 use crate::options::Options;
 use crate::output::shown;
-use crate::{Refusal, launch, say};
+use crate::{Installation, Refusal, launch, say};
 use rperf_report::numbers::grouped;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -14,12 +14,13 @@ const MOST_RUNS: u32 = 1000;
 
 /// Runs the command as often as the options say, and returns the exit status: that of
 /// the first run that fails, which is the last.
-pub fn record(mut args: RecordArgs, library: &Path, abi: &str) -> Result<i32, Refusal> {
+pub fn record(mut args: RecordArgs, installation: &Installation) -> Result<i32, Refusal> {
     let runs = args.runs.take().as_deref().map(parse_runs).transpose()?;
     let is_printed = args.print;
     let mut options = Options::for_record(args)?;
+    let library = installation.library()?;
     let Some(runs) = runs else {
-        return launch::launch(&options, library, abi);
+        return launch::launch(&options, library);
     };
     let output = match options.settings.output() {
         Some(output) if !is_printed && !is_stream(output) => output.to_path_buf(),
@@ -32,7 +33,7 @@ pub fn record(mut args: RecordArgs, library: &Path, abi: &str) -> Result<i32, Re
     // Nothing is started before all are known to be writable.
     for output in outputs.map(writable).collect::<Result<Vec<_>, _>>()? {
         options.settings = options.settings.with_output(output);
-        let status = launch::launch(&options, library, abi)?;
+        let status = launch::launch(&options, library)?;
         if status != 0 {
             return Ok(status);
         }

@@ -1,5 +1,5 @@
-//! What signals do while `rperf report` and `rperf diff` work. Ruby's own handlers would act
-//! only after we have returned. Used on Ruby's main thread; the handlers run on any thread.
+//! What signals do while something must not be ended in the middle, or is to end in its own way. Used
+//! on the main thread; the handlers run on any thread.
 
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, raise, sigaction};
 use std::sync::atomic::{AtomicI32, Ordering::SeqCst};
@@ -54,11 +54,6 @@ impl Actions {
         Self {
             previous: signals.iter().copied().filter_map(set).collect(),
         }
-    }
-
-    /// Signals end this process at once, as they end any program.
-    pub fn end_us() -> Self {
-        Self::set(&ENDS, SigHandler::SigDfl)
     }
 
     /// The terminal's keys are another program's business, such as a pager's: nothing happens

@@ -1,5 +1,5 @@
 //! The web viewer: its page with profiles in it, to be written as a file or served on a
-//! loopback port. Called by `report` and `diff`, on Ruby's main thread.
+//! loopback port. Called by `report` and `diff`, on the main thread.
 
 mod browser;
 mod entrance;

@@ -18,8 +18,6 @@ pub const RUBY_VARIABLES: [(&str, &str); 2] = [("RUBYOPT", " "), ("RUBYLIB", ":"
 pub mod names {
     /// What had the processes profiled, for messages.
     pub const INITIATOR: &str = "INITIATOR";
-    /// Which Rubies can load our extension.
-    pub const ABI: &str = "ABI";
     /// Whether all Rubies of the session are profiled: 1, or the first one only: 0.
     pub const INHERIT: &str = "INHERIT";
     /// In front of a variable's name: what was added to its value.
@@ -47,18 +45,13 @@ impl Environment {
     pub fn new(
         settings: &Settings,
         initiator: &str,
-        abi: &str,
         library: &Path,
     ) -> Result<Self, UnloadableLibrary> {
         let inherit = match settings.inherit() {
             Inherit::All => "1",
             Inherit::Forked | Inherit::None => "0",
         };
-        let own = [
-            (names::INITIATOR, initiator),
-            (names::ABI, abi),
-            (names::INHERIT, inherit),
-        ];
+        let own = [(names::INITIATOR, initiator), (names::INHERIT, inherit)];
         let mut pairs: Vec<_> = own.map(|(name, value)| (name.into(), value.into())).into();
         pairs.extend(settings.for_children());
         for (name, value) in additions(library)? {
@@ -183,7 +176,7 @@ mod tests {
         let given = [(&crate::settings::LINES, "1".into())];
         let settings = Settings::from_flags(given, true).expect("allowed");
         let library = Path::new("/lib");
-        let environment = Environment::new(&settings, "rperf stat", "3.4 x", library).expect("ok");
+        let environment = Environment::new(&settings, "rperf stat", library).expect("ok");
         let directory = tempfile::tempdir().expect("a directory");
         environment
             .write_settings(directory.path())
@@ -192,7 +185,6 @@ mod tests {
         let pairs: Vec<_> = text.split_terminator('\0').collect();
         let known = [
             "INITIATOR=rperf stat",
-            "ABI=3.4 x",
             "INHERIT=1",
             "MODE=wall",
             "FREQUENCY=1000",

@@ -11,6 +11,7 @@ pub mod input;
 pub mod merge;
 pub mod os;
 pub mod output;
+pub mod page;
 pub mod peer;
 pub mod place;
 pub mod process_id;

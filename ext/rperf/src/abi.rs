@@ -12,7 +12,9 @@ pub fn check(ruby: &Ruby) -> Result<(), Error> {
     if (major, minor) == (built_major, built_minor) {
         return Ok(());
     }
-    let message =
-        format!("rperf was built for Ruby {built_major}.{built_minor}, not for {major}.{minor}");
+    let message = format!(
+        "rperf was built for Ruby {built_major}.{built_minor}, not for {major}.{minor}: \
+         'gem install rperf' with that Ruby builds it"
+    );
     Err(Error::new(ruby.exception_load_error(), message))
 }

@@ -7,7 +7,6 @@
 )]
 
 mod abi;
-mod cli;
 mod fork;
 mod interrupts;
 mod labels;
@@ -37,7 +36,6 @@ fn init(ruby: &Ruby) -> Result<(), Error> {
     profile::init(ruby, rperf)?;
     settings::init(ruby, rperf)?;
     push::init(ruby, rperf)?;
-    cli::init(native)?;
     shared_session::init(native)?;
     ruby::init(ruby)?;
     running::roots::init();

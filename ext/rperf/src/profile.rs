@@ -25,6 +25,7 @@ use object::ProfileObject;
 use rperf_format::{Format, FormatError, TextOptions};
 use rperf_model::{PathView, Profile};
 use rperf_session::output;
+use rperf_session::page::{self, verbose};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -125,7 +126,7 @@ impl ProfileObject {
 
     /// `#not_counted`: a line for each chosen method whose calls are not counted.
     fn not_counted(ruby: &Ruby, rb_self: &Self) -> RArray {
-        ruby.ary_from_vec(rperf_cli::verbose::not_counted(&rb_self.0))
+        ruby.ary_from_vec(verbose::not_counted(&rb_self.0))
     }
 
     /// `#check`: what is wrong with the profile, in words; empty if nothing is.
@@ -137,12 +138,12 @@ impl ProfileObject {
     /// `#stat(figures)`: the page of `rperf stat`.
     fn stat(ruby: &Ruby, rb_self: &Self, figures: RHash) -> Result<String, Error> {
         let figures = stat::figures(ruby, figures)?;
-        Ok(rperf_cli::stat::render(&rb_self.0, &figures))
+        Ok(page::stat::render(&rb_self.0, &figures))
     }
 
     /// `#verbose_lines`: sampling statistics and the hottest methods.
     fn verbose_lines(&self) -> String {
-        rperf_cli::verbose::statistics(&self.0)
+        verbose::statistics(&self.0)
     }
 }
 

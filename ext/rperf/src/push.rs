@@ -147,10 +147,10 @@ impl PushSender {
 
 /// HTTP's status, a line of what was said, all of it, and the seconds after which to come again, or
 /// -1: what lib/rperf/web/post.rb returns.
-pub type Found = (u16, RString, RString, f64);
+type Found = (u16, RString, RString, f64);
 
 /// What came back from a server.
-pub fn answer(found: Found) -> Answer {
+fn answer(found: Found) -> Answer {
     let (status, said, body, retry_after) = found;
     Answer {
         status,

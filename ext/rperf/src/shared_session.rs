@@ -17,7 +17,7 @@ use std::path::PathBuf;
 pub fn init(native: RModule) -> Result<(), Error> {
     native.define_singleton_method("create_session_directory", function!(create_directory, 0))?;
     native.define_singleton_method("remove_session_directory", function!(remove_directory, 1))?;
-    native.define_singleton_method("write_session_settings", function!(write_settings, 5))?;
+    native.define_singleton_method("write_session_settings", function!(write_settings, 4))?;
     native.define_singleton_method("member_profile_path", function!(member_profile_path, 2))?;
     native.define_singleton_method("tell", function!(tell, 4))?;
     native.define_singleton_method("merge_session", function!(merge_session, 2))?;
@@ -33,17 +33,16 @@ fn remove_directory(directory: PathBuf) {
     directory::remove(&directory);
 }
 
-/// `write_session_settings(directory, settings, initiator, library, abi)`: for the Rubies that are
-/// going to take part; returns them as a Hash.
+/// `write_session_settings(directory, settings, initiator, library)`: for the Rubies that are going to
+/// take part; returns them as a Hash.
 fn write_settings(
     ruby: &Ruby,
     directory: PathBuf,
     settings: &SettingsObject,
     initiator: String,
     library: PathBuf,
-    abi: String,
 ) -> Result<RHash, Error> {
-    let environment = Environment::new(&settings.0, &initiator, &abi, &library)
+    let environment = Environment::new(&settings.0, &initiator, &library)
         .map_err(|error| errors::rperf(ruby, error.to_string()))?;
     environment.write_settings(&directory).map_err(|error| {
         let directory = directory.display();

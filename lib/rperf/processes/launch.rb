@@ -16,7 +16,6 @@ module Rperf
     INITIATOR = "INITIATOR"
     INHERIT = "INHERIT"
     LISTEN = "LISTEN"
-    ABI = "ABI"
     ADDED = "ADDED_"
     ORIGINAL = "ORIGINAL_"
     SEPARATORS = { "RUBYOPT" => " ", "RUBYLIB" => ":" }.freeze
@@ -33,12 +32,6 @@ module Rperf
     # Whether the environment asks for a profile.
     def self.wanted?(environment)
       environment.key?(SESSION) || environment[ENABLED] == "1"
-    end
-
-    # Which Rubies can load the same extensions.
-    def self.abi
-      require "rbconfig"
-      RbConfig::CONFIG.values_at("ruby_version", "arch").join(" ")
     end
 
     # Leaves in the environment only what children need to be profiled too.
@@ -76,17 +69,11 @@ module Rperf
       # Split as bytes: a path need not be text in the locale's encoding.
       pairs = File.binread(File.join(path, SETTINGS)).split("\0").map { |pair| pair.split("=", 2) }
       variables = pairs.to_h.transform_values { |value| in_locale(value) }
-      new(variables, directory: path, obstacle: other_ruby(variables[ABI]))
+      new(variables, directory: path)
     rescue SystemCallError
       new({}, over: true)
     end
     private_class_method :of_session
-
-    # Our extension could crash it.
-    def self.other_ruby(expected)
-      "this Ruby (#{abi}) is not the one that rperf was built for (#{expected})" unless abi == expected
-    end
-    private_class_method :other_ruby
 
     def initialize(variables, directory: nil, obstacle: nil, over: false)
       @variables = variables

@@ -46,7 +46,7 @@ module Rperf
         ObjectSpace.define_finalizer(self, Made.remover(directory, @process))
         return unless options.inherit == true
 
-        @settings = Native.write_session_settings(directory, options.sampling, initiator, LIBRARY, Launch.abi)
+        @settings = Native.write_session_settings(directory, options.sampling, initiator, LIBRARY)
         add_to_environment
       rescue Error
         close

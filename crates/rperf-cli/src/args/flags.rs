@@ -1,5 +1,5 @@
 //! The flags of settings, made from the table of settings; clap's derived types take them in. Used
-//! by `args`; on Ruby's main thread.
+//! by `args`; on the main thread.
 
 use clap::{Arg, ArgAction, ArgMatches, Command, Error, FromArgMatches};
 use rperf_session::settings::{ALL, ATTACH, Defaults, PUSH, Setting, Source, Takes, Tracing};

@@ -4,9 +4,9 @@
 use crate::args::SnapshotArgs;
 use crate::live::words::of_failure;
 use crate::options::Options;
-use crate::stat::CommandTimes;
 use crate::{FAILURE, Refusal, delivery, say};
 use rperf_session::merge::Merged;
+use rperf_session::page::stat::CommandTimes;
 use rperf_session::settings::{FORMAT, LINES, OUTPUT, Setting};
 use rperf_watch::failure::AskError;
 use rperf_watch::patience;

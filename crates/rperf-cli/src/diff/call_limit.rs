@@ -1,5 +1,5 @@
 //! The limits of `rperf diff --fail-on`: by how much there may be more calls, of any method, of those
-//! that are named, or of all together. On Ruby's main thread.
+//! that are named, or of all together. On the main thread.
 
 use super::percent::percent_text;
 use crate::Refusal;

@@ -1,5 +1,5 @@
 //! `rperf diff --calls`: how often methods were called, before and after. Counts are exact, so no
-//! difference is noise. Called by `diff`, on Ruby's main thread.
+//! difference is noise. Called by `diff`, on the main thread.
 
 use super::call_limit::shown_name;
 use super::options::Options;

@@ -1,5 +1,5 @@
 //! Reads the profiles that `rperf diff` compares, with the filters applied. Used by `diff` and
-//! `calls`, on Ruby's main thread.
+//! `calls`, on the main thread.
 
 use super::options::{Options, View};
 use crate::Refusal;

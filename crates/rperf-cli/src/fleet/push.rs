@@ -1,15 +1,16 @@
 //! `rperf push`: sends the profile of running programs to Pyroscope or to a collector of
-//! OpenTelemetry, again and again. Called by `run`, on Ruby's main thread, which also sends: by
-//! Ruby's HTTP and TLS. Another thread profiles.
+//! OpenTelemetry, again and again. Called by `run`, on the main thread, which also has the profiles
+//! sent. Another thread profiles.
 
+use super::poster::Poster;
 use super::profile::of_all;
 use super::programs::Programs;
 use crate::args::PushArgs;
 use crate::signals::Actions;
-use crate::{FAILURE, Refusal, options, say};
+use crate::{FAILURE, Installation, Refusal, options, say};
 use nix::sys::signal::{SigHandler, Signal};
 use rperf_protocol::ask::{Sampling, Wanted};
-use rperf_push::{Answer, Destination, Kind, Names, Next, Owner, Sender, Wish};
+use rperf_push::{Destination, Kind, Names, Next, Owner, Sender, Wish};
 use rperf_session::settings::quoted;
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -40,19 +41,6 @@ fn has_ended() -> bool {
     ENDED.load(SeqCst)
 }
 
-/// What is sent: where to, the headers, and the body.
-pub struct Parcel<'a> {
-    /// With http or https.
-    pub url: &'a str,
-    /// Names and values.
-    pub headers: &'a [(String, String)],
-    /// What it is.
-    pub body: &'a [u8],
-}
-
-/// Sends it.
-pub type Post<'a> = &'a dyn Fn(&Parcel<'_>) -> Answer;
-
 /// What has been checked.
 struct Plan {
     destination: Destination,
@@ -63,8 +51,9 @@ struct Plan {
 }
 
 /// Sends until a signal comes, or `-n` profiles are made. Returns the exit status.
-pub fn run(args: &PushArgs, post: Post<'_>) -> Result<i32, Refusal> {
+pub fn run(args: &PushArgs, installation: &Installation) -> Result<i32, Refusal> {
     let plan = Plan::of(args)?;
+    let mut poster = Poster::start(installation)?;
     ENDED.store(false, SeqCst);
     // A second one doesn't wait for the server.
     let _signals = Actions::set_once(&ENDS, SigHandler::Handler(end));
@@ -82,7 +71,7 @@ pub fn run(args: &PushArgs, post: Post<'_>) -> Result<i32, Refusal> {
             let _closes = Closes(&queue);
             collect(&plan, &queue);
         });
-        queue.send(&plan.destination, post);
+        queue.send(&plan.destination, &mut poster);
         collector.join()
     });
     if collected.is_err() {
@@ -115,7 +104,7 @@ impl Queue {
     }
 
     /// Does what the sender wants, until its end.
-    fn send(&self, destination: &Destination, post: Post<'_>) {
+    fn send(&self, destination: &Destination, poster: &mut Poster) {
         let began = Instant::now();
         let mut answer = None;
         let mut sender = self.sender();
@@ -128,11 +117,7 @@ impl Queue {
             sender = match step.next {
                 Next::Send(body) => {
                     drop(sender);
-                    answer = Some(post(&Parcel {
-                        url: &destination.url,
-                        headers: &destination.headers,
-                        body: &body,
-                    }));
+                    answer = Some(poster.post(destination, &body));
                     self.sender()
                 }
                 Next::Wait(pause) => {

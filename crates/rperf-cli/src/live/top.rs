@@ -12,7 +12,7 @@ mod thread_facts;
 
 use super::words::of_failure;
 use crate::report::screen::Screen;
-use crate::{FAILURE, Refusal, say};
+use crate::{FAILURE, Installation, Refusal, say};
 use group::{Group, empty_sums};
 use launched::Launched;
 pub use options::TopArgs;
@@ -24,7 +24,6 @@ use rperf_watch::patience::AGAIN;
 use rperf_watch::sums::{LockedSums, lock};
 use short_paths::shorten;
 use std::io::{self, Write};
-use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -34,9 +33,8 @@ const WAIT: Duration = Duration::from_secs(1);
 /// How often it is looked whether the program has ended that we have started.
 const NAP: Duration = Duration::from_millis(50);
 
-/// Shows the screens, or prints the tables. Returns the exit status. `library` is the directory that
-/// holds `rperf.rb`.
-pub fn run(args: &TopArgs, library: &Path) -> Result<i32, Refusal> {
+/// Shows the screens, or prints the tables. Returns the exit status.
+pub fn run(args: &TopArgs, installation: &Installation) -> Result<i32, Refusal> {
     let wants_tables = args.once || args.json || args.count.is_some();
     let has_screens = !wants_tables && screens::are_possible();
     let choice = match args.subject()? {
@@ -47,7 +45,7 @@ pub fn run(args: &TopArgs, library: &Path) -> Result<i32, Refusal> {
             return Err(Refusal::usage(message));
         }
         Subject::Command(words) => {
-            let launched = Launched::start(&words, library, has_screens)?;
+            let launched = Launched::start(&words, installation.library()?, has_screens)?;
             let was_seen = match has_screens {
                 true => screens::run_launched(args, &launched),
                 false => print_launched(args, &launched),

@@ -1,5 +1,5 @@
 //! `rperf report --counts`: the calls of a traced run beside the times of a sampled one. Used by
-//! `report` and its table, on Ruby's main thread.
+//! `report` and its table, on the main thread.
 
 use super::load;
 use crate::Refusal;

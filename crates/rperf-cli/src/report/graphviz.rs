@@ -1,5 +1,5 @@
 //! Runs Graphviz's `dot`, which makes a picture of a call graph, and takes it for a program that may
-//! be missing, fail or hang. Called by `report`, on Ruby's main thread.
+//! be missing, fail or hang. Called by `report`, on the main thread.
 
 use crate::process::signal_name;
 use crate::signals;

@@ -1,5 +1,5 @@
 //! Reads the profiles that a user names, and says how far it is. Used by `rperf report` and `rperf
-//! diff`, on Ruby's main thread.
+//! diff`, on the main thread.
 
 use crate::Refusal;
 use rperf_model::Profile;

@@ -21,7 +21,6 @@ pub fn session_words(ruby: &Ruby) -> Result<RHash, Error> {
         ("another", ANOTHER),
         ("initiator", names::INITIATOR),
         ("inherit", names::INHERIT),
-        ("abi", names::ABI),
         ("added", names::ADDED),
         ("original", names::ORIGINAL),
     ] {

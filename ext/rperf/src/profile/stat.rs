@@ -3,8 +3,8 @@
 //! On a Ruby thread, with the GVL.
 
 use magnus::{Error, RHash, Ruby, TryConvert, Value};
-use rperf_cli::stat::Figures;
 use rperf_session::os::OsStats;
+use rperf_session::page::stat::Figures;
 use rperf_session::process_stats::{ProcessStats, RubyStats};
 
 /// Ruby's figures from `hash`, with those of children, if there are any; the

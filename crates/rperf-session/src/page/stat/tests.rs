@@ -1,11 +1,11 @@
 //! Tests of the page, against whole pages.
 
 use super::*;
+use crate::os::DiskStats;
 use rperf_model::test_support::{cpu_schema, wall_schema};
 use rperf_model::{
     Frame, LabelSetId, Node, NodeId, SamplingStats, Schema, StringId, Thread, WeightKey,
 };
-use rperf_session::os::DiskStats;
 
 /// One second of one thread: a quarter of it at work, the rest blocked.
 pub(crate) fn profile() -> Profile {

@@ -1,14 +1,14 @@
-//! The page of `rperf stat`: a pure function from figures to text. Called through
+//! The page of `rperf stat`: a pure function from figures to text. Called by the command, or through
 //! the extension on the thread that ends the profiled program.
 
+use crate::os::OsStats;
+use crate::process_stats::{ProcessStats, RubyStats};
 use rperf_format::shorten::LEAST;
 use rperf_format::table::wrapped;
 use rperf_format::{TextOptions, Whole};
 use rperf_model::{OwnColumn, Profile, State};
 use rperf_report::numbers::{counted, grouped, milliseconds, percent};
 use rperf_report::{Totals, losses, without_idle};
-use rperf_session::os::OsStats;
-use rperf_session::process_stats::{ProcessStats, RubyStats};
 use std::borrow::Cow;
 
 const MEGABYTE: u64 = 1 << 20;

@@ -1,5 +1,5 @@
-//! The lines of `-v`, and the few words about a profile that was written. Pure;
-//! called through the extension on the thread that ends the profiled program.
+//! The lines of `-v`, and the few words about a profile that was written. Pure; called by the
+//! command, or through the extension on the thread that ends the profiled program.
 
 use rperf_format::table::{Column, Row, Surface, Table, wrapped};
 use rperf_model::{Profile, SamplingStats};
@@ -158,7 +158,7 @@ fn samples(profile: &Profile) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stat::tests::profile;
+    use crate::page::stat::tests::profile;
 
     #[test]
     fn the_lines_tell_how_sampling_went() {

@@ -1,0 +1,10 @@
+//! The `rperf` command: an executable that links no Ruby. lib/rperf/cli.rb starts it, or whoever has
+//! it in PATH.
+
+use rperf_cli::Installation;
+
+fn main() {
+    let mut arguments = std::env::args_os().skip(1).collect();
+    let installation = Installation::take(&mut arguments);
+    std::process::exit(rperf_cli::run(arguments, &installation));
+}
