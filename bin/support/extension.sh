@@ -67,7 +67,7 @@ check_libclang() {
 
 setup_extension() {
   local target="${CARGO_TARGET_DIR:-$ROOT/target}" profile="${EXTENSION_PROFILE:-checkout}"
-  local manifest=(--manifest-path "${EXTENSION_SOURCES:-$ROOT}/Cargo.toml")
+  local manifest=(--manifest-path "${EXTENSION_SOURCES:-$ROOT}/Cargo.toml") started
   check_rust
   check_libclang
   have cc || install_system_packages gcc libc6-dev
@@ -77,40 +77,41 @@ setup_extension() {
     die "the Rust crates can't be fetched: check the network, then run this again (log: $LOG)"
   }
   mkdir -p "$ROOT/tmp" "${COMMAND%/*}"
-  ! command_stale || build_command
-  ! extension_stale || build_extension
+  started=$(mktemp "$ROOT/tmp/started.XXXXXX")
+  if [ "$(uname -s)" = Darwin ]; then
+    ! command_stale || build "the command" build --package rperf-command
+    ! extension_stale || build "the extension" rustc --package rperf --lib --features measure \
+      -- -C "link-arg=-Wl,-undefined,dynamic_lookup"
+  elif [ -n "${EXTENSION_PROFILE:-}" ] && ! command_stale; then
+    build "the extension" build --package rperf --features measure
+  else
+    # In one call: what they share is built once.
+    build "the command and the extension" build --package rperf-command --package rperf --features rperf/measure
+  fi
+  ! command_stale || put rperf-command "$COMMAND"
+  ! extension_stale || { put "$CARGO_OUTPUT" "$EXTENSION" && ruby_identity >"$EXTENSION_RUBY"; }
+  rm -f "$started"
 }
 
-build_command() {
-  build "the command" "$COMMAND" rperf-command build --package rperf-command
-}
-
-build_extension() {
-  local build=build link=()
-  [ "$(uname -s)" != Darwin ] || build=rustc link=(-- -C "link-arg=-Wl,-undefined,dynamic_lookup")
-  build "the extension" "$EXTENSION" "$CARGO_OUTPUT" \
-    "$build" --package rperf --lib --features measure ${link[@]+"${link[@]}"}
-  ruby_identity >"$EXTENSION_RUBY"
-}
-
-# build NAME FILE OUTPUT SUBCOMMAND ARGS...: what cargo makes as OUTPUT becomes FILE.
+# build NAME SUBCOMMAND ARGS...: by cargo.
 build() {
-  local name=$1 file=$2 output=$3 subcommand=$4 started quiet=() run=()
-  shift 4
+  local name=$1 subcommand=$2 quiet=() run=()
+  shift 2
   say "building $name in release mode (about a minute the first time)"
   # A terminal sees cargo's progress; a log gets errors and warnings only.
   [ -t 2 ] || quiet=(--quiet) run=(telling "building $name")
-  # What is changed while cargo runs is newer than this.
-  started=$(mktemp "$ROOT/tmp/started.XXXXXX")
   RUBY="$RUBY" ${run[@]+"${run[@]}"} cargo "$subcommand" ${quiet[@]+"${quiet[@]}"} "${manifest[@]}" \
     --profile "$profile" --target-dir "$target" "$@" >&2 || {
     rm -f "$started"
     say "$name could not be built"
     exit "$EXTENSION_UNBUILT"
   }
-  # Renamed into place: a program that has the old one loaded, or runs it, keeps it whole.
-  if ! cp "$target/$profile/$output" "$file.new" || ! touch -r "$started" "$file.new" || ! mv -f "$file.new" "$file"; then
-    die "can't write $file"
+}
+
+# put OUTPUT FILE: what cargo has made becomes FILE, renamed into place: a program that has the old one
+# loaded, or runs it, keeps it whole. What was changed while cargo ran is newer than FILE.
+put() {
+  if ! cp "$target/$profile/$1" "$2.new" || ! touch -r "$started" "$2.new" || ! mv -f "$2.new" "$2"; then
+    die "can't write $2"
   fi
-  rm -f "$started"
 }

@@ -12,6 +12,7 @@ use ratatui::layout::{Position, Rect};
 use rperf_model::Profile;
 use rperf_watch::sums::{Extent, Scope, Sums, lock};
 use std::io::{self, stdout};
+use std::mem::ManuallyDrop;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -53,7 +54,9 @@ pub trait Surroundings {
 /// Shows what is in the sums. An error means that there is no terminal any more.
 pub fn run(sums: &Mutex<Sums>, look: Look, around: &mut dyn Surroundings) -> io::Result<()> {
     let guard = Guard::new()?;
-    let mut terminal = Terminal::new(CrosstermBackend::new(stdout()))?;
+    // The guard shows the cursor. Where the terminal is gone, ratatui would panic as it says so.
+    let backend = CrosstermBackend::new(stdout());
+    let mut terminal = ManuallyDrop::new(Terminal::new(backend)?);
     redraw(&mut terminal)?;
     let mut app = App::of(&lock(sums));
     let mut version = None;
