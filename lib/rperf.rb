@@ -63,7 +63,8 @@ module Rperf
   rescue LoadError => e
     raise unless launch
 
-    "its extension can't be loaded (#{e.message.lines.first.to_s.chomp})"
+    "its extension can't be loaded (#{e.message.lines.first.to_s.chomp}); " \
+      "'ruby -S rperf' with that Ruby, once it has the gem, profiles it"
   end
   private_class_method :load_parts
 

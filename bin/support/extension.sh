@@ -76,20 +76,23 @@ setup_extension() {
     tail -n 5 "$LOG" >&2
     die "the Rust crates can't be fetched: check the network, then run this again (log: $LOG)"
   }
+  local wants_command=no wants_extension=no
+  ! command_stale || wants_command=yes
+  ! extension_stale || wants_extension=yes
   mkdir -p "$ROOT/tmp" "${COMMAND%/*}"
   started=$(mktemp "$ROOT/tmp/started.XXXXXX")
   if [ "$(uname -s)" = Darwin ]; then
-    ! command_stale || build "the command" build --package rperf-command
-    ! extension_stale || build "the extension" rustc --package rperf --lib --features measure \
+    [ "$wants_command" = no ] || build "the command" build --package rperf-command
+    [ "$wants_extension" = no ] || build "the extension" rustc --package rperf --lib --features measure \
       -- -C "link-arg=-Wl,-undefined,dynamic_lookup"
-  elif [ -n "${EXTENSION_PROFILE:-}" ] && ! command_stale; then
+  elif [ -n "${EXTENSION_PROFILE:-}" ] && [ "$wants_command" = no ]; then
     build "the extension" build --package rperf --features measure
   else
     # In one call: what they share is built once.
     build "the command and the extension" build --package rperf-command --package rperf --features rperf/measure
   fi
-  ! command_stale || put rperf-command "$COMMAND"
-  ! extension_stale || { put "$CARGO_OUTPUT" "$EXTENSION" && ruby_identity >"$EXTENSION_RUBY"; }
+  [ "$wants_command" = no ] || put rperf-command "$COMMAND"
+  [ "$wants_extension" = no ] || { put "$CARGO_OUTPUT" "$EXTENSION" && ruby_identity >"$EXTENSION_RUBY"; }
   rm -f "$started"
 }
 

@@ -13,15 +13,16 @@ create_rust_makefile("rperf/rperf") do |config|
   config.features = ENV.fetch("RB_SYS_CARGO_FEATURES", "").split(",")
 end
 
-# The command is an executable beside the extension. It is installed first, as RubyGems has
-# all that was built removed after the extension.
+# The command is an executable beside the extension. What was built is removed only when both are
+# installed: RubyGems lets make do several things at once.
 File.write("Makefile", <<~MAKE, mode: "a")
 
   COMMAND = $(RUSTLIBDIR)/rperf-command
 
   $(COMMAND): $(RUSTLIB) FORCE
   \t$(ECHO) generating $(@) \\("$(RB_SYS_CARGO_PROFILE)"\\)
-  \t$(CARGO) build --manifest-path $(RB_SYS_CARGO_MANIFEST_DIR)/Cargo.toml --package rperf-command \\
+  \t$(CARGO) build $(RB_SYS_EXTRA_CARGO_ARGS) --manifest-path $(RB_SYS_CARGO_MANIFEST_DIR)/Cargo.toml \\
+  \t  --package rperf-command \\
   \t  $(RB_SYS_CARGO_PROFILE_FLAG) $(if $(CARGO_BUILD_TARGET),--target $(CARGO_BUILD_TARGET)) \\
   \t  --target-dir $(RB_SYS_CARGO_TARGET_DIR)
 
@@ -31,6 +32,8 @@ File.write("Makefile", <<~MAKE, mode: "a")
   \t$(INSTALL_PROG) $(COMMAND) $(RUBYARCHDIR)/bin
 
   install-so: install-command
+
+  gemclean: install-so
 
   all: $(COMMAND)
 MAKE

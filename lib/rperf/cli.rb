@@ -16,6 +16,7 @@ module Rperf
       def start(arguments)
         leave_session
         abort("rperf: #{missing}") unless File.exist?(EXECUTABLE)
+        abort("rperf: #{foreign}") if foreign?
         # crates/rperf-cli/src/installation.rs takes the first three.
         Kernel.exec([EXECUTABLE, "rperf"], "--started-by-ruby", RbConfig.ruby, LIBRARY, *arguments)
       rescue SystemCallError => e
@@ -30,9 +31,25 @@ module Rperf
           "in a checkout"
       end
 
+      # Ruby hands what the system can't run to the shell, which would take it for a script.
+      def foreign?
+        own = "/proc/self/exe"
+        File.exist?(own) && format_of(own) != format_of(EXECUTABLE)
+      end
+
+      # What an ELF file says of its format, word size and machine.
+      def format_of(path)
+        head = File.binread(path, 20).to_s
+        [head[0, 5], head[18, 2]]
+      end
+
+      def foreign
+        "#{EXECUTABLE} is for another system: install rperf again ('gem install rperf')"
+      end
+
       # By RUBYOPT this Ruby may have loaded rperf, and may be profiled, or have a port: nobody wants that of a command.
       def leave_session
-        return unless defined?(Session) && defined?(Port)
+        return unless [:Session, :Port].all? { |part| Rperf.const_defined?(part, false) }
 
         Session.of_whole_program&.withdraw
         Port.close

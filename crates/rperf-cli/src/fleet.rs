@@ -1,5 +1,5 @@
 //! The programs of a machine taken together, for collectors of profiles: `rperf serve` and
-//! `rperf push`. Called by `run`, on Ruby's main thread.
+//! `rperf push`. Called by `run`, on the main thread.
 
 mod poster;
 mod profile;

@@ -1,5 +1,5 @@
 //! The commands that ask running programs: `rperf ps`, `rperf stacks` and `rperf top`; and the
-//! way to their ports. Called by `run` and `attach`, on Ruby's main thread.
+//! way to their ports. Called by `run` and `attach`, on the main thread.
 
 pub mod choose;
 pub mod ps;

@@ -1,5 +1,5 @@
 //! `rperf report --live PID`: the web viewer on snapshots of a running program, which are taken at an
-//! interval, and whenever the user wants one. On Ruby's main thread, on one that takes snapshots, and
+//! interval, and whenever the user wants one. On the main thread, on one that takes snapshots, and
 //! on those of the viewer's requests.
 
 mod current;

@@ -1,5 +1,5 @@
 //! `rperf serve`: the profile of all programs with a port, at one address. Called by `run`, on
-//! Ruby's main thread.
+//! the main thread.
 
 use super::programs::Programs;
 use super::reply::{Site, Stream, turn_away};

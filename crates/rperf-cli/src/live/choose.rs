@@ -1,6 +1,6 @@
 //! Which running programs a command is about: those that the user names by PID, or those whose
 //! program, as `rperf ps` shows it, matches an expression. Used by `ps`, `top` and `attach`, on
-//! Ruby's main thread and on those of `top`.
+//! the main thread and on those of `top`.
 
 use crate::checked::pid;
 use crate::{FAILURE, Refusal};

@@ -1,4 +1,4 @@
-//! `rperf ps`: the Ruby programs that have a port. Called by `run`, on Ruby's main thread.
+//! `rperf ps`: the Ruby programs that have a port. Called by `run`, on the main thread.
 
 use super::choose::Pattern;
 use crate::FAILURE;

@@ -1,5 +1,5 @@
 //! `rperf top`: where the time of running programs goes, interval by interval. Called by `run`, on
-//! Ruby's main thread.
+//! the main thread.
 
 mod group;
 mod launched;

@@ -1,5 +1,5 @@
 //! The program that `rperf top` has started, with ports for its Rubies. It gets the signals that are
-//! sent to us, and we end as it does. On Ruby's main thread.
+//! sent to us, and we end as it does. On the main thread.
 
 use crate::process::{self, End};
 use crate::{FAILURE, NOT_EXECUTABLE, NOT_FOUND, Refusal, command, forward, say};
