@@ -13,8 +13,8 @@ use crate::profile::errors;
 use crate::recording::sample;
 use crate::ruby::threads::RubyThread;
 use crate::running::label_set::{self, LabelPair, Origin, SetObject};
-use crate::running::running;
 use crate::running::sampling::{catching, counting_session, sampling};
+use crate::running::session;
 use crate::text;
 use cache::Changes;
 use magnus::r_hash::ForEach;
@@ -73,8 +73,8 @@ pub fn put(gvl: &mut Gvl<'_>, set: Value) -> Result<(), Error> {
         catching(session, || sample::drain_ticks(gvl, session, &guard));
     }
     label_set::set_local(thread, set);
-    if let Some(running) = running(gvl).filter(|_| !set.is_nil()) {
-        running.use_labels();
+    if let Some(session) = session(gvl).filter(|_| !set.is_nil()) {
+        session.use_labels();
     }
     if let Some(session) = sampling(gvl)
         && let Some(state) = thread.known_state(gvl)

@@ -85,7 +85,10 @@ impl Running {
 
     /// Some fiber has labels.
     pub fn use_labels(&self) {
-        self.uses_labels.store(true, SeqCst);
+        // A store would take the cache line away from all threads that look.
+        if !self.uses_labels() {
+            self.uses_labels.store(true, SeqCst);
+        }
     }
 }
 

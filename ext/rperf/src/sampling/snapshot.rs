@@ -50,6 +50,8 @@ pub fn stop(
         }
         probes::remove_all();
         session.end();
+        // Nobody tells the timer any more who runs, and to name methods takes time.
+        session.ticks.pause();
     }
     let finish = finish(gvl);
     let objects = sampling(gvl).and_then(|session| take_objects(gvl, session, false));
