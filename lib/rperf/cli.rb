@@ -49,7 +49,7 @@ module Rperf
 
       # By RUBYOPT this Ruby may have loaded rperf, and may be profiled, or have a port: nobody wants that of a command.
       def leave_session
-        return unless [:Session, :Port].all? { |part| Rperf.const_defined?(part, false) }
+        return unless %i[Session Port].all? { |part| Rperf.const_defined?(part, false) }
 
         Session.of_whole_program&.withdraw
         Port.close
