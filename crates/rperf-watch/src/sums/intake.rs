@@ -1,7 +1,7 @@
 //! How pages of changes come into the sums. A hostile server may have sent them: what a page refers
 //! to must be there.
 
-use super::reading::{Anew, Place, ROW_CAP, Reading};
+use super::reading::{Anew, CAP, Place, ROW_CAP, Reading};
 use super::{RowKey, Sums};
 use rperf_model::shared_sums::{Changes, SumsRow};
 use rperf_model::{Frame, FrameId, StringId, WeightKey};
@@ -38,7 +38,7 @@ impl Sums {
         for row in rows {
             self.take_row(process, &mut reading, row);
         }
-        if reading.crowded.len() > ROW_CAP {
+        if reading.crowded.len() > ROW_CAP || reading.helpers.len() > CAP {
             return Err(BadDelta);
         }
         if !changes.more {
@@ -155,8 +155,13 @@ impl Sums {
         let mut found: FxHashSet<u32> = found.map(|key| key.thread).collect();
         found.retain(|thread| !reading.helpers.contains(thread));
         if !found.is_empty() {
-            self.leave_out(process, &found);
-            if let Some(anew) = &mut reading.anew {
+            let start_ns = self.processes[process as usize].facts.start_ns;
+            let anew = reading.anew.as_mut();
+            // Else the rows are still those of the session before, where the numbers are other threads'.
+            if anew.as_ref().is_none_or(|it| it.start_ns == start_ns) {
+                self.leave_out(process, &found);
+            }
+            if let Some(anew) = anew {
                 let seq = |key: &RowKey| self.threads[key.thread as usize].seq;
                 anew.rows.retain(|key, _| !found.contains(&seq(key)));
             }

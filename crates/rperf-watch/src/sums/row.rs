@@ -39,6 +39,13 @@ impl Row {
         self.seen != SumsValues::default()
     }
 
+    /// Takes off what this session has brought, which came after all else.
+    pub fn leave_out_session(&mut self) {
+        self.total = self.total.without(self.seen);
+        self.mark = self.mark.without(self.mark.without(self.total));
+        (self.seen, self.recent) = (SumsValues::default(), 0);
+    }
+
     /// Adds a row that has become one with it.
     pub fn merge(&mut self, other: &Row) {
         self.seen.add(other.seen);

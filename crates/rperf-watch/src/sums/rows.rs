@@ -160,13 +160,13 @@ impl Sums {
         }
     }
 
-    /// Nothing of these threads is of the program itself.
+    /// Nothing of these threads in this session is of the program itself. In earlier sessions the
+    /// numbers were other threads'.
     pub(super) fn leave_out(&mut self, process: u32, seqs: &FxHashSet<u32>) {
         for row in &self.processes[process as usize].rows {
             let row = &mut self.rows[*row as usize];
             if seqs.contains(&self.threads[row.key.thread as usize].seq) {
-                let none = SumsValues::default();
-                (row.seen, row.total, row.mark, row.recent) = (none, none, none, 0);
+                row.leave_out_session();
             }
         }
     }

@@ -1,6 +1,6 @@
 //! What arrives in the sums, whatever becomes of the rows on the way.
 
-use super::super::{Extent, Scope};
+use super::super::{Extent, Scope, reading};
 use super::*;
 use proptest::prelude::*;
 use rperf_model::shared_sums::{Cursor, SharedSums, SumsFacts, SumsValues};
@@ -95,6 +95,22 @@ impl Way {
         let stack: Vec<_> = names.iter().map(|name| (*name, 1, 0)).collect();
         let key = key(self.node(&stack));
         assert!(self.table.add(key, wall(wall_ns)));
+    }
+
+    /// A thread answers for the VM.
+    fn add_of_helper(&mut self, thread: u32) {
+        let path = "/lib/rperf/live/helper.rb";
+        let frame = self.table.frame("Rperf::Helper.rest", path, 1);
+        let node = Node {
+            parent: NodeId::ROOT,
+            frame,
+            line: 0,
+        };
+        let key = WeightKey {
+            thread,
+            ..key(self.table.node(node).expect("room"))
+        };
+        assert!(self.table.add(key, wall(1)));
     }
 
     fn pull(&mut self) {
@@ -295,6 +311,41 @@ fn the_thread_that_answers_is_left_out() {
     let session = way.session().expect("one");
     let seqs: Vec<_> = session.threads.iter().map(|it| it.seq).collect();
     assert_eq!((session.sum(Column(1)), seqs), (1, vec![1]));
+}
+
+#[test]
+fn threads_of_earlier_sessions_are_not_left_out() {
+    let mut way = Way::new();
+    way.begin();
+    way.add(1, 2, 30);
+    way.pull();
+    way.sums.set_mark();
+    way.add(1, 2, 20);
+    way.pull();
+    for (start_ns, knows_it_later) in [(50, false), (60, true)] {
+        way.table.clear();
+        way.table.facts.start_ns = start_ns;
+        way.add(1, 2, 7);
+        if knows_it_later {
+            way.pull();
+            assert_eq!(way.total(), 57);
+        }
+        way.add_of_helper(2);
+        way.pull();
+        let since = way.sums.node_times(Scope::SinceMark, None, None);
+        assert_eq!((way.total(), since.all().run), (50, 20));
+        assert!(way.session().is_none());
+    }
+}
+
+#[test]
+fn there_are_only_so_many_helpers() {
+    let mut way = Way::new();
+    way.begin();
+    way.sums.intake.readings[0].helpers = (1..=reading::CAP as u32).collect();
+    way.add_of_helper(reading::CAP as u32 + 1);
+    let changes = way.table.changes(way.cursor);
+    assert_eq!(way.sums.take(0, page(changes)), Err(BadDelta));
 }
 
 #[test]
