@@ -211,8 +211,10 @@ impl Sums {
             labels: labels.unwrap_or(0),
             state: key.state,
         };
+        // What had no room once stays there, or it would count twice.
         let has_room = !place.has_no_room
             && labels.is_some()
+            && !reading.crowded.contains_key(&key)
             && self.threads[thread as usize].seq == key.thread
             && (self.rows.len() < ROW_CAP || self.intake.rows.contains_key(&own));
         if has_room {

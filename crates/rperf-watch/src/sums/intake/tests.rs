@@ -269,6 +269,11 @@ fn time_without_room_counts_once_too() {
     assert_eq!(way.total(), 20);
     assert_eq!((way.sums.rows.len(), way.sums.labels.len()), (2, 2));
     assert_eq!(&*way.sums.labels[1][0].0, super::super::MORE);
+    // There is room by now.
+    way.sums.intake.readings[0].label_sets = vec![Some(0)];
+    way.add(2, 2, 9);
+    way.pull();
+    assert_eq!(way.total(), 29);
     way.table.clear();
     (way.table.facts.mode, way.table.facts.start_ns) = ("wall".into(), 1);
     way.add(2, 2, 3);
