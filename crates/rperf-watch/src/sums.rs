@@ -192,6 +192,8 @@ pub struct Sums {
     pub rows: Vec<Row>,
     /// The time of idle threads is shown as all other.
     pub shows_idle: bool,
+    /// The time of programs that have ended isn't shown any more.
+    pub forgets_ended: bool,
     /// The directories that the programs' own files belong to.
     pub roots: Vec<String>,
     /// The directories that have rperf's files.

@@ -62,6 +62,7 @@ impl Sums {
                 rperf_directories: std::mem::take(&mut self.rperf_directories),
                 history: std::mem::take(&mut self.history),
                 shows_idle: self.shows_idle,
+                forgets_ended: self.forgets_ended,
                 has_mark: self.has_mark,
                 version: self.version,
                 generation: self.generation,

@@ -103,8 +103,16 @@ impl Sums {
         for process in 0..self.processes.len() as u32 {
             let it = &mut self.processes[process as usize];
             if it.has_ended && !std::mem::replace(&mut it.is_let_go, true) {
+                let rows = std::mem::take(&mut it.rows);
                 self.intake.readings[process as usize] = Default::default();
                 self.begin_interval(process);
+                for row in rows {
+                    let row = &mut self.rows[row as usize];
+                    row.seen = Default::default();
+                    if self.forgets_ended {
+                        row.total = Default::default();
+                    }
+                }
                 self.fold(process, |_| true);
             }
         }

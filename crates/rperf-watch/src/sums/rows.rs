@@ -128,6 +128,7 @@ impl Sums {
     /// Threads of the process have ended, and their values count under its thread 0 from now on.
     pub(super) fn fold(&mut self, process: u32, has_ended: impl Fn(u32) -> bool) {
         let ended = self.thread(process, 0);
+        let is_let_go = self.processes[process as usize].is_let_go;
         self.intake.rows.clear();
         for it in &mut self.processes {
             it.recent.clear();
@@ -137,6 +138,10 @@ impl Sums {
         for place in 0..self.rows.len() {
             let mut row = self.rows[place];
             let is_its = self.threads[row.key.thread as usize].process == process;
+            // Nobody counts them.
+            if is_its && is_let_go && row.total == SumsValues::default() {
+                continue;
+            }
             if is_its && has_ended(row.key.thread) {
                 row.key.thread = ended;
             }
