@@ -226,6 +226,8 @@ pub struct Sums {
 struct Intake {
     /// How far each program is read.
     readings: Vec<Reading>,
+    /// The texts that methods and labels have, by the numbers of the strings.
+    shown: Vec<Option<Arc<str>>>,
     methods: FxHashMap<Label, u32>,
     /// All nodes by caller and method, but for the last callee of each.
     nodes: FxHashMap<(u32, u32), u32>,

@@ -137,6 +137,39 @@ fn a_profile_has_what_has_the_label() {
     assert_eq!(lines, [7; 4]);
 }
 
+#[test]
+fn a_text_is_there_once_however_many_have_it() {
+    let mut sums = Sums::default();
+    for (name, path) in [
+        ("a", "x.rb"),
+        ("b", "x.rb"),
+        ("a", "y.rb"),
+        ("a", "y\u{1b}.rb"),
+    ] {
+        assert!(sums.frame(name, path, 1).is_some());
+    }
+    for value in ["1", "2"] {
+        assert!(sums.label_set([("a", value)].into_iter()).is_some());
+    }
+    let mut asked = Vec::new();
+    let asked_for = std::cell::RefCell::new(&mut asked);
+    sums.shorten(|path| {
+        asked_for.borrow_mut().push(path.to_string());
+        "short".into()
+    });
+    assert_eq!(asked, ["x.rb", "y.rb", "y .rb"]);
+    let [a, b, in_y, _] = &*sums.methods else {
+        panic!("{:?}", sums.methods);
+    };
+    assert!(Arc::ptr_eq(&a.path, &b.path) && Arc::ptr_eq(&a.short_path, &b.short_path));
+    assert!(Arc::ptr_eq(&a.name, &in_y.name));
+    let keys = sums.labels[1..].iter().map(|set| &set[0].0);
+    assert!(
+        keys.clone().all(|key| Arc::ptr_eq(key, &a.name)),
+        "{keys:?}"
+    );
+}
+
 proptest! {
     #[test]
     fn folding_threads_loses_nothing(
