@@ -48,8 +48,6 @@ pub struct Node {
     pub parent: u32,
     /// The method.
     pub method: u32,
-    /// No caller is the same method.
-    pub is_outermost: bool,
     /// The callees: the last one's number, and the one's before it of the same caller; 0 for none.
     pub first_child: u32,
     /// The next callee of the same caller.

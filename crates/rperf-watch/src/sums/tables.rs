@@ -27,7 +27,6 @@ impl Sums {
             self.nodes.push(Node {
                 parent: 0,
                 method: u32::MAX,
-                is_outermost: false,
                 first_child: 0,
                 next_sibling: 0,
             });
@@ -156,14 +155,9 @@ impl Sums {
             }
             self.intake.nodes.insert((parent, last_method), last);
         }
-        let mut caller = parent;
-        while caller != 0 && self.nodes[caller as usize].method != method {
-            caller = self.nodes[caller as usize].parent;
-        }
         self.nodes.push(Node {
             parent,
             method,
-            is_outermost: caller == 0,
             first_child: 0,
             next_sibling: last,
         });

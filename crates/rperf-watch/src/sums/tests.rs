@@ -4,6 +4,7 @@ use super::*;
 use proptest::prelude::*;
 use rperf_model::Column;
 use rperf_model::shared_sums::SumsValues;
+use std::time::{Duration, Instant};
 
 fn wall(wall_ns: u64) -> SumsValues {
     SumsValues {
@@ -44,8 +45,7 @@ fn add(sums: &mut Sums, process: u32, rows: &[(u8, u8, u32)]) {
 #[test]
 fn recursion_counts_once() {
     let (sums, _) = sums(&[(0, 1, 10)]);
-    let outermost = sums.nodes.iter().filter(|it| it.is_outermost).count();
-    assert_eq!((sums.nodes.len(), outermost), (5, 1));
+    assert_eq!(sums.nodes.len(), 5);
     let times = sums.node_times(Scope::Total, None, None);
     assert_eq!((times.all().run, times.own[4].run), (10, 10));
     let (methods, _) = sums.method_times(Scope::Total, None, None);
@@ -53,6 +53,37 @@ fn recursion_counts_once() {
         (methods.len(), methods[0].own.run, methods[0].total.run),
         (1, 10, 10)
     );
+}
+
+/// A new node costs the same, however many callers it has.
+#[test]
+fn stacks_may_be_deep() {
+    let (mut sums, process) = sums(&[]);
+    let (mut stack, mut frames) = (0, Vec::new());
+    let began = Instant::now();
+    for number in 0..200_000 {
+        let name = number.to_string();
+        frames.push(sums.frame(&name, "x.rb", 0).expect("room"));
+        stack = sums.stack(stack, frames[number], 0).expect("room");
+    }
+    assert!(
+        began.elapsed() < Duration::from_secs(20),
+        "{:?}",
+        began.elapsed()
+    );
+    // The outermost method once more.
+    stack = sums.stack(stack, frames[0], 0).expect("room");
+    let key = RowKey {
+        stack,
+        thread: sums.thread(process, 1),
+        labels: 0,
+        state: State::Running,
+    };
+    sums.add(key, wall(5));
+    let (methods, all) = sums.method_times(Scope::Total, None, None);
+    assert_eq!((methods.len(), all.run), (200_000, 5));
+    assert!(methods.iter().all(|it| it.total.run == 5));
+    assert_eq!(methods[0].own.run, 5);
 }
 
 #[test]

@@ -176,13 +176,35 @@ impl Sums {
     ) -> (Vec<MethodTimes>, Times) {
         let times = self.node_times(scope, filter, process);
         let mut methods = vec![MethodTimes::default(); self.methods.len()];
-        for (number, node) in self.nodes.iter().enumerate().skip(1) {
+        // The nodes that have had time, from the root to where we are, and how often each method is
+        // among them: of those that call themselves the outermost counts.
+        let mut callers: Vec<u32> = Vec::new();
+        let mut counts = vec![0_u32; self.methods.len()];
+        let mut next = self.nodes.first().map_or(0, |root| root.first_child);
+        loop {
+            if next == 0 {
+                let Some(done) = callers.pop() else { break };
+                let node = &self.nodes[done as usize];
+                counts[node.method as usize] -= 1;
+                next = node.next_sibling;
+                continue;
+            }
+            let node = &self.nodes[next as usize];
+            let total = times.total[next as usize];
+            if total == Times::default() {
+                next = node.next_sibling;
+                continue;
+            }
             let method = &mut methods[node.method as usize];
             method.method = node.method;
-            method.own.add(times.own[number]);
-            if node.is_outermost {
-                method.total.add(times.total[number]);
+            method.own.add(times.own[next as usize]);
+            let count = &mut counts[node.method as usize];
+            if *count == 0 {
+                method.total.add(total);
             }
+            *count += 1;
+            callers.push(next);
+            next = node.first_child;
         }
         methods.retain(|it| it.total != Times::default());
         (methods, times.all())
