@@ -95,7 +95,8 @@ impl Sums {
             false => 0,
         };
         if process.counts {
-            process.dropped_ns += now.dropped_ns.saturating_sub(before_ns);
+            let grown = now.dropped_ns.saturating_sub(before_ns);
+            process.dropped_ns = process.dropped_ns.saturating_add(grown);
         }
         process.facts = now.clone();
     }

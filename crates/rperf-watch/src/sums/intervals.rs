@@ -18,7 +18,7 @@ impl Sums {
     pub fn end_interval(&mut self, number: u32, elapsed_ns: u64, sampling_ns: u64) {
         let process = &mut self.processes[number as usize];
         (process.elapsed_ns, process.sampling_ns) = (elapsed_ns, sampling_ns);
-        process.watched_ns += elapsed_ns;
+        process.watched_ns = process.watched_ns.saturating_add(elapsed_ns);
         for (thread, facts) in &mut self.facts {
             if self.threads[*thread as usize].process == number {
                 facts.age_ns = facts.age_ns.saturating_add(elapsed_ns);

@@ -37,7 +37,7 @@ impl Extent {
                 .as_of_ns
                 .saturating_sub(process.facts.start_ns),
             Extent::Watched => process.watched_ns,
-            Extent::SinceMark => process.watched_ns - process.mark_ns,
+            Extent::SinceMark => process.watched_ns.saturating_sub(process.mark_ns),
         }
     }
 
@@ -45,7 +45,7 @@ impl Extent {
         match self {
             Extent::Session => process.facts.dropped_ns,
             Extent::Watched => process.dropped_ns,
-            Extent::SinceMark => process.dropped_ns - process.dropped_mark_ns,
+            Extent::SinceMark => process.dropped_ns.saturating_sub(process.dropped_mark_ns),
         }
     }
 }

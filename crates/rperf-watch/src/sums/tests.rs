@@ -169,6 +169,15 @@ fn a_profile_has_what_has_the_label() {
 }
 
 #[test]
+fn times_beyond_all_measure_are_the_greatest() {
+    let (mut sums, process) = sums(&[(0, 1, 10)]);
+    for _ in 0..2 {
+        sums.end_interval(process, u64::MAX, 0);
+    }
+    assert_eq!(sums.processes[process as usize].watched_ns, u64::MAX);
+}
+
+#[test]
 fn a_text_is_there_once_however_many_have_it() {
     let mut sums = Sums::default();
     for (name, path) in [
