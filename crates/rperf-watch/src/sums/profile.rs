@@ -85,10 +85,20 @@ impl Sums {
         processes: &[Process],
         rows: impl Iterator<Item = &'a Row>,
     ) -> Option<Profile> {
-        let first = processes.first()?;
+        let rows = rows.map(|row| (row, extent.values(row)));
+        let rows: Vec<_> = rows.filter(|it| it.1 != SumsValues::default()).collect();
+        let mut has_rows = vec![false; self.processes.len()];
+        for (row, _) in &rows {
+            has_rows[self.process_of(row) as usize] = true;
+        }
+        let found = self.processes.iter().zip(&has_rows);
+        let mut found = found.filter(|it| *it.1).map(|it| it.0).peekable();
+        let first = *found.peek()?;
         let mode = match first.is_foreign {
-            false => Some(first.facts.sampling().unwrap_or(Mode::Wall)),
             true => None,
+            // Those of wall mode have all columns.
+            false if found.all(Process::is_cpu) => Some(Mode::Cpu),
+            false => Some(Mode::Wall),
         };
         let schema = match mode {
             Some(mode) => mode.schema(),
@@ -105,11 +115,7 @@ impl Sums {
         let is_one = processes.len() == 1;
         let mut labels = FxHashMap::default();
         let mut threads = BTreeMap::new();
-        for row in rows {
-            let values = extent.values(row);
-            if values == SumsValues::default() {
-                continue;
-            }
+        for (row, values) in rows {
             let process = self.process_of(row);
             let key = WeightKey {
                 node: NodeId(row.key.stack),

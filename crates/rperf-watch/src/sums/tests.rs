@@ -169,6 +169,23 @@ fn a_profile_has_what_has_the_label() {
 }
 
 #[test]
+fn a_profile_has_the_columns_of_all_programs_with_rows() {
+    let (mut sums, of_cpu) = sums(&[(0, 1, 10)]);
+    sums.processes[of_cpu as usize].facts.mode = "cpu".into();
+    let of_wall = sums.add_process(8, "other");
+    sums.processes[of_wall as usize].facts.mode = "wall".into();
+    let profile = |sums: &Sums, extent| {
+        let profile = sums.profile(extent, None).expect("one");
+        (profile.schema.len(), profile.meta.program.clone())
+    };
+    assert_eq!(profile(&sums, Extent::Watched), (2, "app".to_string()));
+    sums.set_mark();
+    add(&mut sums, of_wall, &[(0, 1, u32::MAX)]);
+    assert_eq!(profile(&sums, Extent::Watched), (3, "app".to_string()));
+    assert_eq!(profile(&sums, Extent::SinceMark), (3, "other".to_string()));
+}
+
+#[test]
 fn times_beyond_all_measure_are_the_greatest() {
     let (mut sums, process) = sums(&[(0, 1, 10)]);
     for _ in 0..2 {
