@@ -56,7 +56,9 @@ impl Feed {
         let hides_idle = {
             let mut sums = self.lock();
             sums.take(self.process, delta)?;
-            !sums.shows_idle && sums.processes[self.process as usize].counts
+            let place = self.process as usize;
+            let has_new = sums.intake.readings[place].has_new_waits;
+            has_new && !sums.shows_idle && sums.processes[place].counts
         };
         if hides_idle && !more {
             self.note_idle();
@@ -67,7 +69,8 @@ impl Feed {
     /// Notes which rows are those of idle threads, by the rule of reports.
     pub fn note_idle(&self) {
         let session = {
-            let sums = self.lock();
+            let mut sums = self.lock();
+            sums.intake.readings[self.process as usize].has_new_waits = false;
             let facts = &sums.processes[self.process as usize].facts;
             match facts.sampling() {
                 Some(Mode::Wall) => sums.session_of(self.process).map(|(profile, rows)| {
@@ -94,8 +97,9 @@ mod tests {
     use super::*;
     use crate::scripted::hello;
     use crate::sums::Scope;
-    use rperf_model::State;
-    use rperf_model::shared_sums::SumsValues;
+    use rperf_model::shared_sums::{Cursor, SharedSums, SumsValues};
+    use rperf_model::{LabelSetId, Node, NodeId, State, WeightKey};
+    use rperf_protocol::delta::Freshness;
 
     /// A program with a row of time in which it is watched, and one of time before.
     fn feed(sums: &LockedSums) -> Feed {
@@ -124,6 +128,53 @@ mod tests {
         }
         drop(locked);
         feed
+    }
+
+    #[test]
+    fn which_threads_are_idle_is_told_anew_when_something_has_waited() {
+        let sums = LockedSums::default();
+        let feed = feed(&sums);
+        feed.lock().begin(feed.process);
+        let mut table = SharedSums::default();
+        table.facts.mode = "wall".into();
+        let (mut cursor, mut idle) = (Cursor::default(), Vec::new());
+        for (thread, state) in [
+            (1, State::GvlBlocked),
+            (1, State::Running),
+            (1, State::GvlBlocked),
+        ] {
+            let frame = table.frame("work", "a.rb", 1);
+            let node = Node {
+                parent: NodeId::ROOT,
+                frame,
+                line: 0,
+            };
+            let key = WeightKey {
+                node: table.node(node).expect("room"),
+                thread,
+                labels: LabelSetId::default(),
+                state,
+            };
+            assert!(table.add(
+                key,
+                SumsValues {
+                    count: 1,
+                    wall_ns: 5,
+                    cpu_ns: 0
+                }
+            ));
+            feed.lock().set_idle(feed.process, |_| true);
+            let changes = table.changes(cursor);
+            cursor = changes.cursor;
+            let freshness = Freshness {
+                is_fresh: true,
+                clock_ns: 0,
+            };
+            feed.take(Delta { changes, freshness }).expect("taken");
+            idle.push(feed.lock().rows[0].is_idle);
+        }
+        // As long as nothing has waited, that is as it was.
+        assert_eq!(idle, [false, true, false]);
     }
 
     #[test]

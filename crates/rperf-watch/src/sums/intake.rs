@@ -4,7 +4,7 @@
 use super::reading::{Anew, CAP, Place, ROW_CAP, Reading};
 use super::{RowKey, Sums};
 use rperf_model::shared_sums::{Changes, SumsRow};
-use rperf_model::{Frame, FrameId, StringId, WeightKey};
+use rperf_model::{Frame, FrameId, State, StringId, WeightKey};
 use rperf_protocol::delta::{BadDelta, Delta};
 use rustc_hash::FxHashSet;
 
@@ -83,6 +83,7 @@ impl Sums {
                 ..Anew::default()
             }),
             is_pulling: reading.is_pulling,
+            has_new_waits: true,
             ..Reading::default()
         };
     }
@@ -172,6 +173,7 @@ impl Sums {
     }
 
     fn take_row(&mut self, process: u32, reading: &mut Reading, row: &SumsRow) {
+        reading.has_new_waits |= matches!(row.key.state, State::GvlBlocked | State::GvlWait);
         let (key, has_room) = self.key(process, reading, row.key);
         let mut grown = row.values;
         if !has_room {

@@ -66,11 +66,8 @@ impl Sums {
     /// The session of a process, and where each of the profile's rows comes from. `None` if there is
     /// nothing.
     pub(super) fn session_of(&self, process: u32) -> Option<(Profile, Vec<&Row>)> {
-        let rows = self
-            .rows
-            .iter()
-            .filter(|row| self.process_of(row) == process && row.seen != SumsValues::default());
-        let rows: Vec<_> = rows.collect();
+        let rows = self.rows_in(Some(process));
+        let rows: Vec<_> = rows.filter(|row| row.has_been_seen()).collect();
         let processes = std::slice::from_ref(&self.processes[process as usize]);
         let mut profile = self.profile_of(Extent::Session, processes, rows.iter().copied())?;
         // They are known only while somebody looks at threads, and which are idle is told without.

@@ -127,15 +127,10 @@ impl Sums {
         process: Option<u32>,
     ) -> impl Iterator<Item = (&'a Row, u64)> + 'a {
         let has_label = self.has_label(filter);
-        let timed = self
-            .rows
-            .iter()
-            .map(move |row| (row, self.time(row, scope)));
+        let rows = self.rows_in(process);
+        let timed = rows.map(move |row| (row, self.time(row, scope)));
         timed.filter(move |(row, time)| {
-            *time > 0
-                && (self.shows_idle || !row.is_idle)
-                && has_label[row.key.labels as usize]
-                && process.is_none_or(|process| self.process_of(row) == process)
+            *time > 0 && (self.shows_idle || !row.is_idle) && has_label[row.key.labels as usize]
         })
     }
 
