@@ -30,6 +30,8 @@ impl Sums {
                 seen: SumsValues::default(),
                 total: SumsValues::default(),
                 mark: SumsValues::default(),
+                time: 0,
+                time_mark: 0,
                 recent: 0,
                 is_idle: false,
             });
@@ -48,6 +50,7 @@ impl Sums {
             process.recent.push(number);
         }
         row.recent = row.recent.saturating_add(time);
+        row.time = row.time.saturating_add(time);
     }
 
     /// All rows of the process came anew, with these sums, as those of ended threads were added up,
@@ -168,10 +171,11 @@ impl Sums {
     /// Nothing of these threads in this session is of the program itself. In earlier sessions the
     /// numbers were other threads'.
     pub(super) fn leave_out(&mut self, process: u32, seqs: &FxHashSet<u32>) {
-        for row in &self.processes[process as usize].rows {
+        let process = &self.processes[process as usize];
+        for row in &process.rows {
             let row = &mut self.rows[*row as usize];
             if seqs.contains(&self.threads[row.key.thread as usize].seq) {
-                row.leave_out_session();
+                row.leave_out_session(process.time_of(row.seen));
             }
         }
     }
@@ -198,7 +202,7 @@ impl Sums {
         let process = &mut self.processes[process as usize];
         for row in &process.rows {
             let row = &mut self.rows[*row as usize];
-            row.mark = row.total;
+            (row.mark, row.time_mark) = (row.total, row.time);
         }
         (process.mark_ns, process.dropped_mark_ns) = (process.watched_ns, process.dropped_ns);
     }

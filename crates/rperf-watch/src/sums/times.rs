@@ -104,11 +104,10 @@ pub struct MethodTimes {
 impl Sums {
     /// The time of a row in this span.
     pub fn time(&self, row: &Row, scope: Scope) -> u64 {
-        let process = &self.processes[self.process_of(row) as usize];
         match scope {
-            Scope::Total => process.time_of(row.total),
-            Scope::SinceMark => process.time_of(row.total.without(row.mark)),
-            Scope::Rate => match process.elapsed_ns {
+            Scope::Total => row.time,
+            Scope::SinceMark => row.time.saturating_sub(row.time_mark),
+            Scope::Rate => match self.processes[self.process_of(row) as usize].elapsed_ns {
                 0 => 0,
                 elapsed => {
                     let rate = u128::from(row.recent) * 1_000_000_000 / u128::from(elapsed);

@@ -344,6 +344,29 @@ fn threads_of_earlier_sessions_are_not_left_out() {
 }
 
 #[test]
+fn time_of_earlier_sessions_stays_in_another_mode() {
+    let mut way = Way::new();
+    way.begin();
+    way.add(1, 1, 30);
+    way.pull();
+    way.table.clear();
+    (way.table.facts.mode, way.table.facts.start_ns) = ("cpu".into(), 50);
+    let node = way.node(&[("work", 1, 1)]);
+    let values = SumsValues {
+        cpu_ns: 7,
+        ..wall(0)
+    };
+    assert!(way.table.add(key(node), values));
+    way.pull();
+    assert_eq!(way.total(), 37);
+    way.sums.set_mark();
+    assert!(way.table.add(key(node), values));
+    way.pull();
+    let since = way.sums.node_times(Scope::SinceMark, None, None);
+    assert_eq!((way.total(), since.all().run), (44, 7));
+}
+
+#[test]
 fn there_are_only_so_many_helpers() {
     let mut way = Way::new();
     way.begin();
