@@ -48,8 +48,6 @@ pub struct Node {
     pub parent: u32,
     /// The method.
     pub method: u32,
-    /// No caller is the same method.
-    pub is_outermost: bool,
     /// The callees: the last one's number, and the one's before it of the same caller; 0 for none.
     pub first_child: u32,
     /// The next callee of the same caller.
@@ -192,6 +190,8 @@ pub struct Sums {
     pub rows: Vec<Row>,
     /// The time of idle threads is shown as all other.
     pub shows_idle: bool,
+    /// The time of programs that have ended isn't shown any more.
+    pub forgets_ended: bool,
     /// The directories that the programs' own files belong to.
     pub roots: Vec<String>,
     /// The directories that have rperf's files.
@@ -224,6 +224,8 @@ pub struct Sums {
 struct Intake {
     /// How far each program is read.
     readings: Vec<Reading>,
+    /// The texts that methods and labels have, by the numbers of the strings.
+    shown: Vec<Option<Arc<str>>>,
     methods: FxHashMap<Label, u32>,
     /// All nodes by caller and method, but for the last callee of each.
     nodes: FxHashMap<(u32, u32), u32>,

@@ -13,7 +13,7 @@ mod thread_facts;
 use super::words::of_failure;
 use crate::report::screen::Screen;
 use crate::{FAILURE, Installation, Refusal, say};
-use group::{Group, empty_sums};
+use group::{Group, empty_sums_of_tables};
 use launched::Launched;
 pub use options::TopArgs;
 use options::{REST, SILENCE, Subject};
@@ -57,7 +57,7 @@ pub fn run(args: &TopArgs, installation: &Installation) -> Result<i32, Refusal> 
         Subject::Programs(choice) if has_screens => return screens::run(args, &choice),
         Subject::Programs(choice) => choice,
     };
-    let sums = empty_sums(true);
+    let sums = empty_sums_of_tables();
     let group = Group::connect(&choice, &sums)?;
     let mut tables = Tables::new(args, group, sums, None);
     let end = tables.follow();
@@ -79,7 +79,7 @@ pub fn run(args: &TopArgs, installation: &Installation) -> Result<i32, Refusal> 
 
 /// Prints tables of the program that was started. Returns whether it was seen.
 fn print_launched(args: &TopArgs, launched: &Launched) -> bool {
-    let sums = empty_sums(true);
+    let sums = empty_sums_of_tables();
     let group = Group::of_family(launched.pid, &sums);
     let mut tables = Tables::new(args, group, sums, Some(launched));
     let end = tables.follow();

@@ -34,9 +34,9 @@ pub fn threads(sums: &Sums, question: &Question<'_>) -> Vec<Line> {
         for (row, time) in sums.rows_of(question.scope, question.filter, process) {
             let RowKey { thread, state, .. } = row.key;
             found.entry(thread).or_default().add_state(state, time);
-            *places
-                .entry((thread, sums.node_of(row), state))
-                .or_default() += time;
+            let place = (thread, sums.node_of(row), state);
+            let place = places.entry(place).or_default();
+            *place = place.saturating_add(time);
             all.add_state(state, time);
         }
         // The node that each has been in most, and for how long.

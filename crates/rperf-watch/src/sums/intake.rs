@@ -1,10 +1,10 @@
 //! How pages of changes come into the sums. A hostile server may have sent them: what a page refers
 //! to must be there.
 
-use super::reading::{Anew, Place, ROW_CAP, Reading};
+use super::reading::{Anew, CAP, Place, ROW_CAP, Reading};
 use super::{RowKey, Sums};
 use rperf_model::shared_sums::{Changes, SumsRow};
-use rperf_model::{Frame, FrameId, StringId, WeightKey};
+use rperf_model::{Frame, FrameId, State, StringId, WeightKey};
 use rperf_protocol::delta::{BadDelta, Delta};
 use rustc_hash::FxHashSet;
 
@@ -38,7 +38,7 @@ impl Sums {
         for row in rows {
             self.take_row(process, &mut reading, row);
         }
-        if reading.crowded.len() > ROW_CAP {
+        if reading.crowded.len() > ROW_CAP || reading.helpers.len() > CAP {
             return Err(BadDelta);
         }
         if !changes.more {
@@ -62,6 +62,7 @@ impl Sums {
                 rperf_directories: std::mem::take(&mut self.rperf_directories),
                 history: std::mem::take(&mut self.history),
                 shows_idle: self.shows_idle,
+                forgets_ended: self.forgets_ended,
                 has_mark: self.has_mark,
                 version: self.version,
                 generation: self.generation,
@@ -82,6 +83,7 @@ impl Sums {
                 ..Anew::default()
             }),
             is_pulling: reading.is_pulling,
+            has_new_waits: true,
             ..Reading::default()
         };
     }
@@ -94,7 +96,8 @@ impl Sums {
             false => 0,
         };
         if process.counts {
-            process.dropped_ns += now.dropped_ns.saturating_sub(before_ns);
+            let grown = now.dropped_ns.saturating_sub(before_ns);
+            process.dropped_ns = process.dropped_ns.saturating_add(grown);
         }
         process.facts = now.clone();
     }
@@ -155,8 +158,13 @@ impl Sums {
         let mut found: FxHashSet<u32> = found.map(|key| key.thread).collect();
         found.retain(|thread| !reading.helpers.contains(thread));
         if !found.is_empty() {
-            self.leave_out(process, &found);
-            if let Some(anew) = &mut reading.anew {
+            let start_ns = self.processes[process as usize].facts.start_ns;
+            let anew = reading.anew.as_mut();
+            // Else the rows are still those of the session before, where the numbers are other threads'.
+            if anew.as_ref().is_none_or(|it| it.start_ns == start_ns) {
+                self.leave_out(process, &found);
+            }
+            if let Some(anew) = anew {
                 let seq = |key: &RowKey| self.threads[key.thread as usize].seq;
                 anew.rows.retain(|key, _| !found.contains(&seq(key)));
             }
@@ -165,6 +173,7 @@ impl Sums {
     }
 
     fn take_row(&mut self, process: u32, reading: &mut Reading, row: &SumsRow) {
+        reading.has_new_waits |= matches!(row.key.state, State::GvlBlocked | State::GvlWait);
         let (key, has_room) = self.key(process, reading, row.key);
         let mut grown = row.values;
         if !has_room {
@@ -206,8 +215,10 @@ impl Sums {
             labels: labels.unwrap_or(0),
             state: key.state,
         };
+        // What had no room once stays there, or it would count twice.
         let has_room = !place.has_no_room
             && labels.is_some()
+            && !reading.crowded.contains_key(&key)
             && self.threads[thread as usize].seq == key.thread
             && (self.rows.len() < ROW_CAP || self.intake.rows.contains_key(&own));
         if has_room {

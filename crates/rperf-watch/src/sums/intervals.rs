@@ -18,7 +18,7 @@ impl Sums {
     pub fn end_interval(&mut self, number: u32, elapsed_ns: u64, sampling_ns: u64) {
         let process = &mut self.processes[number as usize];
         (process.elapsed_ns, process.sampling_ns) = (elapsed_ns, sampling_ns);
-        process.watched_ns += elapsed_ns;
+        process.watched_ns = process.watched_ns.saturating_add(elapsed_ns);
         for (thread, facts) in &mut self.facts {
             if self.threads[*thread as usize].process == number {
                 facts.age_ns = facts.age_ns.saturating_add(elapsed_ns);
@@ -103,8 +103,16 @@ impl Sums {
         for process in 0..self.processes.len() as u32 {
             let it = &mut self.processes[process as usize];
             if it.has_ended && !std::mem::replace(&mut it.is_let_go, true) {
+                let rows = std::mem::take(&mut it.rows);
                 self.intake.readings[process as usize] = Default::default();
                 self.begin_interval(process);
+                for row in rows {
+                    let row = &mut self.rows[row as usize];
+                    row.seen = Default::default();
+                    if self.forgets_ended {
+                        row.total = Default::default();
+                    }
+                }
                 self.fold(process, |_| true);
             }
         }

@@ -37,7 +37,7 @@ impl Extent {
                 .as_of_ns
                 .saturating_sub(process.facts.start_ns),
             Extent::Watched => process.watched_ns,
-            Extent::SinceMark => process.watched_ns - process.mark_ns,
+            Extent::SinceMark => process.watched_ns.saturating_sub(process.mark_ns),
         }
     }
 
@@ -45,7 +45,7 @@ impl Extent {
         match self {
             Extent::Session => process.facts.dropped_ns,
             Extent::Watched => process.dropped_ns,
-            Extent::SinceMark => process.dropped_ns - process.dropped_mark_ns,
+            Extent::SinceMark => process.dropped_ns.saturating_sub(process.dropped_mark_ns),
         }
     }
 }
@@ -66,11 +66,8 @@ impl Sums {
     /// The session of a process, and where each of the profile's rows comes from. `None` if there is
     /// nothing.
     pub(super) fn session_of(&self, process: u32) -> Option<(Profile, Vec<&Row>)> {
-        let rows = self
-            .rows
-            .iter()
-            .filter(|row| self.process_of(row) == process && row.seen != SumsValues::default());
-        let rows: Vec<_> = rows.collect();
+        let rows = self.rows_in(Some(process));
+        let rows: Vec<_> = rows.filter(|row| row.has_been_seen()).collect();
         let processes = std::slice::from_ref(&self.processes[process as usize]);
         let mut profile = self.profile_of(Extent::Session, processes, rows.iter().copied())?;
         // They are known only while somebody looks at threads, and which are idle is told without.
@@ -85,10 +82,20 @@ impl Sums {
         processes: &[Process],
         rows: impl Iterator<Item = &'a Row>,
     ) -> Option<Profile> {
-        let first = processes.first()?;
+        let rows = rows.map(|row| (row, extent.values(row)));
+        let rows: Vec<_> = rows.filter(|it| it.1 != SumsValues::default()).collect();
+        let mut has_rows = vec![false; self.processes.len()];
+        for (row, _) in &rows {
+            has_rows[self.process_of(row) as usize] = true;
+        }
+        let found = self.processes.iter().zip(&has_rows);
+        let mut found = found.filter(|it| *it.1).map(|it| it.0).peekable();
+        let first = *found.peek()?;
         let mode = match first.is_foreign {
-            false => Some(first.facts.sampling().unwrap_or(Mode::Wall)),
             true => None,
+            // Those of wall mode have all columns.
+            false if found.all(Process::is_cpu) => Some(Mode::Cpu),
+            false => Some(Mode::Wall),
         };
         let schema = match mode {
             Some(mode) => mode.schema(),
@@ -105,11 +112,7 @@ impl Sums {
         let is_one = processes.len() == 1;
         let mut labels = FxHashMap::default();
         let mut threads = BTreeMap::new();
-        for row in rows {
-            let values = extent.values(row);
-            if values == SumsValues::default() {
-                continue;
-            }
+        for (row, values) in rows {
             let process = self.process_of(row);
             let key = WeightKey {
                 node: NodeId(row.key.stack),

@@ -39,6 +39,8 @@ pub struct Reading {
     pub helpers: FxHashSet<u32>,
     /// All rows, if they come anew.
     pub anew: Option<Anew>,
+    /// What may be the time of idle threads, or may tell of it, has come since that was told.
+    pub has_new_waits: bool,
     /// Further pages follow.
     pub is_pulling: bool,
 }

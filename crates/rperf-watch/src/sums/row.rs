@@ -27,6 +27,10 @@ pub struct Row {
     pub total: SumsValues,
     /// What `total` was at the mark.
     pub mark: SumsValues,
+    /// The time in `total` that the sessions have measured, each in its own mode; in ns.
+    pub time: u64,
+    /// How much that was at the mark.
+    pub time_mark: u64,
     /// The time of the last interval, in ns.
     pub recent: u64,
     /// It is the time of an idle thread.
@@ -39,11 +43,22 @@ impl Row {
         self.seen != SumsValues::default()
     }
 
+    /// Takes off what this session has brought, which came after all else, and so much `time`.
+    pub fn leave_out_session(&mut self, time: u64) {
+        self.time = self.time.saturating_sub(time);
+        self.time_mark = self.time_mark.min(self.time);
+        self.total = self.total.without(self.seen);
+        self.mark = self.mark.without(self.mark.without(self.total));
+        (self.seen, self.recent) = (SumsValues::default(), 0);
+    }
+
     /// Adds a row that has become one with it.
     pub fn merge(&mut self, other: &Row) {
         self.seen.add(other.seen);
         self.total.add(other.total);
         self.mark.add(other.mark);
+        self.time = self.time.saturating_add(other.time);
+        self.time_mark = self.time_mark.saturating_add(other.time_mark);
         self.recent = self.recent.saturating_add(other.recent);
         self.is_idle |= other.is_idle;
     }

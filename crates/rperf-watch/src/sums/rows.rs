@@ -30,6 +30,8 @@ impl Sums {
                 seen: SumsValues::default(),
                 total: SumsValues::default(),
                 mark: SumsValues::default(),
+                time: 0,
+                time_mark: 0,
                 recent: 0,
                 is_idle: false,
             });
@@ -48,6 +50,7 @@ impl Sums {
             process.recent.push(number);
         }
         row.recent = row.recent.saturating_add(time);
+        row.time = row.time.saturating_add(time);
     }
 
     /// All rows of the process came anew, with these sums, as those of ended threads were added up,
@@ -128,6 +131,7 @@ impl Sums {
     /// Threads of the process have ended, and their values count under its thread 0 from now on.
     pub(super) fn fold(&mut self, process: u32, has_ended: impl Fn(u32) -> bool) {
         let ended = self.thread(process, 0);
+        let is_let_go = self.processes[process as usize].is_let_go;
         self.intake.rows.clear();
         for it in &mut self.processes {
             it.recent.clear();
@@ -137,6 +141,10 @@ impl Sums {
         for place in 0..self.rows.len() {
             let mut row = self.rows[place];
             let is_its = self.threads[row.key.thread as usize].process == process;
+            // Nobody counts them.
+            if is_its && is_let_go && row.total == SumsValues::default() {
+                continue;
+            }
             if is_its && has_ended(row.key.thread) {
                 row.key.thread = ended;
             }
@@ -160,13 +168,14 @@ impl Sums {
         }
     }
 
-    /// Nothing of these threads is of the program itself.
+    /// Nothing of these threads in this session is of the program itself. In earlier sessions the
+    /// numbers were other threads'.
     pub(super) fn leave_out(&mut self, process: u32, seqs: &FxHashSet<u32>) {
-        for row in &self.processes[process as usize].rows {
+        let process = &self.processes[process as usize];
+        for row in &process.rows {
             let row = &mut self.rows[*row as usize];
             if seqs.contains(&self.threads[row.key.thread as usize].seq) {
-                let none = SumsValues::default();
-                (row.seen, row.total, row.mark, row.recent) = (none, none, none, 0);
+                row.leave_out_session(process.time_of(row.seen));
             }
         }
     }
@@ -193,7 +202,7 @@ impl Sums {
         let process = &mut self.processes[process as usize];
         for row in &process.rows {
             let row = &mut self.rows[*row as usize];
-            row.mark = row.total;
+            (row.mark, row.time_mark) = (row.total, row.time);
         }
         (process.mark_ns, process.dropped_mark_ns) = (process.watched_ns, process.dropped_ns);
     }

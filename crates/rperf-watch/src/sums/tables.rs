@@ -5,6 +5,7 @@ use super::reading::{CAP, Reading, STRING_CAP, TEXT_CAP};
 use super::{Label, MORE, Method, Node, Process, Sums, Thread};
 use rperf_model::{Frame, FrameId, LabelSet, NodeId, StringId};
 use rperf_report::terminal_text::shown;
+use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 impl Sums {
@@ -26,7 +27,6 @@ impl Sums {
             self.nodes.push(Node {
                 parent: 0,
                 method: u32::MAX,
-                is_outermost: false,
                 first_child: 0,
                 next_sibling: 0,
             });
@@ -56,8 +56,11 @@ impl Sums {
 
     /// Gives all methods the paths that people see: what comes in may make others ambiguous.
     pub fn shorten(&mut self, short: impl Fn(&str) -> Arc<str>) {
+        let mut known: FxHashMap<Arc<str>, Arc<str>> = FxHashMap::default();
         for method in &mut self.methods {
-            method.short_path = short(&method.path);
+            let path = Arc::clone(&method.path);
+            let short = known.entry(path).or_insert_with_key(|path| short(path));
+            method.short_path = Arc::clone(short);
         }
         self.shortened = self.methods.len();
     }
@@ -70,6 +73,17 @@ impl Sums {
             true => Some(strings.intern(text)),
             false => strings.find(text),
         }
+    }
+
+    /// A text, fit for a terminal: one copy, however many have it.
+    fn shown_text(&mut self, id: StringId) -> Arc<str> {
+        let known = &mut self.intake.shown;
+        let place = id.0 as usize;
+        if known.len() <= place {
+            known.resize(place + 1, None);
+        }
+        let text = || shown(self.strings.get(id)).into();
+        Arc::clone(known[place].get_or_insert_with(text))
     }
 
     /// The number of a frame.
@@ -88,8 +102,7 @@ impl Sums {
         }
         let id = self.frames.intern(frame);
         if id.0 as usize == self.frame_methods.len() {
-            let [name, path] = [frame.name, frame.path].map(|it| shown(self.strings.get(it)));
-            let key: Label = (name.into(), path.into());
+            let key: Label = (self.shown_text(frame.name), self.shown_text(frame.path));
             let method = *self.intake.methods.entry(key).or_insert_with_key(|key| {
                 self.methods.push(Method {
                     name: Arc::clone(&key.0),
@@ -142,14 +155,9 @@ impl Sums {
             }
             self.intake.nodes.insert((parent, last_method), last);
         }
-        let mut caller = parent;
-        while caller != 0 && self.nodes[caller as usize].method != method {
-            caller = self.nodes[caller as usize].parent;
-        }
         self.nodes.push(Node {
             parent,
             method,
-            is_outermost: caller == 0,
             first_child: 0,
             next_sibling: last,
         });
@@ -186,11 +194,10 @@ impl Sums {
         if self.labels.len() >= CAP {
             return self.label_sets.find(&set).map(|it| it.0);
         }
-        let text = |id| shown(self.strings.get(id)).into();
-        let shown = set.iter().map(|&(key, value)| (text(key), text(value)));
-        let shown: Vec<Label> = shown.collect();
-        let id = self.label_sets.intern(set).0;
+        let id = self.label_sets.intern(set.clone()).0;
         if id as usize == self.labels.len() {
+            let text = |&(key, value): &_| (self.shown_text(key), self.shown_text(value));
+            let shown: Vec<Label> = set.iter().map(text).collect();
             self.labels.push(shown);
         }
         Some(id)

@@ -4,6 +4,7 @@ use super::*;
 use proptest::prelude::*;
 use rperf_model::Column;
 use rperf_model::shared_sums::SumsValues;
+use std::time::{Duration, Instant};
 
 fn wall(wall_ns: u64) -> SumsValues {
     SumsValues {
@@ -44,8 +45,7 @@ fn add(sums: &mut Sums, process: u32, rows: &[(u8, u8, u32)]) {
 #[test]
 fn recursion_counts_once() {
     let (sums, _) = sums(&[(0, 1, 10)]);
-    let outermost = sums.nodes.iter().filter(|it| it.is_outermost).count();
-    assert_eq!((sums.nodes.len(), outermost), (5, 1));
+    assert_eq!(sums.nodes.len(), 5);
     let times = sums.node_times(Scope::Total, None, None);
     assert_eq!((times.all().run, times.own[4].run), (10, 10));
     let (methods, _) = sums.method_times(Scope::Total, None, None);
@@ -53,6 +53,37 @@ fn recursion_counts_once() {
         (methods.len(), methods[0].own.run, methods[0].total.run),
         (1, 10, 10)
     );
+}
+
+/// A new node costs the same, however many callers it has.
+#[test]
+fn stacks_may_be_deep() {
+    let (mut sums, process) = sums(&[]);
+    let (mut stack, mut frames) = (0, Vec::new());
+    let began = Instant::now();
+    for number in 0..200_000 {
+        let name = number.to_string();
+        frames.push(sums.frame(&name, "x.rb", 0).expect("room"));
+        stack = sums.stack(stack, frames[number], 0).expect("room");
+    }
+    assert!(
+        began.elapsed() < Duration::from_secs(20),
+        "{:?}",
+        began.elapsed()
+    );
+    // The outermost method once more.
+    stack = sums.stack(stack, frames[0], 0).expect("room");
+    let key = RowKey {
+        stack,
+        thread: sums.thread(process, 1),
+        labels: 0,
+        state: State::Running,
+    };
+    sums.add(key, wall(5));
+    let (methods, all) = sums.method_times(Scope::Total, None, None);
+    assert_eq!((methods.len(), all.run), (200_000, 5));
+    assert!(methods.iter().all(|it| it.total.run == 5));
+    assert_eq!(methods[0].own.run, 5);
 }
 
 #[test]
@@ -135,6 +166,65 @@ fn a_profile_has_what_has_the_label() {
     let profile = sums.profile(Extent::Watched, None).expect("one");
     let lines: Vec<_> = profile.tree.iter().map(|(_, node)| node.line).collect();
     assert_eq!(lines, [7; 4]);
+}
+
+#[test]
+fn a_profile_has_the_columns_of_all_programs_with_rows() {
+    let (mut sums, of_cpu) = sums(&[(0, 1, 10)]);
+    sums.processes[of_cpu as usize].facts.mode = "cpu".into();
+    let of_wall = sums.add_process(8, "other");
+    sums.processes[of_wall as usize].facts.mode = "wall".into();
+    let profile = |sums: &Sums, extent| {
+        let profile = sums.profile(extent, None).expect("one");
+        (profile.schema.len(), profile.meta.program.clone())
+    };
+    assert_eq!(profile(&sums, Extent::Watched), (2, "app".to_string()));
+    sums.set_mark();
+    add(&mut sums, of_wall, &[(0, 1, u32::MAX)]);
+    assert_eq!(profile(&sums, Extent::Watched), (3, "app".to_string()));
+    assert_eq!(profile(&sums, Extent::SinceMark), (3, "other".to_string()));
+}
+
+#[test]
+fn times_beyond_all_measure_are_the_greatest() {
+    let (mut sums, process) = sums(&[(0, 1, 10)]);
+    for _ in 0..2 {
+        sums.end_interval(process, u64::MAX, 0);
+    }
+    assert_eq!(sums.processes[process as usize].watched_ns, u64::MAX);
+}
+
+#[test]
+fn a_text_is_there_once_however_many_have_it() {
+    let mut sums = Sums::default();
+    for (name, path) in [
+        ("a", "x.rb"),
+        ("b", "x.rb"),
+        ("a", "y.rb"),
+        ("a", "y\u{1b}.rb"),
+    ] {
+        assert!(sums.frame(name, path, 1).is_some());
+    }
+    for value in ["1", "2"] {
+        assert!(sums.label_set([("a", value)].into_iter()).is_some());
+    }
+    let mut asked = Vec::new();
+    let asked_for = std::cell::RefCell::new(&mut asked);
+    sums.shorten(|path| {
+        asked_for.borrow_mut().push(path.to_string());
+        "short".into()
+    });
+    assert_eq!(asked, ["x.rb", "y.rb", "y .rb"]);
+    let [a, b, in_y, _] = &*sums.methods else {
+        panic!("{:?}", sums.methods);
+    };
+    assert!(Arc::ptr_eq(&a.path, &b.path) && Arc::ptr_eq(&a.short_path, &b.short_path));
+    assert!(Arc::ptr_eq(&a.name, &in_y.name));
+    let keys = sums.labels[1..].iter().map(|set| &set[0].0);
+    assert!(
+        keys.clone().all(|key| Arc::ptr_eq(key, &a.name)),
+        "{keys:?}"
+    );
 }
 
 proptest! {

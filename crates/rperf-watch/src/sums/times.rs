@@ -104,11 +104,10 @@ pub struct MethodTimes {
 impl Sums {
     /// The time of a row in this span.
     pub fn time(&self, row: &Row, scope: Scope) -> u64 {
-        let process = &self.processes[self.process_of(row) as usize];
         match scope {
-            Scope::Total => process.time_of(row.total),
-            Scope::SinceMark => process.time_of(row.total.without(row.mark)),
-            Scope::Rate => match process.elapsed_ns {
+            Scope::Total => row.time,
+            Scope::SinceMark => row.time.saturating_sub(row.time_mark),
+            Scope::Rate => match self.processes[self.process_of(row) as usize].elapsed_ns {
                 0 => 0,
                 elapsed => {
                     let rate = u128::from(row.recent) * 1_000_000_000 / u128::from(elapsed);
@@ -127,15 +126,10 @@ impl Sums {
         process: Option<u32>,
     ) -> impl Iterator<Item = (&'a Row, u64)> + 'a {
         let has_label = self.has_label(filter);
-        let timed = self
-            .rows
-            .iter()
-            .map(move |row| (row, self.time(row, scope)));
+        let rows = self.rows_in(process);
+        let timed = rows.map(move |row| (row, self.time(row, scope)));
         timed.filter(move |(row, time)| {
-            *time > 0
-                && (self.shows_idle || !row.is_idle)
-                && has_label[row.key.labels as usize]
-                && process.is_none_or(|process| self.process_of(row) == process)
+            *time > 0 && (self.shows_idle || !row.is_idle) && has_label[row.key.labels as usize]
         })
     }
 
@@ -176,13 +170,35 @@ impl Sums {
     ) -> (Vec<MethodTimes>, Times) {
         let times = self.node_times(scope, filter, process);
         let mut methods = vec![MethodTimes::default(); self.methods.len()];
-        for (number, node) in self.nodes.iter().enumerate().skip(1) {
+        // The nodes that have had time, from the root to where we are, and how often each method is
+        // among them: of those that call themselves the outermost counts.
+        let mut callers: Vec<u32> = Vec::new();
+        let mut counts = vec![0_u32; self.methods.len()];
+        let mut next = self.nodes.first().map_or(0, |root| root.first_child);
+        loop {
+            if next == 0 {
+                let Some(done) = callers.pop() else { break };
+                let node = &self.nodes[done as usize];
+                counts[node.method as usize] -= 1;
+                next = node.next_sibling;
+                continue;
+            }
+            let node = &self.nodes[next as usize];
+            let total = times.total[next as usize];
+            if total == Times::default() {
+                next = node.next_sibling;
+                continue;
+            }
             let method = &mut methods[node.method as usize];
             method.method = node.method;
-            method.own.add(times.own[number]);
-            if node.is_outermost {
-                method.total.add(times.total[number]);
+            method.own.add(times.own[next as usize]);
+            let count = &mut counts[node.method as usize];
+            if *count == 0 {
+                method.total.add(total);
             }
+            *count += 1;
+            callers.push(next);
+            next = node.first_child;
         }
         methods.retain(|it| it.total != Times::default());
         (methods, times.all())

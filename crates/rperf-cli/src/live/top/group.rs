@@ -43,10 +43,18 @@ impl Member {
     }
 }
 
-/// No sums yet. Tables say themselves what idle threads have had: for them all time is shown.
+/// No sums yet.
 pub fn empty_sums(shows_idle: bool) -> LockedSums {
     let sums = LockedSums::default();
     lock(&sums).shows_idle = shows_idle;
+    sums
+}
+
+/// No sums yet, for tables. They say themselves what idle threads have had: for them all time is
+/// shown, but only that of programs that are there.
+pub fn empty_sums_of_tables() -> LockedSums {
+    let sums = empty_sums(true);
+    lock(&sums).forgets_ended = true;
     sums
 }
 

@@ -268,15 +268,7 @@ impl Puller {
 
     /// `is_whole`: all programs were asked. `is_news`: there is something that the user should know.
     fn end_round(&self, is_whole: bool, is_news: bool) {
-        let members = &self.group.members;
-        let there: Vec<_> = members.iter().map(|it| it.feed.process).collect();
         let mut sums = lock(&self.sums);
-        for process in 0..sums.processes.len() as u32 {
-            let has_ended = sums.processes[process as usize].has_ended;
-            if !has_ended && !there.contains(&process) {
-                sums.end_process(process);
-            }
-        }
         shorten(&mut sums, &self.paths);
         if is_whole {
             sums.end_round();

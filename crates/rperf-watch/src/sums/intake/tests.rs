@@ -2,7 +2,6 @@
 
 use super::super::{Extent, Scope};
 use super::*;
-use proptest::prelude::*;
 use rperf_model::shared_sums::{Cursor, SharedSums, SumsFacts, SumsValues};
 use rperf_model::{Column, LabelSetId, Node, NodeId, Profile, State};
 use rperf_protocol::delta::Freshness;
@@ -95,6 +94,22 @@ impl Way {
         let stack: Vec<_> = names.iter().map(|name| (*name, 1, 0)).collect();
         let key = key(self.node(&stack));
         assert!(self.table.add(key, wall(wall_ns)));
+    }
+
+    /// A thread answers for the VM.
+    fn add_of_helper(&mut self, thread: u32) {
+        let path = "/lib/rperf/live/helper.rb";
+        let frame = self.table.frame("Rperf::Helper.rest", path, 1);
+        let node = Node {
+            parent: NodeId::ROOT,
+            frame,
+            line: 0,
+        };
+        let key = WeightKey {
+            thread,
+            ..key(self.table.node(node).expect("room"))
+        };
+        assert!(self.table.add(key, wall(1)));
     }
 
     fn pull(&mut self) {
@@ -253,6 +268,11 @@ fn time_without_room_counts_once_too() {
     assert_eq!(way.total(), 20);
     assert_eq!((way.sums.rows.len(), way.sums.labels.len()), (2, 2));
     assert_eq!(&*way.sums.labels[1][0].0, super::super::MORE);
+    // There is room by now.
+    way.sums.intake.readings[0].label_sets = vec![Some(0)];
+    way.add(2, 2, 9);
+    way.pull();
+    assert_eq!(way.total(), 29);
     way.table.clear();
     (way.table.facts.mode, way.table.facts.start_ns) = ("wall".into(), 1);
     way.add(2, 2, 3);
@@ -295,6 +315,54 @@ fn the_thread_that_answers_is_left_out() {
     let session = way.session().expect("one");
     let seqs: Vec<_> = session.threads.iter().map(|it| it.seq).collect();
     assert_eq!((session.sum(Column(1)), seqs), (1, vec![1]));
+}
+
+#[test]
+fn threads_of_earlier_sessions_are_not_left_out() {
+    let mut way = Way::new();
+    way.begin();
+    way.add(1, 2, 30);
+    way.pull();
+    way.sums.set_mark();
+    way.add(1, 2, 20);
+    way.pull();
+    for (start_ns, knows_it_later) in [(50, false), (60, true)] {
+        way.table.clear();
+        way.table.facts.start_ns = start_ns;
+        way.add(1, 2, 7);
+        if knows_it_later {
+            way.pull();
+            assert_eq!(way.total(), 57);
+        }
+        way.add_of_helper(2);
+        way.pull();
+        let since = way.sums.node_times(Scope::SinceMark, None, None);
+        assert_eq!((way.total(), since.all().run), (50, 20));
+        assert!(way.session().is_none());
+    }
+}
+
+#[test]
+fn time_of_earlier_sessions_stays_in_another_mode() {
+    let mut way = Way::new();
+    way.begin();
+    way.add(1, 1, 30);
+    way.pull();
+    way.table.clear();
+    (way.table.facts.mode, way.table.facts.start_ns) = ("cpu".into(), 50);
+    let node = way.node(&[("work", 1, 1)]);
+    let values = SumsValues {
+        cpu_ns: 7,
+        ..wall(0)
+    };
+    assert!(way.table.add(key(node), values));
+    way.pull();
+    assert_eq!(way.total(), 37);
+    way.sums.set_mark();
+    assert!(way.table.add(key(node), values));
+    way.pull();
+    let since = way.sums.node_times(Scope::SinceMark, None, None);
+    assert_eq!((way.total(), since.all().run), (44, 7));
 }
 
 #[test]
@@ -355,103 +423,4 @@ fn a_profile_has_all_that_has_come() {
     assert_eq!((profile.schema.len(), profile.sum(Column(1))), (2, 12));
 }
 
-#[test]
-fn what_refers_to_nothing_is_refused() {
-    let frame = |name| Frame {
-        name: StringId(name),
-        path: StringId(0),
-        first_line: 0,
-    };
-    let node = |parent, frame| Node {
-        parent: NodeId(parent),
-        frame: FrameId(frame),
-        line: 0,
-    };
-    let row = |key| {
-        let values = wall(1);
-        vec![SumsRow { key, values }]
-    };
-    let good = Changes {
-        facts: SumsFacts {
-            mode: "wall".into(),
-            ..SumsFacts::default()
-        },
-        strings: vec!["a".into()],
-        frames: vec![frame(0)],
-        nodes: vec![node(0, 0), node(1, 0)],
-        label_sets: vec![vec![], vec![(StringId(0), StringId(0))]],
-        rows: row(key(NodeId(2))),
-        ..Changes::default()
-    };
-    assert!(empty().take(0, page(good.clone())).is_ok());
-    let labels = LabelSetId(2);
-    for bad in [
-        Changes {
-            frames: vec![frame(1)],
-            ..good.clone()
-        },
-        Changes {
-            nodes: vec![node(1, 0)],
-            ..good.clone()
-        },
-        Changes {
-            nodes: vec![node(0, 1)],
-            ..good.clone()
-        },
-        Changes {
-            label_sets: vec![vec![(StringId(1), StringId(0))]],
-            ..good.clone()
-        },
-        Changes {
-            rows: row(key(NodeId(3))),
-            ..good.clone()
-        },
-        Changes {
-            rows: row(WeightKey {
-                labels,
-                ..key(NodeId(1))
-            }),
-            ..good.clone()
-        },
-    ] {
-        let mut sums = empty();
-        assert_eq!(sums.take(0, page(bad)), Err(BadDelta));
-        assert!(sums.rows.is_empty() && sums.methods.is_empty());
-    }
-}
-
-proptest! {
-    #[test]
-    fn no_page_makes_it_fail(
-        changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
-        counts in any::<bool>(),
-    ) {
-        let mut way = Way::new();
-        way.table.facts.mode = "cpu".into();
-        if counts {
-            way.add(1, 1, 3);
-            way.begin();
-        }
-        let mut stack = Vec::new();
-        for line in 0..5 {
-            stack.push(("a", 1, line));
-            let key = key(way.node(&stack));
-            way.table.add(key, wall(5));
-        }
-        let changed = way.table.changes(Cursor::default());
-        let mut bytes = Delta { changes: changed, freshness: FRESHNESS }.to_bytes();
-        for (place, byte) in changes {
-            let place = place.index(bytes.len());
-            bytes[place] = byte;
-        }
-        if let Ok(delta) = Delta::from_bytes(&bytes) {
-            let _ = way.sums.take(0, delta);
-            for extent in [Extent::Session, Extent::Watched] {
-                if let Some(profile) = way.sums.profile(extent, None) {
-                    prop_assert_eq!(profile.check(), Ok(()));
-                }
-            }
-            way.sums.node_times(Scope::Rate, None, None);
-        }
-    }
-}
+mod hostile;
