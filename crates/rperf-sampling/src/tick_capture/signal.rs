@@ -357,6 +357,9 @@ extern "C" fn on_fault(signal: c_int, info: *mut siginfo_t, context: *mut c_void
     if is_fault(info) && end_other_reading(context.cast()) {
         return;
     }
+    // What reports a crash has little stack left for signals. Who goes on comes to a safepoint, where
+    // interruptions begin again.
+    with_active(|active| active.ticks.hold_interrupts());
     // It is there before this handler is.
     if let Some(previous) = PREVIOUS_FAULT.get() {
         hand_on(previous, signal, info, context);
