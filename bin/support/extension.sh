@@ -100,7 +100,7 @@ setup_extension() {
 build() {
   local name=$1 subcommand=$2 quiet=() run=()
   shift 2
-  say "building $name in release mode (about a minute the first time)"
+  say "building $name in release mode (about two minutes the first time)"
   # A terminal sees cargo's progress; a log gets errors and warnings only.
   [ -t 2 ] || quiet=(--quiet) run=(telling "building $name")
   RUBY="$RUBY" ${run[@]+"${run[@]}"} cargo "$subcommand" ${quiet[@]+"${quiet[@]}"} "${manifest[@]}" \
