@@ -119,6 +119,20 @@ impl FrameLayout {
         (of_ruby > 0).then_some(place)
     }
 
+    /// Whether the topmost frame of the thread with this `context` has a program counter of its own code.
+    /// A compiled method that has just been called may have none yet: there is a word of an older frame,
+    /// for which the VM must not look up a line. Not for a frame of a C method.
+    pub fn is_top_placed(
+        &self,
+        vm: &impl VmFrames,
+        memory: &impl Memory,
+        context: usize,
+    ) -> Option<bool> {
+        let frame = memory.word(context.checked_add(self.frame_in_context)?)?;
+        let code = self.code_of(vm, memory, frame)?;
+        Some(code.has(code.stored))
+    }
+
     /// The code of a control frame; `None` for one of a C method, and where words don't fit together.
     pub fn code_of(
         &self,

@@ -324,3 +324,25 @@ fn places_of_a_thread_are_told_apart_as_long_as_it_has_frames_of_ruby() {
     assert_eq!(place(3, &[]), None, "there is nothing but C");
     assert_eq!(place(4, &[]), None, "the stack is empty");
 }
+
+#[test]
+fn a_topmost_frame_has_a_line_only_if_its_program_counter_is_its_own() {
+    let memory = Checked::new().expect("words can be looked at");
+    let mut machine = Machine::new();
+    let vm = machine.vm(machine.lines());
+    let is_placed = |machine: &Machine| {
+        machine.with_second_on_top(&vm);
+        LAYOUT.is_top_placed(&vm, &memory, vm.context.get())
+    };
+    assert_eq!(is_placed(&machine), Some(true));
+    for older in [0, machine.codes[1].at(5), machine.codes[0].at(3) + 1] {
+        machine.stack[FRAME] = older;
+        assert_eq!(is_placed(&machine), Some(false), "{older:x}");
+    }
+    vm.context.set(machine.context.as_ptr().addr());
+    assert_eq!(
+        LAYOUT.is_top_placed(&vm, &memory, vm.context.get()),
+        None,
+        "a frame of a C method"
+    );
+}

@@ -91,6 +91,21 @@ pub unsafe fn place(context: usize) -> usize {
     layout.place(&memory, context).unwrap_or(0)
 }
 
+/// Whether the VM can look up the line of the topmost frame of the calling thread, which has this
+/// `context`: the frame is of Ruby code, and its program counter belongs to it.
+///
+/// # Safety
+/// The thread has its Ractor's GVL, and is at a safepoint or in a hook of its own.
+pub unsafe fn is_top_placed(vm: &impl VmFrames, context: usize) -> bool {
+    let Some(layout) = LAYOUT.get().filter(|_| context != 0) else {
+        return false;
+    };
+    // SAFETY: the context belongs to the thread. Its topmost frame is of Ruby code, whose instruction
+    // sequence is alive as long as it runs.
+    let memory = unsafe { MayFault::new() };
+    layout.is_top_placed(vm, &memory, context).unwrap_or(false)
+}
+
 /// The digest of the stack of the calling thread, which has this `context`, if there is one.
 ///
 /// # Safety

@@ -311,13 +311,18 @@ pub fn learn(gvl: &Gvl<'_>) {
 }
 
 /// Takes the calling thread's backtrace, and returns its depth. The VM gives no line for a topmost
-/// frame that is compiled, as it may be anywhere. At safepoints and in hooks it has one all the
-/// same: errors are raised and objects allocated there, which needs the line.
+/// frame that is compiled, as it may be anywhere. At safepoints and in hooks it has one nearly
+/// always: errors are raised and objects allocated there, which needs the line. It has none where a
+/// compiler collects garbage before it compiles a method that has been called.
 pub fn take_complete(vm: RubyVm<'_>, backtrace: &mut Backtrace) -> usize {
     let (frames, lines) = backtrace.room();
     let depth = vm.backtrace(frames, lines);
-    if depth > 0 && lines.first() == Some(&0) && !TraceVm::is_c_method(&vm, frames[0]) {
-        lines[0] = vm.line();
+    let lacks_line = depth > 0 && lines.first() == Some(&0);
+    if lacks_line && !TraceVm::is_c_method(&vm, frames[0]) {
+        // SAFETY: at a safepoint or in a hook, by what `RubyVm` stands for.
+        if unsafe { blocks::is_top_placed(&vm, vm.context()) } {
+            lines[0] = vm.line();
+        }
     }
     depth
 }
