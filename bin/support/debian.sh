@@ -23,37 +23,59 @@ install_system_packages() {
 }
 
 # private_apt: lists of newer suites, kept in the cache; `apt_private CMD...`
-# then uses them. The mirror is the one that the system itself uses.
+# then uses them.
 private_apt() {
-  local state="$CACHE/apt" mirror suite kind
-  local keyring=/usr/share/keyrings/debian-archive-keyring.gpg
-  is_debian || return 1
+  APT_STATE="$CACHE/apt"
+  make_apt_state "$(apt_sources '' trixie unstable experimental)"
+}
+
+# apt_sources ARCHITECTURES SUITE...: the lines that name them, for binary and source
+# packages. The mirror is the one that the system itself uses; a suite of security
+# updates has one of its own.
+apt_sources() {
+  local mirror suite kind options=signed-by=/usr/share/keyrings/debian-archive-keyring.gpg
   mirror=$(system_mirror)
   [ -n "$mirror" ] || return 1
-  mkdir -p "$state/lists/partial" "$state/archives/partial"
-  for suite in trixie unstable experimental; do
+  [ -z "$1" ] || options="$options arch=$1"
+  shift
+  for suite in "$@"; do
     for kind in deb deb-src; do
-      printf '%s [signed-by=%s] %s %s main\n' "$kind" "$keyring" "$mirror" "$suite"
+      case $suite in
+        *-security) printf '%s [%s] %s-security %s main\n' "$kind" "$options" "${mirror%/}" "$suite" ;;
+        *) printf '%s [%s] %s %s main\n' "$kind" "$options" "$mirror" "$suite" ;;
+      esac
     done
-  done >"$state/sources.list"
-  cat >"$state/apt.conf" <<CONF
-Dir::Etc::sourcelist "$state/sources.list";
+  done
+}
+
+# make_apt_state SOURCES [ARCHITECTURE...]: in $APT_STATE, read once a day: a day-old
+# list still names what can be downloaded.
+make_apt_state() {
+  local sources=$1 architecture
+  shift
+  is_debian && [ -n "$sources" ] || return 1
+  mkdir -p "$APT_STATE/lists/partial" "$APT_STATE/archives/partial"
+  printf '%s\n' "$sources" >"$APT_STATE/sources.list"
+  cat >"$APT_STATE/apt.conf" <<CONF
+Dir::Etc::sourcelist "$APT_STATE/sources.list";
 Dir::Etc::sourceparts "/dev/null";
-Dir::State::Lists "$state/lists";
-Dir::Cache "$state";
+Dir::State::Lists "$APT_STATE/lists";
+Dir::Cache "$APT_STATE";
 APT::Sandbox::User "$(id -un)";
 APT::Update::Error-Mode "any";
 Acquire::Languages "none";
 CONF
-  # A day-old list still names what can be downloaded.
-  if [ -z "$(find "$state/updated" -mmin -1440 2>/dev/null)" ]; then
+  for architecture in "$@"; do
+    printf 'APT::Architectures:: "%s";\n' "$architecture" >>"$APT_STATE/apt.conf"
+  done
+  if [ -z "$(find "$APT_STATE/updated" -mmin -1440 2>/dev/null)" ]; then
     say "reading the lists of newer Debian suites"
     telling "reading them" quietly apt_private apt-get -q update || return 1
-    touch "$state/updated"
+    touch "$APT_STATE/updated"
   fi
 }
 
-apt_private() { APT_CONFIG="$CACHE/apt/apt.conf" "$@"; }
+apt_private() { APT_CONFIG="$APT_STATE/apt.conf" "$@"; }
 
 system_mirror() {
   local file
