@@ -41,8 +41,9 @@ pub fn thread_cpu_of(tid: NativeId) -> Option<u64> {
 pub fn thread_id() -> NativeId {
     #[cfg(target_os = "linux")]
     {
-        // SAFETY: gettid takes no arguments and can't fail.
-        NativeId(unsafe { libc::gettid() as u32 })
+        // The function of this name is missing in glibc before 2.30.
+        // SAFETY: the call takes no arguments and can't fail.
+        NativeId(unsafe { libc::syscall(libc::SYS_gettid) as u32 })
     }
     #[cfg(not(target_os = "linux"))]
     {

@@ -1,0 +1,125 @@
+# The parts of bin/package. Run in $ROOT.
+
+ABOUT_VERSION=0.9.3
+CYCLONEDX_VERSION=0.5.9
+
+# target_of PLATFORM: as Rust names it.
+target_of() { echo "${1%-linux-gnu}-unknown-linux-gnu"; }
+
+# package_platform PLATFORM: builds, checks and packs.
+package_platform() {
+  local platform=$1 target cpu=${1%%-*} versions=() version name work="$ROOT/tmp/package/$1"
+  target=$(target_of "$platform")
+  setup_zig
+  setup_rust_target "$target" || die "no standard library of Rust for $target: run 'rustup target add $target'"
+  setup_list_makers
+  name=$(package_name "$platform")
+  rm -rf "$work"
+  mkdir -p "$work/debug" "$work/lib/bin"
+  for version in $OTHER_RUBIES; do
+    packaged_ruby "$version" || continue
+    build_library "$target" "$cpu" "$version" "$PACKAGED_RUBY" "$work/lib/$version/rperf.so"
+    versions+=("$version")
+  done
+  build_package "the command for $platform" "$target" --package rperf-command
+  take_built "$target" rperf-command "$work/lib/bin/rperf-command"
+  list_crates "$target" "$work" "$name"
+  "$RUBY" bin/support/package/check.rb "$cpu" "$GLIBC" "$work"/lib/*/* || die "these files can't be packaged"
+  pack "$platform" "$work" "${versions[@]}"
+  (cd "$work/debug" && deterministic_tar .) | xz -6 >"pkg/$name.debug.tar.xz"
+}
+
+# packaged_ruby VERSION: sets PACKAGED_RUBY to a Ruby of that version, which runs here. Fails for one
+# that isn't released, without --dev.
+packaged_ruby() {
+  if is_version "$RUBY" "$1"; then
+    PACKAGED_RUBY=$RUBY
+  else
+    find_other_ruby "$1"
+    PACKAGED_RUBY=$OTHER_RUBY
+    if [ -z "$PACKAGED_RUBY" ]; then
+      [ "$DEV" = yes ] || [ "$1" != "${OTHER_RUBIES##* }" ] || return 1
+      die "no Ruby $1 to build for: ${WITHOUT:-$(version_variable RPERF_RUBY "$1")=/path/to/ruby names one}"
+    fi
+  fi
+  [ "$DEV" = yes ] || ! is_unreleased "$PACKAGED_RUBY"
+}
+
+# build_library TARGET CPU VERSION RUBY FILE: the extension. RUBY tells its own settings; of another CPU
+# than this one only headers differ.
+build_library() {
+  local target=$1 cpu=$2 version=$3 ruby=$4 headers
+  if [ "$cpu" = "$(uname -m)" ]; then
+    RUBY="$ruby" build_package "the extension for Ruby $version on $cpu" "$target" --package rperf
+  else
+    headers=$(ruby_headers "$version" "$ruby" "$cpu") || exit 1
+    RUBY="$ruby" RBCONFIG_rubyhdrdir="$headers/include" RBCONFIG_rubyarchhdrdir="$headers/arch" \
+      build_package "the extension for Ruby $version on $cpu" "$target" --package rperf
+  fi
+  take_built "$target" librperf.so "$5"
+}
+
+# build_package NAME TARGET ARGS...: by cargo. Paths of this machine don't go into the files.
+build_package() {
+  local name=$1 target=$2 cargo_home
+  shift 2
+  cargo_home=${CARGO_HOME:-$USER_HOME/.cargo}
+  step "building $name" env "RUSTFLAGS=--remap-path-prefix=$cargo_home/registry/src=/crates --remap-path-prefix=$(rustc --print sysroot)=/rust --remap-path-prefix=$ROOT=/rperf" \
+    cargo zigbuild --locked --profile packaged --target "$target.$GLIBC" --target-dir "$ROOT/target/package" "$@" || exit 1
+}
+
+# take_built TARGET OUTPUT FILE: the debug information goes into a file of its own, whose name FILE keeps.
+take_built() {
+  local output="$ROOT/target/package/$1/packaged/$2" objcopy debug
+  objcopy="$(rustc --print sysroot)/lib/rustlib/$(rustc -vV | awk '/^host:/ { print $2 }')/bin/rust-objcopy"
+  debug="$work/debug/${3#"$work"/}.debug"
+  mkdir -p "${3%/*}" "${debug%/*}"
+  "$objcopy" --only-keep-debug "$output" "$debug" &&
+    "$objcopy" --strip-all --add-gnu-debuglink="$debug" "$output" "$3" && chmod 755 "$3" || exit 1
+}
+
+# What lists crates and licences.
+setup_list_makers() {
+  with_lock "$TOOLS" cargo_install cargo-about "$ABOUT_VERSION" --features cli || exit 1
+  with_lock "$TOOLS" cargo_install cargo-cyclonedx "$CYCLONEDX_VERSION" || exit 1
+  PATH="$TOOLS/cargo-about-$ABOUT_VERSION/bin:$TOOLS/cargo-cyclonedx-$CYCLONEDX_VERSION/bin:$PATH"
+}
+
+# list_crates TARGET DIRECTORY NAME: the crates that are in the library and the command, in two lists that
+# tools read, and their licences, which the gem has.
+list_crates() {
+  local copy="$2/sources" file
+  step "listing licences" cargo about generate --locked --offline --workspace --fail --target "$1" \
+    --config bin/support/package/about.toml --output-file "$2/LICENSES-THIRD-PARTY.md" bin/support/package/about.hbs || exit 1
+  # It writes beside each crate.
+  mkdir -p "$copy"
+  cp -R Cargo.toml Cargo.lock crates ext "$copy/"
+  (cd "$copy" && SOURCE_DATE_EPOCH=$(cd "$ROOT" && source_date) step "listing crates" cargo cyclonedx --format json \
+    --describe binaries --no-build-deps --target "$1" --spec-version 1.5) || exit 1
+  for file in rperf/rperf_cdylib:library rperf-command/rperf-command_bin:command; do
+    sed "s|file://$copy|file:///rperf|g" "$copy"/*/"${file%:*}.cdx.json" >"pkg/$3.${file#*:}.cdx.json"
+  done
+  rm -rf "$copy"
+}
+
+# package_name PLATFORM: of the gem's file, without its ending.
+package_name() {
+  "$RUBY" -e 'spec = Gem::Specification.load("rperf.gemspec"); spec.platform = ARGV[0]; print spec.full_name' "$1"
+}
+
+# pack PLATFORM DIRECTORY VERSION...: the gem with what is in DIRECTORY.
+pack() {
+  step "packing the gem for $1" env "SOURCE_DATE_EPOCH=$(source_date)" "$RUBY" bin/support/package/pack.rb "$@" || exit 1
+}
+
+package_source() { pack ruby ""; }
+
+# source_date: of the last change, so that two builds of the same source are equal.
+source_date() { git log -1 --format=%ct 2>/dev/null || stat -c %Y lib/rperf/version.rb; }
+
+# deterministic_tar PATH: the same bytes for the same files.
+deterministic_tar() {
+  tar --sort=name --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX --mtime="@$(cd "$ROOT" && source_date)" -cf - "$1"
+}
+
+write_sums() { (cd pkg && find . -maxdepth 1 -type f ! -name SHA256SUMS -printf '%P\n' | sort | xargs sha256sum >SHA256SUMS); }
