@@ -12,6 +12,7 @@ LARGEST_LIBRARY = 6_500_000
 SHOWN = %w[Init_rperf ruby_abi_version].freeze
 # What a library finds in the program that loads it.
 OF_RUBY = /\A(rb|ruby)_/
+NOTHING = /\A\z/
 MACHINES = { "x86_64" => "X86-64", "aarch64" => "AArch64" }.freeze
 
 def readelf(*options, file)
@@ -31,27 +32,38 @@ def symbols(file)
   end
 end
 
-def glibc_of(symbol) = symbol.version&.delete_prefix("GLIBC_")
+def newer?(symbol, glibc)
+  version = symbol.version&.slice(/\AGLIBC_(\d.*)/, 1)
+  version && Gem::Version.new(version) > Gem::Version.new(glibc)
+end
+
+# What the file needs that a system with this glibc may not have.
+def unmet_needs(symbols, glibc, given)
+  needed = symbols.reject(&:is_defined)
+  newer = needed.select { |symbol| newer?(symbol, glibc) }
+  # Bound as the file is loaded, by whatever the system has.
+  bare = needed.select { |symbol| symbol.binding == "GLOBAL" && !symbol.version && !symbol.name.match?(given) }
+  newer.map { |symbol| "needs #{symbol.name} of #{symbol.version}" } +
+    bare.map { |symbol| "needs #{symbol.name}, of no version of glibc" }
+end
+
+def faults_of_library(file, symbols)
+  shown = symbols.select(&:is_defined).map(&:name) - SHOWN
+  faults = shown.map { |name| "shows #{name}" }
+  size = File.size(file)
+  faults << "has #{size} bytes; #{LARGEST_LIBRARY} is the limit" if size > LARGEST_LIBRARY
+  faults
+end
 
 # What keeps the file from a system, or is of no use there.
 def faults(file, cpu, glibc)
   symbols = symbols(file)
-  needed, shown = symbols.partition { |symbol| !symbol.is_defined }
   is_library = file.end_with?(".so")
-  newer = needed.select { |symbol| glibc_of(symbol)&.match?(/\A\d/) && Gem::Version.new(glibc_of(symbol)) > Gem::Version.new(glibc) }
-  # Bound as the file is loaded, by whatever the system has.
-  bare = needed.select { |symbol| symbol.binding == "GLOBAL" && !symbol.version }.map(&:name)
-  bare = bare.grep_v(OF_RUBY) if is_library
-  sections = readelf("--section-headers", file)
-  header = readelf("--file-header", file)
-  [
-    ("is for another CPU than #{cpu}" unless header.include?(MACHINES.fetch(cpu))),
-    *newer.map { |symbol| "needs #{symbol.name} of glibc #{glibc_of(symbol)}" },
-    *bare.map { |name| "needs #{name}, of no version of glibc" },
-    *((shown.map(&:name) - SHOWN).map { |name| "shows #{name}" } if is_library),
-    ("has debug information" if sections.include?(".debug_info")),
-    ("has #{File.size(file)} bytes; #{LARGEST_LIBRARY} is the limit" if is_library && File.size(file) > LARGEST_LIBRARY)
-  ].compact
+  faults = unmet_needs(symbols, glibc, is_library ? OF_RUBY : NOTHING)
+  faults.concat(faults_of_library(file, symbols)) if is_library
+  faults << "has debug information" if readelf("--section-headers", file).include?(".debug_info")
+  faults << "is for another CPU than #{cpu}" unless readelf("--file-header", file).include?(MACHINES.fetch(cpu))
+  faults
 end
 
 cpu, glibc, *files = ARGV

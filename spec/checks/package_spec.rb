@@ -1,0 +1,147 @@
+# frozen_string_literal: true
+
+require "fileutils"
+require "open3"
+require "rubygems/package"
+require "tmpdir"
+
+RSpec.describe "bin/package" do
+  around do |example|
+    Dir.mktmpdir do |directory|
+      @directory = directory
+      example.run
+    end
+  end
+
+  def path(name) = File.join(@directory, name)
+
+  def write(name, content, mode: 0o644)
+    FileUtils.mkdir_p(File.dirname(path(name)))
+    File.write(path(name), content)
+    File.chmod(mode, path(name))
+  end
+
+  # A copy of what gems are made of, but for the Rust.
+  def copy_of_project
+    %w[lib exe docs bin README.md CHANGELOG.md LICENSE rperf.gemspec Cargo.toml Cargo.lock].each do |name|
+      FileUtils.mkdir_p(path("project"))
+      FileUtils.cp_r(File.join(Commands::ROOT, name), path("project"))
+    end
+    FileUtils.rm_f(Dir[path("project/lib/rperf/*.{so,bundle}")] + Dir[path("project/lib/rperf/bin/*")])
+  end
+
+  describe "packing" do
+    before do
+      copy_of_project
+      write("built/lib/3.4/rperf.so", "for 3.4")
+      write("built/lib/4.0/rperf.so", "for 4.0")
+      # An executable of this system, which says how it was called.
+      FileUtils.mkdir_p(path("built/lib/bin"))
+      FileUtils.cp("/bin/echo", path("built/lib/bin/rperf-command"))
+      write("built/LICENSES-THIRD-PARTY.md", "their licences")
+    end
+
+    def pack(*arguments, umask: 0o022)
+      command = [RbConfig.ruby, path("project/bin/support/package/pack.rb"), *arguments]
+      output, status = Open3.capture2e({ "SOURCE_DATE_EPOCH" => "1700000000" }, *command, umask:)
+      expect(status).to be_success, output
+      Dir[path("project/pkg/*.gem")].first
+    end
+
+    def pack_for_linux(**) = pack("x86_64-linux-gnu", path("built"), "3.4", "4.0", **)
+
+    it "makes a gem for one platform, with a library for each Ruby, the command, and no source" do
+      spec = Gem::Package.new(pack_for_linux).spec
+      expect(spec.platform.to_s).to eq("x86_64-linux-gnu")
+      expect(spec.extensions).to be_empty
+      expect(spec.dependencies).to be_empty
+      expect(spec.files).to include("lib/rperf/3.4/rperf.so", "lib/rperf/4.0/rperf.so", "lib/rperf/bin/rperf-command",
+                                    "LICENSES-THIRD-PARTY.md", "lib/rperf.rb", "exe/rperf")
+      expect(spec.files.grep(%r{\A(ext|crates)/|\ACargo})).to be_empty
+      fits = ->(version) { spec.required_ruby_version.satisfied_by?(Gem::Version.new(version)) }
+      expect(%w[3.3.9 3.4.0 4.0.9 4.1.0.dev 4.1.0].select(&fits)).to eq(%w[3.4.0 4.0.9])
+    end
+
+    it "makes one that installs without a compiler, whose command can be run" do
+      skip "a gem for another platform" unless Gem::Platform.match_gem?(Gem::Platform.new("x86_64-linux-gnu"), "rperf")
+
+      home = path("home")
+      environment = { "GEM_HOME" => home, "GEM_PATH" => home, "PATH" => "/nowhere", "RUBYOPT" => nil, "RUBYLIB" => nil }
+      gem = [RbConfig.ruby, "-rrubygems/gem_runner", "-e", "Gem::GemRunner.new.run(ARGV)"]
+      output, status = Open3.capture2e(environment, *gem, "install", "--local", "--no-document", pack_for_linux)
+      expect(status).to be_success, output
+      output, = Open3.capture2e(environment, RbConfig.ruby, File.join(home, "bin/rperf"), "stat", "x")
+      expect(output).to end_with("stat x\n")
+    end
+
+    it "makes the same bytes again, whatever modes and times files have here" do
+      first = File.binread(pack_for_linux)
+      FileUtils.chmod(0o600, path("project/lib/rperf.rb"))
+      FileUtils.touch(Dir[path("{project,built}/lib/**/*.{rb,so}")], mtime: Time.at(0))
+      expect(File.binread(pack_for_linux(umask: 0o077)) == first).to be true
+    end
+
+    it "makes a gem with the source" do
+      FileUtils.mkdir_p(path("project/ext/rperf"))
+      FileUtils.cp(File.join(Commands::ROOT, "ext/rperf/extconf.rb"), path("project/ext/rperf"))
+      spec = Gem::Package.new(pack("ruby")).spec
+      expect(spec.platform).to eq("ruby")
+      expect(spec.extensions).to eq(["ext/rperf/extconf.rb"])
+      expect(spec.files).to include("Cargo.lock", "ext/rperf/extconf.rb")
+      expect(spec.files.grep(/\.so\z|rperf-command\z/)).to be_empty
+    end
+  end
+
+  describe "the check of native files" do
+    def build(name, source, *flags)
+      write("#{name}.c", source)
+      library = path("#{name}.so")
+      system("cc", "-shared", "-fPIC", "-nostdlib", "-o", library, path("#{name}.c"), *flags, exception: true)
+      library
+    end
+
+    def check(file, cpu: RbConfig::CONFIG["host_cpu"], glibc: "2.17")
+      script = File.join(Commands::ROOT, "bin/support/package/check.rb")
+      output, status = Open3.capture2e(RbConfig.ruby, script, cpu, glibc, file)
+      [status.success?, output]
+    end
+
+    before do
+      found = %w[cc readelf].all? { |name| system("command -v #{name} >/dev/null") }
+      skip "no C compiler with readelf" unless found && RbConfig::CONFIG["host_os"].start_with?("linux")
+    end
+
+    it "takes a library that needs Ruby alone" do
+      file = build("good", "void rb_gc(void); void Init_rperf(void) { rb_gc(); }")
+      expect(check(file)).to eq([true, ""])
+    end
+
+    it "names a symbol that no version of glibc is known to have" do
+      file = build("bare", "int gettid(void); int Init_rperf(void) { return gettid(); }")
+      expect(check(file)).to match([false, /needs gettid, of no version of glibc/])
+    end
+
+    it "names symbols of a newer glibc" do
+      file = build("newer", "#include <string.h>\nlong Init_rperf(char *it) { return (long) strdup(it); }", "-lc")
+      expect(check(file, glibc: "2.17")).to eq([true, ""])
+      expect(check(file, glibc: "2.1")).to match([false, /needs strdup of GLIBC_2\.\d+/])
+    end
+
+    it "names what others would see, and debug information" do
+      file = build("shown", "int helper(void) { return 1; } int Init_rperf(void) { return helper(); }", "-g")
+      expect(check(file)).to match([false, /shows helper\n.*has debug information/])
+    end
+
+    it "names a file for another CPU" do
+      other = RbConfig::CONFIG["host_cpu"] == "x86_64" ? "aarch64" : "x86_64"
+      file = build("other", "void Init_rperf(void) {}")
+      expect(check(file, cpu: other)).to match([false, /is for another CPU than #{other}/])
+    end
+
+    it "names a library that is too large" do
+      source = "static const char room[7000000] = { 1 }; const char *Init_rperf(void) { return room; }"
+      file = build("large", source)
+      expect(check(file)).to match([false, /has \d+ bytes; 6500000 is the limit/])
+    end
+  end
+end
