@@ -207,6 +207,13 @@ misuse_does_not_compile() {
   RUSTDOC="$ROOT/bin/support/unstable_rustdoc" cargo test --quiet --package rperf-vm --doc gvl
 }
 
+# What the program does on Linux alone is of no use there.
+compiles_for_macos() {
+  local target=aarch64-apple-darwin
+  setup_rust_target "$target" || { echo "not checked: no standard library of Rust for $target" && return 0; }
+  CARGO_TARGET_AARCH64_APPLE_DARWIN_RUSTFLAGS="-A dead_code" cargo check --quiet --target "$target"
+}
+
 run_cargo_doc() { RUSTDOCFLAGS="-D warnings" cargo doc --quiet --no-deps --document-private-items; }
 
 run_rubocop() {

@@ -2,11 +2,8 @@
 //! `launch`, on the main thread, which waits here for the program's whole life.
 
 use crate::forward;
-use nix::errno::Errno;
 use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::Signal;
-use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
-use nix::unistd::Pid;
 use rperf_session::os::{self, OsStats};
 use std::io;
 use std::os::unix::process::ExitStatusExt;
@@ -69,24 +66,30 @@ pub fn end_of(child: &mut Child) -> io::Result<End> {
 
 /// Whether this child of ours has ended, for which nobody has waited yet.
 pub fn has_ended(pid: i32) -> bool {
-    let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT | WaitPidFlag::WNOHANG;
-    let found = waitid(Id::Pid(Pid::from_raw(pid)), flags);
-    !matches!(found, Ok(WaitStatus::StillAlive) | Err(Errno::EINTR))
+    match look_at(pid, libc::WNOHANG) {
+        Ok(has_ended) => has_ended,
+        Err(error) => error.kind() != io::ErrorKind::Interrupted,
+    }
 }
 
 /// Waits without reaping, so that no other process can get the id meanwhile.
 fn wait_for_end(pid: i32) {
+    while look_at(pid, 0).is_err_and(|error| error.kind() == io::ErrorKind::Interrupted) {}
+}
+
+/// Whether a child has ended, which isn't reaped. The call waits for it but with `WNOHANG`.
+fn look_at(pid: i32, flags: libc::c_int) -> io::Result<bool> {
     // SAFETY: all fields of siginfo_t are integers and pointers, for which zero
     // bytes are valid.
     let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
-    let flags = libc::WEXITED | libc::WNOWAIT;
-    loop {
-        // SAFETY: `info` is writable for the whole call.
-        let result = unsafe { libc::waitid(libc::P_PID, pid as libc::id_t, &mut info, flags) };
-        if result == 0 || io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
-            return;
-        }
+    let flags = flags | libc::WEXITED | libc::WNOWAIT;
+    // SAFETY: `info` is writable for the whole call.
+    let result = unsafe { libc::waitid(libc::P_PID, pid as libc::id_t, &mut info, flags) };
+    if result != 0 {
+        return Err(io::Error::last_os_error());
     }
+    // SAFETY: the call has filled it in, or left the zero, which is no child's.
+    Ok(unsafe { info.si_pid() } == pid)
 }
 
 /// Ends this process by the signal that ended the program, so that a shell sees
