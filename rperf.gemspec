@@ -18,8 +18,8 @@ Gem::Specification.new do |spec|
   spec.metadata["rubygems_mfa_required"] = "true"
 
   if names::GEM == names::ORIGINAL
-    spec.post_install_message = "This rperf is not the one of RubyGems, which is another project, in C. Where both are " \
-                                "installed, the higher version answers to 'rperf' and to require \"rperf\": keep one."
+    spec.post_install_message = "This rperf is not the one of RubyGems, which is another project, in C. Where both " \
+                                "are installed, the higher version is 'rperf', and require \"rperf\": keep one."
   end
 
   # Not from git: a gem can be built from an unpacked archive too.

@@ -36,7 +36,7 @@ module Rperf
     if Launch.wanted?(ENV)
       launch = Launch.take(ENV)
       # A program that requires "rperf" gets this one, not another.
-      $LOAD_PATH.unshift(__dir__) unless $LOAD_PATH.include?(__dir__)
+      $LOAD_PATH.unshift(__dir__) unless $LOAD_PATH.first == __dir__
     end
     listens = ENV.key?("#{Launch::PREFIX}#{Launch::LISTEN}")
     original = Original.obstacle(launch || listens)

@@ -3,7 +3,7 @@
 require "fileutils"
 
 # Gems made from this checkout and of stand-ins, in a GEM_HOME of the example's own.
-module Gems
+module GemPackages
   LIBRARY = File.join(Commands::ROOT, "lib")
 
   # The original: another project with the same module, as far as a program that loads it can tell.
