@@ -5,16 +5,11 @@ is_debian() { have apt-get && have dpkg; }
 
 # install_system_packages PKG...: those that are missing, with apt-get.
 install_system_packages() {
-  local missing=() pkg as_root=(env)
-  is_debian || return 0
-  for pkg in "$@"; do
-    dpkg-query -W -f '${Status}' "$pkg" 2>/dev/null | grep -q 'ok installed' || missing+=("$pkg")
-  done
+  local missing as_root=(env)
+  read -ra missing <<<"$(missing_packages "$@")"
   [ ${#missing[@]} -gt 0 ] || return 0
-  if [ "$(id -u)" -ne 0 ]; then
-    sudo -n true 2>/dev/null || die "needs root once; run: sudo apt-get install ${missing[*]}"
-    as_root=(sudo -n env)
-  fi
+  may_install || die "needs root once; run: sudo apt-get install ${missing[*]}"
+  [ "$(id -u)" -eq 0 ] || as_root=(sudo -n env)
   step "reading the package lists" "${as_root[@]}" apt-get -q update ||
     die "'apt-get update' failed; check the network, then run this again"
   step "installing ${missing[*]}" "${as_root[@]}" DEBIAN_FRONTEND=noninteractive \
