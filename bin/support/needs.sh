@@ -4,20 +4,21 @@
 # check_needs PARTS: installs the packages that are missing, or ends with one line
 # that names all of it.
 check_needs() {
-  local packages='' rust
+  local packages='' rust=''
   if [ -z "$RUBY" ] && ! find_ruby; then
     announce_ruby
     packages=$RUBY_BUILD_PACKAGES
+    rust=$(rust_obstacle) # YJIT is built with it
   fi
   case $1 in
     *" extension "*)
+      rust=$(rust_obstacle)
       have_libclang || packages="$packages libclang-dev"
       have cc || packages="$packages gcc libc6-dev"
       ;;
   esac
   # shellcheck disable=SC2086
   packages=$(missing_packages $packages)
-  rust=$(rust_obstacle)
   if [ -z "$rust" ]; then
     # shellcheck disable=SC2086
     [ -z "$packages" ] || with_lock "$CACHE" install_system_packages $packages || exit 1

@@ -31,11 +31,11 @@ ruby_candidates() {
   [ -z "$RECORDED_RUBY" ] || echo "$RECORDED_RUBY"
 }
 
-# In PATH, by names as distributions have them (Debian's ruby3.4, openSUSE's ruby.ruby3.4), the newest first.
+# In PATH, by names as distributions have them (Debian's ruby3.4), the newest first.
 rubies_with_versions() {
   local directory
   tr : '\n' <<<"$PATH" | while IFS= read -r directory; do
-    find "${directory:-.}/" -maxdepth 1 \( -name 'ruby[0-9].[0-9]*' -o -name 'ruby.ruby[0-9].[0-9]*' \) 2>/dev/null | sort -rV
+    find "${directory:-.}/" -maxdepth 1 -name 'ruby[0-9].[0-9]*' 2>/dev/null | sort -rV || true
   done
 }
 
@@ -95,13 +95,11 @@ build_ruby() {
       trap "kill $cargo 2>/dev/null" EXIT
       ;;
   esac
-  private_apt || die "can't read Debian's package lists: check the network, or install Ruby >= 3.4 by hand and put it in PATH"
   # A build that was killed may have left processes: never reuse its directory.
   rm -rf "$CACHE"/build.* "$CACHE"/ruby-*.partial
   mkdir -p "$work/src"
   cd "$work" || exit 1
-  say "fetching Ruby's source"
-  version=$(telling "fetching it" download_source ruby3.4) ||
+  version=$(fetch_source private_sources) || version=$(fetch_source private_apt) ||
     die "no source package of Ruby 3.4 could be fetched: check the network, or install Ruby >= 3.4 by hand and put it in PATH"
   version=${version%%-*}
   prefix="$CACHE/ruby-$version"
@@ -120,6 +118,13 @@ build_ruby() {
   RUBY=$(fitting_ruby "$prefix/bin/ruby") || die "the Ruby built in $prefix doesn't work; see $LOG"
   [ -z "$cargo" ] || telling "compiling what needs no Ruby" wait_for "$cargo"
   trap - EXIT
+}
+
+# fetch_source LISTS: by private_sources or private_apt; prints the version.
+fetch_source() {
+  "$1" || return
+  say "fetching Ruby's source"
+  telling "fetching it" download_source ruby3.4
 }
 
 # What failed there is tried again, and told, when Ruby is there.
