@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 # release.rb [--really] [--arm64] [--quick] VERSION: what bin/release does, in the checkout that it lies in.
+# release.rb --gems: prints the files of this version's gems, in the order in which they are pushed.
 
 require "fileutils"
 require "open3"
@@ -17,10 +18,25 @@ require_relative "release/changelog"
 require_relative "release/files"
 require_relative "release/version"
 
+# The steps.
 module Release
   OPTIONS = %w[--really --arm64 --quick].freeze
   # In the order in which the gems are pushed: while there is only the source gem, users would build theirs.
   PLATFORMS = %w[x86_64-linux-gnu aarch64-linux-gnu ruby].freeze
+
+  # The files of a version's gems.
+  # @raise [Refusal] if there is no name by which they can be pushed
+  def self.gems_to_push(version)
+    name = Rperf::Names::GEM
+    if name == Rperf::Names::ORIGINAL
+      raise Refusal, "no gem can be pushed as '#{name}', which is another project's: " \
+                     "choose a name in lib/rperf/names.rb"
+    end
+
+    gems(version)
+  end
+
+  def self.gems(version) = PLATFORMS.map { |platform| Files.gem(Rperf::Names::GEM, version, platform) }
 
   # One release, or its rehearsal.
   class Run
@@ -115,11 +131,9 @@ module Release
       return say("--quick: bin/package #{PLATFORMS.join(" ")} is LEFT OUT") if with?("--quick")
 
       run("bin/package", *PLATFORMS, directory: @clone)
-      missing = gems.find { |gem| !File.exist?(File.join(packages, gem)) }
+      missing = Release.gems(@version).find { |gem| !File.exist?(File.join(packages, gem)) }
       raise Refusal, "bin/package has left no pkg/#{missing}" if missing
     end
-
-    def gems = PLATFORMS.map { |platform| Files.gem(Rperf::Names::GEM, @version, platform) }
 
     def packages = File.join(@clone, "pkg")
 
@@ -139,19 +153,21 @@ module Release
     end
 
     def push_gems
-      if Rperf::Names::GEM == Rperf::Names::ORIGINAL
-        return ["# no gem can be pushed as '#{Rperf::Names::GEM}', which is another project's: " \
-                "choose a name in lib/rperf/names.rb"]
-      end
-
-      gems.map { |gem| "gem push pkg/#{gem}" }
+      Release.gems_to_push(@version).map { |gem| "gem push pkg/#{gem}" }
+    rescue Refusal => e
+      ["# #{e.message}"]
     end
   end
 end
 
 if $PROGRAM_NAME == __FILE__
+  root = File.expand_path("../..", __dir__)
   begin
-    Release::Run.new(File.expand_path("../..", __dir__), ARGV).call
+    if ARGV == ["--gems"]
+      puts Release.gems_to_push(Release::Files.version(root))
+    else
+      Release::Run.new(root, ARGV).call
+    end
   rescue Release::Refusal, SystemCallError => e
     abort("bin/release: #{e.message.lines.first.chomp}")
   end

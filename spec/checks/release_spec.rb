@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "fileutils"
+require "yaml"
 require_relative "../../bin/support/release"
 
 # bin/release, in a project of the example's own, whose bin/test and bin/package only leave traces.
@@ -114,6 +115,8 @@ RSpec.describe "a release" do
         git push --atomic origin main v0.3.0
         # no gem can be pushed as 'rperf', which is another project's: choose a name in lib/rperf/names.rb
     TEXT
+    listed = run(ruby, path_to("project/bin/support/release.rb"), "--gems")
+    expect([listed.stdout, listed.status.exitstatus]).to eq(["", 1])
     expect(refused("0.3.1")).to eq("CHANGELOG.md needs one heading '## Unreleased'")
   end
 
@@ -129,6 +132,9 @@ RSpec.describe "a release" do
     )
     expect(outcome.stdout.scan("LEFT OUT").size).to eq(2)
     expect(outcome.stdout).not_to include("tests :")
+    listed = run(ruby, path_to("project/bin/support/release.rb"), "--gems").stdout.lines(chomp: true)
+    expect(listed).to eq(%w[-x86_64-linux-gnu -aarch64-linux-gnu].map { |name| "sampler-0.2.0#{name}.gem" } +
+                         ["sampler-0.2.0.gem"])
   end
 
   it "leaves the checkout as it was if a test fails, or a gem is missing" do
@@ -166,6 +172,16 @@ RSpec.describe "a release" do
     project_file("lib/rperf/version.rb", "module Rperf\n  VERSION = \"0.2.1\"\nend\n")
     commit
     expect(refused("0.3.0")).to include("say different versions: 0.2.1 and 0.2.0")
+  end
+
+  # The workflow pushes what bin/release has made.
+  it "has a workflow for its tags that builds all platforms, and pushes in the same order" do
+    workflow = YAML.load_file(File.join(Commands::ROOT, ".github/workflows/release.yml"))
+    tags = workflow[true]["push"]["tags"]
+    expect(tags.any? { |tag| File.fnmatch(tag.gsub("+", "*"), "v1.20.3") }).to be(true)
+    steps = workflow["jobs"].transform_values { |job| job["steps"].filter_map { |step| step["run"] } }
+    expect(steps["gems"]).to include("bin/test", "bin/package #{Release::PLATFORMS.join(" ")}")
+    expect(steps["push"].join).to include("bin/support/release.rb --gems", "gem push", "--attestation")
   end
 
   # Of the project itself: what a release changes is there.
