@@ -7,15 +7,16 @@
 # The floors of lib/rperf, from the lowest up. A file names constants of its own floor and of lower ones only, and no
 # files name each other in a circle (`bin/test lint` checks it):
 #
-#   1 version.rb errors.rb message.rb argument.rb inert.rb
+#   1 names.rb original.rb version.rb errors.rb message.rb argument.rb inert.rb
 #   2 processes/ web/
 #   3 session/ live/
 #   4 hooks/
 #   5 api/ api.rb autostart.rb
 #   6 ../rperf.rb
 #   7 middleware/ rack/ viewer/ middleware.rb rack.rb sidekiq.rb active_job.rb viewer.rb pprof_endpoint.rb cli.rb
+#     launched.rb
 
-require_relative "rperf/version"
+require_relative "rperf/original"
 
 module Rperf
   # Why this Ruby can't be profiled, or nil if it can.
@@ -35,23 +36,38 @@ module Rperf
     if Launch.wanted?(ENV)
       launch = Launch.take(ENV)
       # A program that requires "rperf" gets this one, not another.
-      $LOAD_PATH.unshift(__dir__) unless $LOAD_PATH.include?(__dir__)
+      $LOAD_PATH.unshift(__dir__) unless $LOAD_PATH.first == __dir__
     end
+    listens = ENV.key?("#{Launch::PREFIX}#{Launch::LISTEN}")
+    original = Original.obstacle(launch || listens)
+    return refuse(original, launch) if original
+
+    require_relative "rperf/version"
+    load_or_stand_in(launch, listens)
+  end
+  private_class_method :load_gem
+
+  def self.load_or_stand_in(launch, listens)
     obstacle = unsupported_ruby || launch&.obstacle || load_parts(launch)
     if obstacle
-      raise LoadError, "rperf: #{obstacle}" unless launch
-
-      launch.refuse(obstacle)
+      refuse(obstacle, launch)
       require_relative "rperf/inert"
       self.obstacle = obstacle
     elsif launch
       require_relative "rperf/autostart"
       Autostart.begin(launch)
-    elsif ENV.key?("#{Launch::PREFIX}#{Launch::LISTEN}")
+    elsif listens
       listen_as_asked(->(key) { ENV.fetch("#{Launch::PREFIX}#{key}", nil) })
     end
   end
-  private_class_method :load_gem
+  private_class_method :load_or_stand_in
+
+  def self.refuse(obstacle, launch)
+    raise LoadError, "rperf: #{obstacle}" unless launch
+
+    launch.refuse(obstacle)
+  end
+  private_class_method :refuse
 
   # Returns why the parts can't be loaded, for a program that must run anyway.
   def self.load_parts(launch)
@@ -64,7 +80,7 @@ module Rperf
     raise unless launch
 
     "its extension can't be loaded (#{e.message.lines.first.to_s.chomp}); " \
-      "'ruby -S rperf' with that Ruby, once it has the gem, profiles it"
+      "'ruby -S #{Names::COMMAND}' with that Ruby, once it has the gem, profiles it"
   end
   private_class_method :load_parts
 
@@ -75,7 +91,7 @@ module Rperf
     version = RUBY_VERSION[/\A\d+\.\d+/]
     names = ["rperf/#{version}/rperf", "rperf/rperf"]
     names.find { |name| File.exist?("#{__dir__}/#{name}.#{RbConfig::CONFIG["DLEXT"]}") } ||
-      raise(LoadError, "there is none for Ruby #{version}: 'gem install rperf' with that Ruby builds it")
+      raise(LoadError, "there is none for Ruby #{version}: 'gem install #{Names::GEM}' with that Ruby builds it")
   end
   private_class_method :extension
 

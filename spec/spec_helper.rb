@@ -15,6 +15,7 @@ RSpec.configure do |config|
   config.raise_errors_for_deprecations!
   config.include Apps
   config.include Commands
+  config.include GemPackages
   config.include Labelled
   config.include Profiles
 

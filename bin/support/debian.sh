@@ -5,16 +5,11 @@ is_debian() { have apt-get && have dpkg; }
 
 # install_system_packages PKG...: those that are missing, with apt-get.
 install_system_packages() {
-  local missing=() pkg as_root=(env)
-  is_debian || return 0
-  for pkg in "$@"; do
-    dpkg-query -W -f '${Status}' "$pkg" 2>/dev/null | grep -q 'ok installed' || missing+=("$pkg")
-  done
+  local missing as_root=(env)
+  read -ra missing <<<"$(missing_packages "$@")"
   [ ${#missing[@]} -gt 0 ] || return 0
-  if [ "$(id -u)" -ne 0 ]; then
-    sudo -n true 2>/dev/null || die "needs root once; run: sudo apt-get install ${missing[*]}"
-    as_root=(sudo -n env)
-  fi
+  may_install || die "needs root once; run: sudo apt-get install ${missing[*]}"
+  [ "$(id -u)" -eq 0 ] || as_root=(sudo -n env)
   step "reading the package lists" "${as_root[@]}" apt-get -q update ||
     die "'apt-get update' failed; check the network, then run this again"
   step "installing ${missing[*]}" "${as_root[@]}" DEBIAN_FRONTEND=noninteractive \
@@ -27,6 +22,13 @@ install_system_packages() {
 private_apt() {
   APT_STATE="$CACHE/apt"
   make_apt_state "$(apt_sources '' trixie unstable experimental)"
+}
+
+# private_sources: sources of the newest suite only, whose list takes a second to
+# read where those of private_apt take a minute.
+private_sources() {
+  APT_STATE="$CACHE/apt-sources"
+  make_apt_state "$(apt_sources '' experimental | grep '^deb-src')"
 }
 
 # apt_sources ARCHITECTURES SUITE...: the lines that name them, for binary and source
@@ -64,6 +66,7 @@ Dir::Cache "$APT_STATE";
 APT::Sandbox::User "$(id -un)";
 APT::Update::Error-Mode "any";
 Acquire::Languages "none";
+Acquire::IndexTargets::deb::DEP-11::DefaultEnabled "false";
 CONF
   for architecture in "$@"; do
     printf 'APT::Architectures:: "%s";\n' "$architecture" >>"$APT_STATE/apt.conf"

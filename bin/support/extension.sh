@@ -2,6 +2,8 @@
 # (the profile `checkout`) into lib/rperf, when one of them is missing or older than
 # what it is made from. The extension has what specs and benchmarks ask of it (the
 # feature `measure`), and needs $RUBY; the command is the same for all Rubies.
+# bin/rperf (QUICK_BUILD) is content with the profile `quick`, as long as nothing
+# else is built: bin/test and benchmarks want the real one.
 # EXTENSION_PROFILE names another profile, and EXTENSION_SOURCES another checkout
 # with the same sources: so copies can share what doesn't depend on Ruby.
 
@@ -17,20 +19,39 @@ EXTENSION_UNBUILT=3
 # Names the Ruby that the extension was built for.
 EXTENSION_RUBY="$ROOT/tmp/extension-ruby"
 
+# Is there if the profile was `quick`.
+QUICKLY_BUILT="$ROOT/tmp/quickly-built"
+
 is_built() { ! extension_stale && ! command_stale; }
 
+# What was built quickly isn't what specs and benchmarks are for.
+too_quickly_built() { [ -z "${QUICK_BUILD:-}" ] && [ -f "$QUICKLY_BUILT" ]; }
+
+cargo_target() { printf '%s' "${CARGO_TARGET_DIR:-$ROOT/target}"; }
+
+build_profile() {
+  if [ -n "${EXTENSION_PROFILE:-}" ]; then
+    echo "$EXTENSION_PROFILE"
+  elif [ -n "${QUICK_BUILD:-}" ] && [ ! -d "$(cargo_target)/checkout" ]; then
+    echo quick
+  else
+    echo checkout
+  fi
+}
+
 extension_stale() {
+  ! too_quickly_built || return 0
   [ -f "$EXTENSION" ] && [ -f "$EXTENSION_RUBY" ] || return 0
   [ "$(ruby_identity)" = "$(cat "$EXTENSION_RUBY")" ] || return 0
   has_newer_source "$EXTENSION" "$ROOT/ext"
 }
 
-command_stale() { [ ! -f "$COMMAND" ] || has_newer_source "$COMMAND" "$ROOT/docs/guide"; }
+command_stale() { too_quickly_built || [ ! -f "$COMMAND" ] || has_newer_source "$COMMAND" "$ROOT/docs/guide"; }
 
 # has_newer_source FILE DIRECTORY: in it, or in what both are made from.
 has_newer_source() {
   [ -n "$(find "$ROOT/Cargo.toml" "$ROOT/Cargo.lock" "$ROOT/crates" "$2" \
-    -type f \( -name '*.rs' -o -name '*.toml' -o -name '*.lock' -o -name '*.proto' -o -name '*.md' \) -newer "$1" 2>/dev/null | head -n 1)" ]
+    -type f ! -path '*/tests/*' ! -path '*/benches/*' \( -name '*.rs' -o -name '*.toml' -o -name '*.lock' -o -name '*.proto' -o -name '*.md' \) -newer "$1" 2>/dev/null | head -n 1)" ]
 }
 
 # The file's date, size and inode: an upgrade in place counts as another Ruby. What a build is told
@@ -42,17 +63,25 @@ ruby_identity() {
 }
 
 check_rust() {
+  local obstacle
+  obstacle=$(rust_obstacle)
+  [ -z "$obstacle" ] || die "$obstacle"
+}
+
+# Prints why this Rust won't do, if it won't.
+rust_obstacle() {
   local version
   if ! have cargo || ! have rustc; then
-    die "needs Rust $RUST_NEEDED or newer (cargo and rustc in PATH); see https://rustup.rs"
+    echo "needs Rust $RUST_NEEDED or newer (cargo and rustc in PATH); see https://rustup.rs"
+    return
   fi
   version=$(rustc --version | awk '{ print $2 }')
   [ "$(printf '%s\n' "$RUST_NEEDED" "${version%%-*}" | sort -V | head -n 1)" = "$RUST_NEEDED" ] ||
-    die "needs Rust $RUST_NEEDED or newer, found $version; see https://rustup.rs"
+    echo "needs Rust $RUST_NEEDED or newer, found $version; see https://rustup.rs"
 }
 
 # rb-sys reads Ruby's headers with libclang.
-check_libclang() {
+have_libclang() {
   local file
   [ -z "${LIBCLANG_PATH:-}" ] || return 0
   for file in /usr/lib/llvm-*/lib/libclang{.so,-[0-9]}* /usr/lib/*/libclang{.so,-[0-9]}* \
@@ -61,16 +90,21 @@ check_libclang() {
     /Applications/Xcode.app/Contents/Developer/Toolchains/XcodeDefault.xctoolchain/usr/lib/libclang.dylib; do
     [ ! -e "$file" ] || return 0
   done
-  install_system_packages libclang-dev
-  is_debian || die "needs libclang to build the extension; install LLVM's libclang (or set LIBCLANG_PATH)"
+  return 1
+}
+
+# compile_without_ruby: the command, and what the extension shares with it or has besides; becomes cargo.
+compile_without_ruby() {
+  cd "${EXTENSION_SOURCES:-$ROOT}" && exec cargo build --quiet --locked --profile "$(build_profile)" \
+    --target-dir "$(cargo_target)" --package rperf-command --package rperf-port --package rperf-tracing \
+    --package rperf-sampling --package rperf-push
 }
 
 setup_extension() {
-  local target="${CARGO_TARGET_DIR:-$ROOT/target}" profile="${EXTENSION_PROFILE:-checkout}"
+  local target profile
+  target=$(cargo_target) profile=$(build_profile)
   local manifest=(--manifest-path "${EXTENSION_SOURCES:-$ROOT}/Cargo.toml") started
-  check_rust
-  check_libclang
-  have cc || install_system_packages gcc libc6-dev
+  have_libclang || die "needs libclang to build the extension; install LLVM's libclang (or set LIBCLANG_PATH)"
   telling "fetching the Rust crates" quietly \
     cargo fetch --quiet "${manifest[@]}" --target "$(rustc -vV | awk '/^host:/ { print $2 }')" || {
     tail -n 5 "$LOG" >&2
@@ -91,6 +125,8 @@ setup_extension() {
     # In one call: what they share is built once.
     build "the command and the extension" build --package rperf-command --package rperf --features rperf/measure
   fi
+  rm -f "$QUICKLY_BUILT"
+  [ "$profile" != quick ] || touch "$QUICKLY_BUILT"
   [ "$wants_command" = no ] || put rperf-command "$COMMAND"
   [ "$wants_extension" = no ] || { put "$CARGO_OUTPUT" "$EXTENSION" && ruby_identity >"$EXTENSION_RUBY"; }
   rm -f "$started"
@@ -100,7 +136,7 @@ setup_extension() {
 build() {
   local name=$1 subcommand=$2 quiet=() run=()
   shift 2
-  say "building $name in release mode (about two minutes the first time)"
+  say "building $name ($profile; one to five minutes the first time)"
   # A terminal sees cargo's progress; a log gets errors and warnings only.
   [ -t 2 ] || quiet=(--quiet) run=(telling "building $name")
   RUBY="$RUBY" ${run[@]+"${run[@]}"} cargo "$subcommand" ${quiet[@]+"${quiet[@]}"} "${manifest[@]}" \

@@ -19,9 +19,9 @@ module Imports
   }.freeze
   RUBY_FLOORS = {
     "rperf" => [
-      %w[version errors message argument inert], %w[processes web], %w[session live], %w[hooks],
+      %w[names original version errors message argument inert], %w[processes web], %w[session live], %w[hooks],
       %w[api autostart], %w[.],
-      %w[middleware rack viewer pprof_endpoint sidekiq active_job cli]
+      %w[middleware rack viewer pprof_endpoint sidekiq active_job cli launched]
     ]
   }.freeze
 

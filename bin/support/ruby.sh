@@ -5,14 +5,16 @@ RUBY_BUILD_PACKAGES="gcc make libc6-dev xz-utils dpkg-dev libssl-dev libyaml-dev
 # Bundled gems that the project has no use for and that take long to build.
 RUBY_UNUSED_GEMS='rbs|typeprof|repl_type_completor|nkf|syslog|debug'
 
-setup_ruby() { find_ruby || build_ruby; }
+# setup_ruby PARTS: what else is set up can begin while a Ruby is built.
+setup_ruby() { find_ruby || build_ruby "$1"; }
 
 # fitting_ruby CANDIDATE: prints the path of the Ruby behind it (a version
-# manager's shim names another file) if it fits.
+# manager's shim names another file) if it fits; fails with 4 if only its headers
+# are missing.
 fitting_ruby() {
   [ -x "$1" ] && env -u RUBYOPT -u RUBYLIB "$1" -rrbconfig -e '
     exit 1 if RUBY_ENGINE != "ruby" || (RUBY_VERSION.split(".").map(&:to_i) <=> [3, 4]) < 0
-    exit 1 unless File.exist?(File.join(RbConfig::CONFIG["rubyhdrdir"], "ruby.h"))
+    exit 4 unless File.exist?(File.join(RbConfig::CONFIG["rubyhdrdir"], "ruby.h"))
     puts RbConfig.ruby' 2>/dev/null
 }
 
@@ -20,13 +22,30 @@ ruby_candidates() {
   local directory
   [ -z "${RPERF_RUBY:-}" ] || echo "$RPERF_RUBY"
   type -ap ruby || true
-  for directory in "$USER_HOME/.rbenv/versions" "$USER_HOME/.local/share/mise/installs/ruby" \
-    "$USER_HOME/.asdf/installs/ruby" "$USER_HOME/.rubies" /opt/rubies "$CACHE"; do
+  rubies_with_versions
+  while read -r directory; do
     # The newest of each first; *.partial is a build that was cut short.
     find "$directory" -maxdepth 1 -mindepth 1 ! -name '*.partial' 2>/dev/null | sort -rV | sed 's|$|/bin/ruby|' || true
-  done
+  done < <(ruby_directories)
   # That of the last set-up, which may have had another cache.
   [ -z "$RECORDED_RUBY" ] || echo "$RECORDED_RUBY"
+}
+
+# In PATH, by names as distributions have them (Debian's ruby3.4), the newest first.
+rubies_with_versions() {
+  local directory
+  tr : '\n' <<<"$PATH" | while IFS= read -r directory; do
+    find "${directory:-.}/" -maxdepth 1 -name 'ruby[0-9].[0-9]*' 2>/dev/null | sort -rV || true
+  done
+}
+
+# Where version managers have their Rubies, each in a directory of its own: rbenv, mise, asdf, rvm, chruby with
+# ruby-install; and we.
+ruby_directories() {
+  local data="${XDG_DATA_HOME:-$USER_HOME/.local/share}"
+  printf '%s\n' "${RBENV_ROOT:-$USER_HOME/.rbenv}/versions" "${MISE_DATA_DIR:-$data/mise}/installs/ruby" \
+    "${ASDF_DATA_DIR:-$USER_HOME/.asdf}/installs/ruby" "$USER_HOME/.rvm/rubies" /usr/local/rvm/rubies \
+    "$USER_HOME/.rubies" /opt/rubies "$CACHE"
 }
 
 find_ruby() {
@@ -38,24 +57,49 @@ find_ruby() {
     RUBY=$(fitting_ruby "$candidate") || continue
     [ -z "$RUBY" ] || return 0
   done < <(ruby_candidates)
+  RUBY=''
   return 1
 }
 
-build_ruby() {
-  local work="$CACHE/build.$$" version prefix
+# Says which Rubies would do if they had their headers.
+name_headless_rubies() {
+  local candidate status package
+  while read -r candidate; do
+    status=0
+    fitting_ruby "$candidate" >/dev/null || status=$?
+    [ "$status" -eq 4 ] || continue
+    package=${candidate##*/}
+    case $package in ruby[0-9]*) ;; *) package=ruby ;; esac
+    say "$candidate would do, but its headers are missing$(! is_debian || echo "; to have them: sudo apt-get install $package-dev")"
+  done < <(ruby_candidates | sort -u)
+}
+
+# Says that one is going to be built, and why.
+announce_ruby() {
   is_debian || die "needs Ruby >= 3.4 with its headers in PATH (or RPERF_RUBY=/path/to/ruby); install one with your system's packages, rbenv, mise or asdf"
-  check_rust # YJIT is built with it
   say "no Ruby >= 3.4 found, neither in PATH nor of a version manager nor in $CACHE"
+  name_headless_rubies
   say "building one there, once; this takes 5 to 10 minutes (log: $LOG; RPERF_RUBY=/path/to/ruby chooses another)"
-  # shellcheck disable=SC2086
-  install_system_packages $RUBY_BUILD_PACKAGES
-  private_apt || die "can't read Debian's package lists: check the network, or install Ruby >= 3.4 by hand and put it in PATH"
+}
+
+build_ruby() {
+  local work="$CACHE/build.$$" version prefix cargo=''
+  # Much of what follows keeps one core busy only.
+  case $1 in
+    *" extension "*)
+      say "compiling what needs no Ruby meanwhile"
+      # By exec, so that it ends with us: bash has what runs in the background ignore Ctrl-C.
+      (compile_without_ruby >>"$LOG" 2>&1 </dev/null) &
+      cargo=$!
+      # shellcheck disable=SC2064
+      trap "kill $cargo 2>/dev/null" EXIT
+      ;;
+  esac
   # A build that was killed may have left processes: never reuse its directory.
   rm -rf "$CACHE"/build.* "$CACHE"/ruby-*.partial
   mkdir -p "$work/src"
   cd "$work" || exit 1
-  say "fetching Ruby's source"
-  version=$(telling "fetching it" download_source ruby3.4) ||
+  version=$(fetch_source private_sources) || version=$(fetch_source private_apt) ||
     die "no source package of Ruby 3.4 could be fetched: check the network, or install Ruby >= 3.4 by hand and put it in PATH"
   version=${version%%-*}
   prefix="$CACHE/ruby-$version"
@@ -72,7 +116,19 @@ build_ruby() {
   cd "$ROOT" || exit 1
   rm -rf "$work"
   RUBY=$(fitting_ruby "$prefix/bin/ruby") || die "the Ruby built in $prefix doesn't work; see $LOG"
+  [ -z "$cargo" ] || telling "compiling what needs no Ruby" wait_for "$cargo"
+  trap - EXIT
 }
+
+# fetch_source LISTS: by private_sources or private_apt; prints the version.
+fetch_source() {
+  "$1" || return
+  say "fetching Ruby's source"
+  telling "fetching it" download_source ruby3.4
+}
+
+# What failed there is tried again, and told, when Ruby is there.
+wait_for() { wait "$1" || true; }
 
 drop_unused_ruby_parts() {
   local gem

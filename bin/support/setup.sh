@@ -4,7 +4,7 @@
 #
 # Sets RUBY, GEM_ROOT, GEMS_WITHOUT and GEM_DEFAULT_DIR, and puts that Ruby first in PATH.
 
-for part in common debian ruby gems extension; do
+for part in common debian needs ruby gems extension; do
   # shellcheck source=/dev/null
   . "$ROOT/bin/support/$part.sh"
 done
@@ -21,6 +21,9 @@ setup() {
   for part in ruby gems; do
     case $parts in *" $part "*) part_ready "$part" || setup_found=no ;; esac
   done
+  if [ "$setup_found" = no ] || { case $parts in *" extension "*) ;; *) false ;; esac && ! is_built; }; then
+    check_needs "$parts"
+  fi
   if [ "$setup_found" = no ]; then
     with_lock "$CACHE" find_or_install "$parts" || exit 1
     load_stamp
@@ -42,7 +45,7 @@ part_ready() {
 # Runs under the lock, in a subshell; its result is the stamp.
 find_or_install() {
   load_stamp # another set-up may have been here while this one waited
-  part_ready ruby || setup_ruby
+  part_ready ruby || setup_ruby "$1"
   GEM_DEFAULT_DIR=$("$RUBY" -e 'print Gem.default_dir')
   case $1 in
     *" gems "*)

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "rbconfig"
+require_relative "names"
 
 module Rperf
   # The command is an executable without Ruby, made from the crate rperf-command. Any Ruby may start it: no syntax newer
@@ -27,8 +28,8 @@ module Rperf
       private
 
       def missing
-        "#{EXECUTABLE} is missing: install rperf again ('gem install rperf'), or run bin/rperf, which builds it, " \
-          "in a checkout"
+        "#{EXECUTABLE} is missing: install rperf again ('gem install #{Names::GEM}'), or run bin/rperf, which " \
+          "builds it, in a checkout"
       end
 
       # Ruby hands what the system can't run to the shell, which would take it for a script.
@@ -44,7 +45,7 @@ module Rperf
       end
 
       def foreign
-        "#{EXECUTABLE} is for another system: install rperf again ('gem install rperf')"
+        "#{EXECUTABLE} is for another system: install rperf again ('gem install #{Names::GEM}')"
       end
 
       # By RUBYOPT this Ruby may have loaded rperf, and may be profiled, or have a port: nobody wants that of a command.

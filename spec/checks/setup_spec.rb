@@ -6,7 +6,14 @@ require "fileutils"
 # bin/support/*.sh, which set up what a checkout needs, in a project of the example's own. Nothing is built.
 RSpec.describe "the set-up of a checkout" do
   support = File.join(Commands::ROOT, "bin/support")
-  build = "install_system_packages() { exit 7; }\nis_debian() { :; }\ncheck_rust() { :; }\n"
+  build = "missing_packages() { echo \"$*\"; }\ninstall_system_packages() { exit 7; }\n" \
+          "is_debian() { :; }\nrust_obstacle() { :; }\n"
+
+  # Whatever else this machine has: only what lies in the example's directory is a candidate.
+  def alone
+    "eval \"all_$(declare -f ruby_candidates)\"\n" \
+      "ruby_candidates() { all_ruby_candidates | grep \"^#{directory}\" || true; }\n"
+  end
 
   before do
     FileUtils.mkdir_p(path_to("project/bin/support"))
@@ -43,6 +50,101 @@ RSpec.describe "the set-up of a checkout" do
       [/no Ruby >= 3.4 found, neither in PATH nor .* nor in #{Regexp.escape(path_to("home"))}/,
        /once; this takes 5 to 10 minutes \(log: .*; RPERF_RUBY=.* chooses another\)/]
     )
+  end
+
+  # A Ruby as the set-up asks it: of a version, with headers or without.
+  def install_ruby(path, headers: true)
+    FileUtils.mkdir_p(File.dirname(path_to(path)))
+    write_file(path, headers ? "#!/bin/sh\nexec '#{ruby}' \"$@\"\n" : "#!/bin/sh\nexit 4\n")
+    File.chmod(0o755, path_to(path))
+  end
+
+  # Where the version managers keep theirs, below HOME or where a variable says.
+  { "rbenv" => ["home/.rbenv/versions/3.4.1/bin/ruby"], "asdf" => ["home/.asdf/installs/ruby/3.4.1/bin/ruby"],
+    "mise" => ["home/.local/share/mise/installs/ruby/3.4.1/bin/ruby"], "chruby" => ["home/.rubies/ruby-3.4.1/bin/ruby"],
+    "rvm" => ["home/.rvm/rubies/ruby-3.4.1/bin/ruby"], "rbenv elsewhere" => ["a/versions/3.4.1/bin/ruby", "RBENV_ROOT"],
+    "asdf elsewhere" => ["a/installs/ruby/3.4.1/bin/ruby", "ASDF_DATA_DIR"],
+    "mise elsewhere" => ["a/installs/ruby/3.4.1/bin/ruby", "MISE_DATA_DIR"],
+    "the cache" => ["home/.cache/rperf/ruby-3.4.1/bin/ruby"] }.each do |name, (path, variable)|
+    it "finds a Ruby of #{name}, the newest first" do
+      install_ruby(path)
+      install_ruby(path.sub("3.4.1", "3.4.10"))
+      env = variable ? { variable => path_to("a") } : {}
+      found = set_up("ruby_candidates", env.merge("PATH" => "/usr/bin:/bin")).stdout.lines(chomp: true)
+      ours = found.select { |line| line.start_with?(directory) }
+      expect(ours.first(2)).to eq([path_to(path.sub("3.4.1", "3.4.10")), path_to(path)])
+      expect(set_up("#{build}#{alone}setup ruby; echo \"$RUBY\"", env).stdout).to eq("#{ruby}\n")
+    end
+  end
+
+  it "finds a Ruby by the name that a distribution gives it in PATH, and one of ruby-install" do
+    %w[ruby3.4 ruby4.0 rubyx ruby34].each { |name| install_ruby("bin/#{name}") }
+    path = { "PATH" => "#{path_to("none")}:#{path_to("bin")}:/usr/bin:/bin" }
+    found = set_up("ruby_candidates", path).stdout.lines(chomp: true)
+    ours = found.select { |line| line.start_with?(directory) }.map { |line| File.basename(line) }
+    expect(ours).to eq(%w[ruby4.0 ruby3.4])
+    expect(set_up("#{build}setup ruby; echo \"$RUBY\"", path).stdout).to eq("#{ruby}\n")
+    expect(set_up("ruby_directories").stdout).to include("\n/opt/rubies\n")
+  end
+
+  it "names the package with the headers of a Ruby that lacks them" do
+    install_ruby("bin/ruby3.4", headers: false)
+    outcome = set_up("#{build}#{alone}setup ruby", "PATH" => "#{path_to("bin")}:/usr/bin:/bin")
+    expect(outcome.stderr.lines(chomp: true)).to include(
+      "rperf setup: #{path_to("bin/ruby3.4")} would do, but its headers are missing; to have them: " \
+      "sudo apt-get install ruby3.4-dev"
+    )
+  end
+
+  describe "without root" do
+    # Of Debian's packages, those named are installed.
+    def without_root(installed, more = "")
+      set_up(<<~SH)
+        is_debian() { :; }
+        may_install() { return 1; }
+        have_libclang() { return 1; }
+        find_ruby() { return 1; }
+        rust_obstacle() { :; }
+        dpkg-query() { case " #{installed} " in *" ${!#} "*) echo 'install ok installed' ;; esac; }
+        with_lock() { shift; "$@"; }
+        build_ruby() { echo "builds it"; exit 9; }
+        #{more}
+        setup ruby extension
+      SH
+    end
+
+    it "names all packages that are missing in one line, with the command" do
+      outcome = without_root("gcc make xz-utils")
+      expect([outcome.status.exitstatus, outcome.stdout]).to eq([1, ""])
+      expect(outcome.stderr.lines(chomp: true).last)
+        .to eq("rperf setup: needs root once; run: sudo apt-get install libc6-dev dpkg-dev libssl-dev libyaml-dev " \
+               "zlib1g-dev libffi-dev libgmp-dev libclang-dev")
+    end
+
+    it "names a missing Rust in the same line" do
+      outcome = without_root("gcc", "RUBY_BUILD_PACKAGES='gcc make'\nrust_obstacle() { echo 'needs Rust'; }")
+      expect(outcome.stderr.lines(chomp: true).last)
+        .to eq("rperf setup: needs Rust; and needs root once: sudo apt-get install make libclang-dev")
+    end
+
+    it "goes on where none is missing" do
+      outcome = without_root("gcc make", "RUBY_BUILD_PACKAGES='gcc make'\nhave_libclang() { :; }")
+      expect([outcome.status.exitstatus, outcome.stdout]).to eq([9, "builds it\n"])
+    end
+  end
+
+  it "is content with a quick build for bin/rperf only, and only where nothing better is built" do
+    profiles = "build_profile; QUICK_BUILD=yes; build_profile; EXTENSION_PROFILE=further; build_profile"
+    expect(set_up(profiles).stdout).to eq("checkout\nquick\nfurther\n")
+    FileUtils.mkdir_p(path_to("project/target/checkout"))
+    expect(set_up(profiles).stdout).to eq("checkout\ncheckout\nfurther\n")
+    built = <<~SH
+      mkdir -p "${COMMAND%/*}" "$ROOT"/{crates,ext,docs/guide}
+      touch "$ROOT"/Cargo.{toml,lock} "$COMMAND" "$EXTENSION" "$QUICKLY_BUILT"
+      RUBY=#{ruby.shellescape}; ruby_identity >"$EXTENSION_RUBY"
+      (QUICK_BUILD=yes; is_built && echo built); is_built || echo stale; rm "$QUICKLY_BUILT"; is_built && echo built
+    SH
+    expect(set_up(built).stdout).to eq("built\nstale\nbuilt\n")
   end
 
   it "says of a step that takes long that it goes on, and waits for nothing when it has ended" do

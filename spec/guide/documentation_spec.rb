@@ -69,6 +69,19 @@ RSpec.describe "The documentation" do
     expect(page.scan(/^\| (`.*?`) \|/).flat_map { |(cell)| cell.scan(/`([a-z-]+)`/).flatten }).to match_array(words)
   end
 
+  it "calls the gem, its command and what programs require as lib/rperf/names.rb does, and names the original" do
+    names = Rperf::Names
+    expect(text_of("README.md")).to include("gem install ./#{names::GEM}-#{Rperf::VERSION}.gem",
+                                            "\n#{names::COMMAND} record ruby app.rb", "\nrequire \"#{names::ENTRY}\"\n",
+                                            "RubyGems' `#{names::ORIGINAL}` is another project")
+    pages.each do |page|
+      text = text_of(page)
+      versions = text.scan(%r{\b#{names::GEM}-(\d+\.\d+\.\d+)(?=\.gem|/lib/rperf)}).flatten
+      commands = text.scan(/^([\w-]*rperf[\w-]*) (?:record|stat|report|diff|top|attach) /).flatten
+      expect([versions.uniq - [Rperf::VERSION], commands.uniq - [names::COMMAND]]).to eq([[], []]), page
+    end
+  end
+
   it "comes with the gem, which the command is built from" do
     files = Gem::Specification.load(File.join(root, "rperf.gemspec")).files
     expect(files).to include("README.md", *pages.grep(%r{\Adocs/}))

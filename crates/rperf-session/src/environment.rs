@@ -136,7 +136,8 @@ fn additions(library: &Path) -> Result<Vec<(&'static str, OsString)>, Unloadable
     if path.as_bytes().contains(&b':') {
         return Err(UnloadableLibrary(library.into()));
     }
-    let loader = OsStr::new("-rrperf");
+    // Another project's `rperf` may come first in the program's load path.
+    let loader = OsStr::new("-rrperf/launched");
     Ok(vec![(rubyopt, loader.into()), (rubylib, path.into())])
 }
 
@@ -163,7 +164,7 @@ mod tests {
         );
         assert_eq!(
             added("/a b/lib").expect("taken"),
-            ["RUBYOPT=-rrperf", "RUBYLIB=/a b/lib"]
+            ["RUBYOPT=-rrperf/launched", "RUBYLIB=/a b/lib"]
         );
         for library in ["/a b:c/lib", "/a\tb:c/lib", "/a\x0bb:c/lib"] {
             let refusal = added(library).expect_err("refused").to_string();

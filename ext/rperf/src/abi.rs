@@ -14,7 +14,7 @@ pub fn check(ruby: &Ruby) -> Result<(), Error> {
     }
     let message = format!(
         "rperf was built for Ruby {built_major}.{built_minor}, not for {major}.{minor}: \
-         'gem install rperf' with that Ruby builds it"
+         installing the gem with that Ruby builds it"
     );
     Err(Error::new(ruby.exception_load_error(), message))
 }
