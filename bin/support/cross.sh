@@ -77,6 +77,7 @@ configure_headers() {
   rm -rf "$CROSS"/configure.* "$directory"
   step "fetching the source of Ruby $1" ruby_source "$1" "$work" || return 1
   cd "$work" || return 1
+  [ -x configure ] || make_configure || return 1
   step "configuring Ruby $1 for $3" ./configure -q --host="$3-linux-gnu" --with-baseruby="$2" --enable-shared \
     --disable-install-doc --disable-yjit CC="zig cc -target $3-linux-gnu.$GLIBC" AR="zig ar" RANLIB="zig ranlib" \
     LD="zig ld" NM=nm STRIP=true || return 1
@@ -84,4 +85,10 @@ configure_headers() {
   cp -R include "$directory.partial/include" && cp -R .ext/include/*-linux*/ruby "$directory.partial/arch/" || return 1
   cd "$ROOT" && rm -rf "$work"
   mv "$directory.partial" "$directory"
+}
+
+# A source that is no release's has none.
+make_configure() {
+  have autoconf && [ -f /usr/share/misc/config.sub ] || install_system_packages autoconf autotools-dev
+  cp /usr/share/misc/config.guess /usr/share/misc/config.sub tool/ && step "making its configure" autoconf
 }
