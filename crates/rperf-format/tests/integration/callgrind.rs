@@ -191,7 +191,10 @@ fn files_are_as_they_were() {
     ] {
         let text = written(&profile);
         // A release changes the version, and nothing else.
-        let text = text.replace(concat!("rperf ", env!("CARGO_PKG_VERSION"), "\n"), "rperf 0.1.0\n");
+        let text = text.replace(
+            concat!("rperf ", env!("CARGO_PKG_VERSION"), "\n"),
+            "rperf 0.1.0\n",
+        );
         assert_golden(&format!("{name}.callgrind"), text.as_bytes());
         annotated(&text, &[]);
     }
