@@ -91,7 +91,7 @@ module Rperf
     version = RUBY_VERSION[/\A\d+\.\d+/]
     names = ["rperf/#{version}/rperf", "rperf/rperf"]
     names.find { |name| File.exist?("#{__dir__}/#{name}.#{RbConfig::CONFIG["DLEXT"]}") } ||
-      raise(LoadError, "there is none for Ruby #{version}: 'gem install #{Names::GEM}' with that Ruby builds it")
+      raise(LoadError, "there is none for Ruby #{version}: installing the gem with that Ruby builds it")
   end
   private_class_method :extension
 

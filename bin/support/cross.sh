@@ -49,14 +49,21 @@ setup_rust_target() {
   has_std "$1"
 }
 
-# ruby_source VERSION DIRECTORY: unpacks the source of that Ruby: an archive in ../shared/ruby-VERSION,
-# or Debian's package.
+# source_archive VERSION: an archive in ../shared/ruby-VERSION, or nothing.
+source_archive() {
+  find "$ROOT/../shared/ruby-$1" -maxdepth 1 -name "ruby-$1*-src.tar.xz" 2>/dev/null | sort -V | tail -n 1
+}
+
+# ruby_source VERSION DIRECTORY: the source of that Ruby: of the directory that RPERF_RUBY_SOURCE_4_0 (or
+# another version) names, of an archive, or of Debian's package.
 ruby_source() {
-  local archive
-  archive=$(find "$ROOT/../shared/ruby-$1" -maxdepth 1 -name "ruby-$1*-src.tar.xz" 2>/dev/null | sort -V | tail -n 1)
+  local archive variable
+  variable=$(version_variable RPERF_RUBY_SOURCE "$1")
   mkdir -p "$2"
+  [ -z "${!variable:-}" ] || { cp -R "${!variable}/." "$2" && return; }
+  archive=$(source_archive "$1")
   if [ -z "$archive" ]; then
-    private_apt && (cd "$2" && download_source "ruby$1" >/dev/null) || return 1
+    (private_sources || private_apt) && (cd "$2" && download_source "ruby$1" >/dev/null) || return 1
     archive=$(find "$2" -maxdepth 1 -name '*.orig.tar.*z' | head -n 1)
   fi
   tar -xf "$archive" -C "$2" --strip-components=1
@@ -66,7 +73,9 @@ ruby_source() {
 # `include` and `arch`; RUBY is one of that version, which runs here. Only what the configuration finds is
 # needed of them, so nothing is compiled.
 ruby_headers() {
-  local directory="$CROSS/headers-$1-$3"
+  local directory
+  # Of another source they may differ.
+  directory="$CROSS/headers-$1-$3-$({ source_archive "$1" | xargs -r cksum && echo "$ZIG_VERSION $GLIBC"; } | cksum | cut -d' ' -f1)"
   [ -f "$directory/arch/ruby/config.h" ] || with_lock "$CROSS" configure_headers "$1" "$2" "$3" "$directory" >&2 || return 1
   echo "$directory"
 }
@@ -74,7 +83,7 @@ ruby_headers() {
 configure_headers() {
   local work="$CROSS/configure.$$" directory=$4
   [ ! -f "$directory/arch/ruby/config.h" ] || return 0
-  rm -rf "$CROSS"/configure.* "$directory"
+  rm -rf "$CROSS"/configure.* "$directory" "$directory.partial"
   step "fetching the source of Ruby $1" ruby_source "$1" "$work" || return 1
   cd "$work" || return 1
   [ -x configure ] || make_configure || return 1

@@ -51,7 +51,7 @@ command_stale() { too_quickly_built || [ ! -f "$COMMAND" ] || has_newer_source "
 # has_newer_source FILE DIRECTORY: in it, or in what both are made from.
 has_newer_source() {
   [ -n "$(find "$ROOT/Cargo.toml" "$ROOT/Cargo.lock" "$ROOT/crates" "$2" \
-    -type f ! -path '*/tests/*' ! -path '*/benches/*' \( -name '*.rs' -o -name '*.toml' -o -name '*.lock' -o -name '*.proto' -o -name '*.md' \) -newer "$1" 2>/dev/null | head -n 1)" ]
+    -type f ! -path "$ROOT/crates/*/tests/*" ! -path "$ROOT/crates/*/benches/*" \( -name '*.rs' -o -name '*.toml' -o -name '*.lock' -o -name '*.proto' -o -name '*.md' \) -newer "$1" 2>/dev/null | head -n 1)" ]
 }
 
 # The file's date, size and inode: an upgrade in place counts as another Ruby. What a build is told

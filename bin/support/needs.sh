@@ -12,6 +12,8 @@ check_needs() {
   fi
   case $1 in
     *" extension "*)
+      # What is built needs nothing of it; without a Ruby that isn't known.
+      if [ -n "$RUBY" ] && is_built; then packages='' && return; fi
       rust=$(rust_obstacle)
       have_libclang || packages="$packages libclang-dev"
       have cc || packages="$packages gcc libc6-dev"

@@ -35,14 +35,20 @@ packaged_ruby() {
   if is_version "$RUBY" "$1"; then
     PACKAGED_RUBY=$RUBY
   else
-    find_other_ruby "$1"
+    # Where RPERF_RUBY is set, it looks for no others.
+    RPERF_RUBY='' find_other_ruby "$1"
     PACKAGED_RUBY=$OTHER_RUBY
     if [ -z "$PACKAGED_RUBY" ]; then
-      [ "$DEV" = yes ] || [ "$1" != "${OTHER_RUBIES##* }" ] || return 1
+      if [ "$DEV" = no ] && [ "$1" = "${OTHER_RUBIES##* }" ]; then
+        say "there is no Ruby $1 here: the gem is for earlier ones"
+        return 1
+      fi
       die "no Ruby $1 to build for: ${WITHOUT:-$(version_variable RPERF_RUBY "$1")=/path/to/ruby names one}"
     fi
   fi
-  [ "$DEV" = yes ] || ! is_unreleased "$PACKAGED_RUBY"
+  [ "$DEV" = no ] && is_unreleased "$PACKAGED_RUBY" || return 0
+  say "Ruby $1 isn't released: the gem is for earlier ones (--dev takes it, too)"
+  return 1
 }
 
 # build_library TARGET CPU VERSION RUBY FILE: the extension. RUBY tells its own settings; of another CPU
@@ -64,8 +70,14 @@ build_package() {
   local name=$1 target=$2 cargo_home
   shift 2
   cargo_home=${CARGO_HOME:-$USER_HOME/.cargo}
-  step "building $name" env "RUSTFLAGS=--remap-path-prefix=$cargo_home/registry/src=/crates --remap-path-prefix=$(rustc --print sysroot)=/rust --remap-path-prefix=$ROOT=/rperf" \
+  step "building $name" env "RUSTFLAGS=$(crate_prefixes "$cargo_home") --remap-path-prefix=$(rustc --print sysroot)=/rust --remap-path-prefix=$ROOT=/rperf" \
     cargo zigbuild --locked --profile packaged --target "$target.$GLIBC" --target-dir "$ROOT/target/package" "$@" || exit 1
+}
+
+# crate_prefixes CARGO_HOME: replaces the directories of crates, each of which is named after where they come from.
+crate_prefixes() {
+  local directory
+  for directory in "$1"/registry/src/*/; do printf -- '--remap-path-prefix=%s=/crates/ ' "$directory"; done
 }
 
 # take_built TARGET OUTPUT FILE: the debug information goes into a file of its own, whose name FILE keeps.
@@ -122,4 +134,9 @@ deterministic_tar() {
   tar --sort=name --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX --mtime="@$(cd "$ROOT" && source_date)" -cf - "$1"
 }
 
-write_sums() { (cd pkg && find . -maxdepth 1 -type f ! -name SHA256SUMS -printf '%P\n' | sort | xargs sha256sum >SHA256SUMS); }
+# write_sums: of this version's files, whatever else is there.
+write_sums() {
+  local name
+  name=$(package_name ruby)
+  (cd pkg && LC_ALL=C && export LC_ALL && sha256sum -- "$name".* "$name"-* >SHA256SUMS)
+}

@@ -28,8 +28,7 @@ module Rperf
       private
 
       def missing
-        "#{EXECUTABLE} is missing: install rperf again ('gem install #{Names::GEM}'), or run bin/rperf, which " \
-          "builds it, in a checkout"
+        "#{EXECUTABLE} is missing: install the gem again, or run bin/rperf, which builds it, in a checkout"
       end
 
       # Ruby hands what the system can't run to the shell, which would take it for a script.
@@ -45,7 +44,7 @@ module Rperf
       end
 
       def foreign
-        "#{EXECUTABLE} is for another system: install rperf again ('gem install #{Names::GEM}')"
+        "#{EXECUTABLE} is for another system: install the gem again"
       end
 
       # By RUBYOPT this Ruby may have loaded rperf, and may be profiled, or have a port: nobody wants that of a command.

@@ -5,8 +5,10 @@ module Rperf
   # The original rperf, in C: another project, whose module is Rperf, too. A program can't have both. Any Ruby may load
   # this file: no syntax newer than Ruby 2.5.
   module Original
-    # The version of the module that was here before ours, which has Names.
-    LOADED = (Rperf::VERSION if defined?(Rperf::VERSION) && !defined?(Rperf::Names))
+    # Whether Rperf::VERSION is ours: a program may have asked for it alone.
+    IS_OURS = defined?(Rperf::Names) || $LOADED_FEATURES.include?(File.join(__dir__, "version.rb"))
+    # The version of the module that was here before ours.
+    LOADED = (Rperf::VERSION if defined?(Rperf::VERSION) && !IS_OURS)
     # Only this project has it.
     OWN_FILE = "rperf/original.rb"
 

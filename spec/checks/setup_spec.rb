@@ -24,7 +24,9 @@ RSpec.describe "the set-up of a checkout" do
   # Runs the lines where the set-up has been loaded, as bin/rperf loads it. No Ruby is in PATH.
   def set_up(lines, env = {})
     head = "set -euo pipefail\nROOT=#{path_to("project").shellescape}\n. \"$ROOT/bin/support/setup.sh\"\n"
-    clean = { "PATH" => "/usr/bin:/bin", "HOME" => path_to("home"), "XDG_CACHE_HOME" => nil }
+    clean = { "PATH" => "/usr/bin:/bin", "HOME" => path_to("home") }
+    others = %w[XDG_CACHE_HOME XDG_DATA_HOME RBENV_ROOT ASDF_DATA_DIR MISE_DATA_DIR]
+    clean.merge!(others.to_h { |variable| [variable, nil] })
     run("bash", "-c", head + lines, env: clean.merge(env))
   end
 

@@ -66,6 +66,12 @@ RSpec.describe "the original rperf" do
     end
   end
 
+  it "isn't seen in this one's own version, which a program may ask for first" do
+    program = "puts Rperf::VERSION, Rperf.respond_to?(:start)"
+    outcome = run(ruby, "-I", File.join(Commands::ROOT, "lib"), "-rrperf/version", "-rrperf", "-e", program)
+    expect([outcome.stdout, outcome.stderr]).to eq(["#{Rperf::VERSION}\ntrue\n", ""])
+  end
+
   it "has this one's name, as long as that isn't another, and the gem says so" do
     original = original_gem
     own = own_gem

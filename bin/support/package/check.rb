@@ -13,6 +13,7 @@ SHOWN = %w[Init_rperf ruby_abi_version].freeze
 # What a library finds in the program that loads it.
 OF_RUBY = /\A(rb|ruby)_/
 NOTHING = /\A\z/
+OF_GLIBC = /\A(lib(c|m|dl|rt|pthread)|ld-linux[\w-]*)\.so\.\d+\z/
 MACHINES = { "x86_64" => "X86-64", "aarch64" => "AArch64" }.freeze
 
 def readelf(*options, file)
@@ -47,6 +48,14 @@ def unmet_needs(symbols, glibc, given)
     bare.map { |symbol| "needs #{symbol.name}, of no version of glibc" }
 end
 
+# Directories of the system that built it, and libraries that others may not have.
+def faults_of_links(file)
+  dynamic = readelf("--dynamic", file)
+  others = dynamic.scan(/\(NEEDED\).*\[(.+)\]/).flatten.grep_v(OF_GLIBC)
+  paths = dynamic.scan(/\((RPATH|RUNPATH)\)/).flatten
+  others.map { |library| "needs #{library}" } + paths.map { |path| "has a #{path}" }
+end
+
 def faults_of_library(file, symbols)
   shown = symbols.select(&:is_defined).map(&:name) - SHOWN
   faults = shown.map { |name| "shows #{name}" }
@@ -61,6 +70,7 @@ def faults(file, cpu, glibc)
   is_library = file.end_with?(".so")
   faults = unmet_needs(symbols, glibc, is_library ? OF_RUBY : NOTHING)
   faults.concat(faults_of_library(file, symbols)) if is_library
+  faults.concat(faults_of_links(file))
   faults << "has debug information" if readelf("--section-headers", file).include?(".debug_info")
   faults << "is for another CPU than #{cpu}" unless readelf("--file-header", file).include?(MACHINES.fetch(cpu))
   faults

@@ -9,11 +9,12 @@ mkdir -p "$ROOT/tmp/try" "$ROOT/proc" "$ROOT/dev"
 rm -rf "$ROOT/tmp/try/gems"
 cp "$GEM" "$ROOT/tmp/try/rperf.gem"
 cat >"$ROOT/tmp/try/run" <<'RUN'
-set -eu
+set -euo pipefail
 cd /tmp/try
 for tool in cc gcc cargo rustc make clang; do
   ! command -v "$tool" || { echo "this system has $tool" && exit 1; }
 done
+has_work() { grep -m1 'Object#fib' "$1"; }
 cat >work.rb <<'WORK'
 def fib(n) = n < 2 ? n : fib(n - 1) + fib(n - 2)
 deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + Float(ARGV[0])
@@ -26,16 +27,20 @@ PATH="$GEM_HOME/bin:$PATH"
 rperf --version
 rperf stat "$RUBY" work.rb 0.5
 rperf record -o try.data "$RUBY" work.rb 0.5
-rperf report --top try.data | tee report
-grep -q 'Object#fib' report
-rperf trace -p "$RUBY" work.rb 0.01 | grep -m1 'Object#fib'
+rperf report --top try.data >report
+has_work report
+rperf trace -p "$RUBY" work.rb 0.01 >trace
+has_work trace
 RPERF_LISTEN=1 RUBYOPT=-rrperf "$RUBY" work.rb 60 &
 program=$!
 trap 'kill $program' EXIT
-until rperf ps | grep -q "^$program "; do sleep 0.2; done
-rperf stacks "$program" | grep -m1 'Object#fib'
-rperf attach -d 1 -p "$program" | grep -m1 'Object#fib'
-rperf top --once "$program" | grep -m1 'Object#fib'
+until rperf ps >ps && grep -q "^$program " ps; do kill -0 "$program" && sleep 0.2; done
+rperf stacks "$program" >stacks
+has_work stacks
+rperf attach -d 1 -p "$program" >attached
+has_work attached
+rperf top --once "$program" >top
+has_work top
 echo "all commands work"
 RUN
 # shellcheck disable=SC2016

@@ -100,8 +100,9 @@ pub unsafe fn is_top_placed(vm: &impl VmFrames, context: usize) -> bool {
     let Some(layout) = LAYOUT.get().filter(|_| context != 0) else {
         return false;
     };
-    // SAFETY: the context belongs to the thread. Its topmost frame is of Ruby code, whose instruction
-    // sequence is alive as long as it runs.
+    // SAFETY: the context belongs to the thread. Its topmost frame has an object that is alive as long as
+    // it runs: an instruction sequence, or that of a block of C, whose words that are taken for addresses
+    // lead to code.
     let memory = unsafe { MayFault::new() };
     layout.is_top_placed(vm, &memory, context).unwrap_or(false)
 }
