@@ -99,9 +99,18 @@ module Release
       FileUtils.rm_rf(File.dirname(@clone))
       FileUtils.mkdir_p(File.dirname(@clone))
       git("clone", "--quiet", "--branch", @branch, @root, @clone)
+      take_over_names
       # Other Rubies may lie beside the checkout: bin/test.
       shared = File.expand_path("../shared", @root)
       File.symlink(shared, File.expand_path("../shared", @clone)) if File.exist?(shared)
+    end
+
+    # Whoever commits here, by settings of this checkout alone, commits in the clone.
+    def take_over_names
+      %w[user.name user.email].each do |key|
+        value, status = Open3.capture2("git", "-C", @root, "config", key)
+        git("config", key, value.chomp, in_directory: @clone) if status.success?
+      end
     end
 
     def change
@@ -139,8 +148,13 @@ module Release
 
     # Whatever has been committed meanwhile must be released, too, or this must fail.
     def take_over
-      git("fetch", "--quiet", @clone, "HEAD", "refs/tags/#{tag}:refs/tags/#{tag}")
-      git("merge", "--quiet", "--ff-only", tag)
+      unless output("git", "-C", @root, "branch", "--show-current").chomp == @branch
+        raise Refusal, "#{@branch} isn't checked out any more"
+      end
+
+      git("fetch", "--quiet", "--no-tags", @clone, "HEAD")
+      git("merge", "--quiet", "--ff-only", "FETCH_HEAD")
+      git("fetch", "--quiet", @clone, "refs/tags/#{tag}:refs/tags/#{tag}")
       FileUtils.mkdir_p(File.join(@root, "pkg"))
       FileUtils.cp_r("#{packages}/.", File.join(@root, "pkg"))
       say("#{tag} is committed and tagged, and its gems are in pkg/; nothing is pushed")
