@@ -35,16 +35,26 @@ in_arm64() {
 # setup_arm64: libraries, emulator and compilers.
 setup_arm64() {
   setup_zig
-  setup_cross_rust "$ARM64_TARGET"
+  setup_rust_target "$ARM64_TARGET" ||
+    die "needs Rust's standard library for $ARM64_TARGET, which rustup couldn't fetch (log: $LOG)"
   [ -f "$ARM64/complete" ] || with_lock "$CROSS" fetch_arm64 || exit 1
   # Their versions may have changed.
   write_arm64_compilers
 }
 
+# The system's release: what is built for a newer one may not run here.
+debian_release() { (. /etc/os-release && echo "${VERSION_CODENAME:-}"); }
+
+# Lists of packages for both CPUs.
+arm64_apt() {
+  APT_STATE="$CROSS/apt"
+  make_apt_state "$(apt_sources amd64,arm64 "$(debian_release)" "$ARM64_RELEASE" | sort -u)" amd64 arm64
+}
+
 fetch_arm64() {
   local new="$ARM64.partial" package arm64=() tools=()
   [ ! -f "$ARM64/complete" ] || return 0
-  cross_apt || die "Debian's package lists can't be read: check the network (log: $LOG)"
+  arm64_apt || die "Debian's package lists can't be read: check the network (log: $LOG)"
   for package in $ARM64_DEBS; do arm64+=("$package:arm64/$ARM64_RELEASE"); done
   for package in $ARM64_TOOL_DEBS; do tools+=("$package/$(debian_release)"); done
   rm -rf "$new"
@@ -69,7 +79,7 @@ write_arm64_compilers() {
   # GNU's would have the LLVM of the system look into what newer ones have made.
   write_command arm64-ar "$(type -P zig)" ar
   write_command arm64-ranlib "$(type -P zig)" ranlib
-  write_command arm64-rustc "$RUSTC" "--target=$ARM64_TARGET"
+  write_command arm64-rustc "$(type -P rustc)" "--target=$ARM64_TARGET"
 }
 
 # write_command NAME CMD...: a command that runs CMD with its own arguments behind.
