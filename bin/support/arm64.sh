@@ -113,19 +113,25 @@ build_arm64_ruby() {
   cd "$work/src" || return 1
   prefix="$CROSS/ruby-$version.$(awk '$2 == "RUBY_VERSION_TEENY" { print $3 }' version.h)-arm64"
   drop_unused_ruby_parts
+  # 4.0 loads RubyGems only if a Ruby of the same build has compiled its own code before, as none has here.
+  sed -i '/^Init_builtin_features/,/^}/{/^#/d;s/ load_with/ rb_load_with/}' builtin.c || return 1
   [ -d .bundle/gems ] || adopt_extensions "$work" || return 1
   # Part of a release, but not of its repository.
   [ -x configure ] || step "making its configure" in_arm64 sh -c 'cp /usr/share/misc/config.* tool/ && autoconf' || return 1
   rm -rf "$prefix.partial"
+  # YJIT's library needs an unwinder.
+  # shellcheck disable=SC2046
   step "configuring it" in_arm64 ./configure -q --build=x86_64-linux-gnu --host=aarch64-unknown-linux-gnu \
     --with-baseruby="$native" --prefix="$prefix.partial" $(jits "$version") --enable-shared --enable-load-relative \
     --disable-install-doc --disable-install-static-library debugflags= CC=arm64-cc CXX=false RUSTC=arm64-rustc \
-    AR=arm64-ar RANLIB=arm64-ranlib $(binutils NM LD OBJCOPY OBJDUMP STRIP) || return 1
+    LIBS=-lunwind AR=arm64-ar RANLIB=arm64-ranlib $(binutils NM LD OBJCOPY OBJDUMP STRIP) || return 1
   step "compiling it" in_arm64 make -j"$(getconf _NPROCESSORS_ONLN)" V=0 || return 1
-  step "installing it into $prefix" in_arm64 make install-nodoc V=0 || return 1
+  # The gems that it comes with are there, and not to be fetched.
+  step "installing it into $prefix" in_arm64 make -o update-gems -o extract-gems -o prepare-gems install-nodoc V=0 ||
+    return 1
   [ -d .bundle/gems ] || copy_gems "$native" "$prefix.partial" || return 1
   step "trying it" in_arm64 "$prefix.partial/bin/ruby" --yjit -rfiddle -ropenssl -rpsych -rzlib \
-    -e 'exit RubyVM::YJIT.enabled?' || return 1
+    -rrubygems -rlogger -e 'exit RubyVM::YJIT.enabled?' || return 1
   rm -rf "$prefix"
   mv "$prefix.partial" "$prefix" || return 1
   cd "$ROOT" && rm -rf "$work"
@@ -143,10 +149,11 @@ binutils() {
 }
 
 # adopt_extensions DIRECTORY: a source from Ruby's repository has no bundled gems. Those that are compiled come
-# from the source of 3.4, which has them, as parts of this Ruby.
+# from the source of 3.4, which has them, as parts of this Ruby; the installation wants manual pages.
 adopt_extensions() {
   local other="$1/3.4"
   step "fetching the source of its gems" ruby_source 3.4 "$other" || return 1
+  [ -d man ] || cp -R "$other/man" . || return 1
   [ -d ext/fiddle ] || cp -R "$other/ext/fiddle" ext/ || return 1
   cp -R "$other"/.bundle/gems/bigdecimal-*/ext/bigdecimal ext/ || return 1
   cp -R "$other"/.bundle/gems/bigdecimal-*/lib ext/bigdecimal/
