@@ -1,10 +1,12 @@
 # frozen_string_literal: true
 
-# specs.rb [--vm]: runs the specs, files in several processes at once. Examples that are `alone: true` measure times:
-# they run afterwards, in one process and with nothing beside it. With --vm only those that are `vm: true` run.
+# specs.rb [--vm] [FILE...]: runs the specs, or those of these files, in several processes at once. Examples that are
+# `alone: true` measure times: they run afterwards, in one process and with nothing beside it. With --vm only those that
+# are `vm: true` run.
 #
-# RPERF_TEST_WORKERS says how many processes there are, RPERF_TEST_LIMIT how many seconds each may take. All results
-# are in tmp/results.tsv afterwards. A signal that ends this ends what it has started, too.
+# RPERF_TEST_WORKERS says how many processes there are, RPERF_TEST_LIMIT how many seconds each may take. With
+# RPERF_EMULATED=1 those that are `emulated: false` don't run. All results are in tmp/results.tsv afterwards. A signal
+# that ends this ends what it has started, too.
 
 Encoding.default_external = Encoding::UTF_8
 
@@ -21,7 +23,9 @@ module Specs
   def run(arguments)
     FileUtils.mkdir_p(File.dirname(DIRECTORY))
     Interruption.trap
-    lock { run_locked(arguments.include?("--vm") ? ["~vm:false"] : []) }
+    only_vm, files = arguments.partition { |argument| argument == "--vm" }
+    tags = [*("~vm:false" if only_vm.any?), *("~emulated:false" if ENV["RPERF_EMULATED"] == "1")]
+    lock { run_locked(tags, files) }
   end
 
   # One run at a time: they write the same files.
@@ -35,11 +39,11 @@ module Specs
     end
   end
 
-  def run_locked(tags)
+  def run_locked(tags, files)
     FileUtils.rm_rf(DIRECTORY)
     FileUtils.mkdir_p(DIRECTORY)
     FileUtils.rm_f(RESULTS)
-    plan = Plan.new(tags)
+    plan = Plan.new(tags, files)
     jobs = together(plan.jobs) + alone(plan.alone)
     plan.remember(jobs)
     summary = Summary.new(jobs)

@@ -395,7 +395,7 @@ RSpec.describe Rperf, vm: true do
   end
 
   # By its CPU time, which other programs add little to. Aimed at are 15 ms.
-  it "loads quickly", alone: true do
+  it "loads quickly", alone: true, emulated: false do
     times = Array.new(5) do
       run(ruby, "-e", <<~'RUBY', "#{Commands::ROOT}/lib/rperf").stdout.to_f
         started = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)

@@ -161,4 +161,19 @@ RSpec.describe "the set-up of a checkout" do
     expect(lines.grep(/still/).size).to be_between(1, 20)
     expect(lines.last(2)).to match(["rperf setup: failing", /\Arperf setup:   failed; /])
   end
+
+  it "says in one line why arm64 can't be emulated" do
+    here = "uname() { echo Linux x86_64; }\nis_debian() { :; }\nunshare() { :; }\n"
+    {
+      "uname() { echo Linux aarch64; }" => /\Aemulates arm64 on Linux on x86-64 only, and this is Linux aarch64\n\z/,
+      "is_debian() { return 1; }" => /\Atakes libraries for arm64 from Debian's packages, .*\n\z/,
+      "unshare() { return 1; }" => /\Aneeds user namespaces, .*\n\z/,
+      "unshare() { [[ $* != *binfmt* ]]; }" => /\Aneeds binfmt_misc in user namespaces: Linux 6\.7 .*\n\z/,
+      ":" => ""
+    }.each do |obstacle, said|
+      load = '. "$ROOT/bin/support/cross.sh"; . "$ROOT/bin/support/arm64.sh"'
+      outcome = set_up("#{load}\n#{here}#{obstacle}\narm64_refused")
+      expect([outcome.stdout, outcome.stderr]).to match([said, ""])
+    end
+  end
 end

@@ -64,6 +64,65 @@ RSpec.describe "compiled code", vm: true, alone: true, if: Compilers::FLAGS.key?
     expect(seen.values).to all(include(invalidation_count: 0, side_exit_count: be < 30, jobs: be < 10))
   end
 
+  # Calls of three methods that differ in length, with the CPU time that each took.
+  shares = <<~'RUBY'
+    require "rperf"
+    require "json"
+    NUMBERS = (1..64).to_a
+
+    def adding(turns)
+      turn = 0
+      turn += 1 while turn < turns
+    end
+
+    def indexing(turns)
+      turn = sum = 0
+      while turn < turns
+        sum ^= NUMBERS[turn & 63]
+        turn += 1
+      end
+    end
+
+    def tiny(number) = number + 1
+
+    def calling(turns)
+      turn = 0
+      turn = tiny(turn) while turn < turns
+    end
+
+    def now = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID, :nanosecond)
+
+    def work(turns, nanoseconds, truth)
+      ends = now + nanoseconds
+      while now < ends
+        { adding: 3, indexing: 2, calling: 1 }.each do |name, times|
+          began = now
+          send(name, turns * times)
+          truth[name] += now - began
+        end
+      end
+    end
+
+    work(100, 500_000_000, Hash.new(0))
+    truth = Hash.new(0)
+    data = Rperf.start(mode: :cpu) { work(300_000, 3_000_000_000, truth) }
+    found = truth.keys.to_h do |name|
+      [name, data[:samples].sum { |row| row[0].any? { |frame| frame.last == "Object##{name}" } ? row[1] : 0 }]
+    end
+    percent = ->(times) { times.values.map { |time| time * 100.0 / times.values.sum } }
+    puts JSON.generate([truth, found].map(&percent))
+  RUBY
+
+  Compilers::FLAGS.each_value do |flag|
+    it "has its methods' true shares, with #{flag}" do
+      outcome = run(ruby, flag, "-I#{Commands::ROOT}/lib", write_file("shares.rb", shares))
+      expect([outcome.status.exitstatus, outcome.stderr]).to eq([0, ""])
+      truth, found = JSON.parse(outcome.stdout)
+      expect(truth).to all(be > 5)
+      expect(found).to match(truth.map { |share| be_within(3).of(share) })
+    end
+  end
+
   # Two loops on lines of their own; one turns three times as often as the other.
   lines = <<~'RUBY'
     require "rperf"

@@ -10,6 +10,8 @@ module Commands
   TIME_LIMIT = 60
   # Whether there is time for all that could be found: bin/test --long.
   LONG = ENV["RPERF_LONG"] == "1"
+  # How many times as long as elsewhere programs may take: bin/test --arm64 has an emulator.
+  SLOWNESS = ENV["RPERF_EMULATED"] == "1" ? 10 : 1
 
   # A program's output, and how it ended (a Process::Status).
   Outcome = Struct.new(:stdout, :stderr, :status) do
@@ -65,8 +67,10 @@ module Commands
     feeder&.join
   end
 
+  # @param limit [Numeric] in seconds of a machine that is not emulated
   # @param detail [Proc] says more of what is there instead
   def wait_until(what, limit: TIME_LIMIT, detail: nil)
+    limit *= SLOWNESS
     deadline = now + limit
     until yield
       raise ["no #{what} after #{limit} s", *detail&.call].join(": ") if now > deadline

@@ -23,7 +23,7 @@ module Ports
   # The answer to a GET: its status and body.
   def ask(socket, path = "/v1/hello", limit: 20)
     UNIXSocket.open(socket) do |port|
-      port.timeout = limit
+      port.timeout = limit * Commands::SLOWNESS
       port.write("GET #{path} HTTP/1.1\r\nConnection: close\r\n\r\n")
       head, body = port.read.split("\r\n\r\n", 2)
       [head[%r{\AHTTP/1.1 (\d+)}, 1].to_i, JSON.parse(body)]

@@ -50,7 +50,7 @@ module Servers
 
     def connected(&)
       # With a time limit for opening, Timeout would leave its thread in this process, to be profiled by later examples.
-      Net::HTTP.start(HOST, port, open_timeout: nil, read_timeout: Commands::TIME_LIMIT, &)
+      Net::HTTP.start(HOST, port, open_timeout: nil, read_timeout: Commands::TIME_LIMIT * Commands::SLOWNESS, &)
     end
   end
 

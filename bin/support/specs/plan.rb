@@ -16,8 +16,10 @@ module Specs
     BYTES_IN_A_SECOND = 1500
 
     # @param tags [Array<String>] what the examples must fit, as for `rspec --tag`
-    def initialize(tags)
+    # @param files [Array<String>] of which they are; all, if it is empty
+    def initialize(tags, files)
       @tags = tags
+      @files = files
     end
 
     # @return [Array<Job>] jobs for all files, in the order in which they are to begin
@@ -68,7 +70,7 @@ module Specs
     def examples(tags)
       out, log = %w[plan.json plan.log].map { |name| File.join(DIRECTORY, name) }
       formats = ["--format", "json", "--out", out]
-      status, = Processes.run(*Job.command(tags), "--dry-run", *formats,
+      status, = Processes.run(*Job.command(tags), "--dry-run", *formats, *@files,
                               chdir: ROOT, %i[out err] => log, limit: Settings::LIMIT)
       told = File.exist?(out) ? JSON.parse(File.read(out)) : {}
       refuse([*told["messages"], File.read(log)]) unless status.success?

@@ -55,6 +55,10 @@ pub enum Form {
     InFrame,
     /// That of a call in a record, whose address it puts into the native stack; the other in the
     /// control frame.
+    #[cfg_attr(
+        not(target_arch = "x86_64"),
+        expect(dead_code, reason = "no code is read")
+    )]
     InRecord {
         /// Where a record has it.
         late: LateFrames,
