@@ -339,8 +339,8 @@ RSpec.describe "the rperf command" do
       FileUtils.rm(executable)
       outcome = run(ruby, path_to("exe/rperf"), "--version")
       expect([outcome.status.exitstatus, outcome.stdout]).to eq([1, ""])
-      expect(outcome.stderr).to eq("rperf: #{executable} is missing: install rperf again ('gem install rperf'), or " \
-                                   "run bin/rperf, which builds it, in a checkout\n")
+      expect(outcome.stderr).to eq("rperf: #{executable} is missing: install the gem again, or run bin/rperf, " \
+                                   "which builds it, in a checkout\n")
     end
 
     it "works from a directory with a blank in its path, and names one with a colon too" do

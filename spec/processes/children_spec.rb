@@ -177,7 +177,7 @@ RSpec.describe "the children of a profiled program", vm: true do
     RUBY
     outcome = run(ruby, path_to("exe/rperf"), "record", ruby, path)
     expect(outcome.stdout).to eq("ran\nran\n")
-    why = "there is none for Ruby 9.9: 'gem install rperf' with that Ruby builds it"
+    why = "there is none for Ruby 9.9: installing the gem with that Ruby builds it"
     line = "rperf: its extension can't be loaded (#{why}); 'ruby -S rperf' with that Ruby, once it has the gem, " \
            "profiles it; running without profiling\n"
     expect(outcome.messages).to contain_exactly(line, /wrote rperf\.data \(/)
