@@ -314,13 +314,15 @@ RSpec.describe Rperf, vm: true do
         main = Thread.current
         interrupt = Class.new(StandardError)
         sent = 0
-        sender = Thread.new { 15.times { sleep(rand / 50) && (sent += 1) && main.raise(interrupt) } }
         caught = 0
-        while sender.alive? || caught < sent
-          begin
-            #{work}
-          rescue interrupt
-            caught += 1
+        Thread.handle_interrupt(interrupt => :never) do
+          sender = Thread.new { 15.times { sleep(rand / 50) && (sent += 1) && main.raise(interrupt) } }
+          while sender.alive? || caught < sent
+            begin
+              Thread.handle_interrupt(interrupt => :immediate) { #{work} }
+            rescue interrupt
+              caught += 1
+            end
           end
         end
         Rperf.stop
