@@ -65,7 +65,7 @@ RSpec.describe "compiled code", vm: true, alone: true, if: Compilers::FLAGS.key?
   end
 
   # Calls of three methods that differ in length, with the CPU time that each took.
-  shares = <<~'RUBY'
+  timed_methods = <<~'RUBY'
     require "rperf"
     require "json"
     NUMBERS = (1..64).to_a
@@ -115,7 +115,7 @@ RSpec.describe "compiled code", vm: true, alone: true, if: Compilers::FLAGS.key?
 
   Compilers::FLAGS.each_value do |flag|
     it "has its methods' true shares, with #{flag}" do
-      outcome = run(ruby, flag, "-I#{Commands::ROOT}/lib", write_file("shares.rb", shares))
+      outcome = run(ruby, flag, "-I#{Commands::ROOT}/lib", write_file("timed.rb", timed_methods))
       expect([outcome.status.exitstatus, outcome.stderr]).to eq([0, ""])
       truth, found = JSON.parse(outcome.stdout)
       expect(truth).to all(be > 5)
