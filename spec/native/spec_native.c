@@ -1,12 +1,15 @@
 /*
  * System calls as an extension makes them, for the specs: with the GVL or
  * without it, once, and with what they returned. A signal ends nanosleep and poll
- * early, but not read.
+ * early, but not read. And signal stacks of a program's own.
  */
 #include <errno.h>
 #include <poll.h>
 #include <ruby.h>
 #include <ruby/thread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -67,6 +70,30 @@ static VALUE native_read(VALUE self, VALUE descriptor, VALUE with_gvl)
     return make(make_read, descriptor, with_gvl);
 }
 
+/* The calling thread's signal stack from now on: `size` bytes, with as many below that nobody may write to. */
+static unsigned char *below;
+static size_t stack_size;
+
+static VALUE native_signal_stack(VALUE self, VALUE size)
+{
+    stack_t stack = {0};
+    stack_size = NUM2SIZET(size);
+    below = malloc(2 * stack_size);
+    memset(below, 0xA5, 2 * stack_size);
+    stack.ss_sp = below + stack_size;
+    stack.ss_size = stack_size;
+    if (sigaltstack(&stack, NULL) != 0) rb_sys_fail("sigaltstack");
+    return Qnil;
+}
+
+/* How many of the bytes below it have changed. */
+static VALUE native_overwritten(VALUE self)
+{
+    size_t changed = 0;
+    for (size_t at = 0; at < stack_size; at++) changed += below[at] != 0xA5;
+    return SIZET2NUM(changed);
+}
+
 static VALUE native_fault(VALUE self)
 {
     volatile char *nowhere = NULL;
@@ -80,5 +107,7 @@ void Init_spec_native(void)
     rb_define_module_function(module, "nanosleep", native_nanosleep, 2);
     rb_define_module_function(module, "poll", native_poll, 2);
     rb_define_module_function(module, "read", native_read, 2);
+    rb_define_module_function(module, "signal_stack", native_signal_stack, 1);
+    rb_define_module_function(module, "overwritten", native_overwritten, 0);
     rb_define_module_function(module, "fault", native_fault, 0);
 }

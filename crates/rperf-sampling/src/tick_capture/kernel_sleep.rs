@@ -6,6 +6,7 @@ use crate::timer::other_holders::Found;
 use libc::c_int;
 use rperf_vm::{NativeId, clock};
 use std::array;
+use std::io;
 use std::io::Write;
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering::SeqCst};
@@ -69,8 +70,24 @@ impl KernelSleep {
         }
     }
 
-    /// Whether thread `tid` of this process is known to sleep in the kernel. The kernel
-    /// says "running", or the system call that the thread is in (proc(5)).
+    /// Whether the kernel tells what threads are at. The file of the calling thread stays open, so that
+    /// ticks find one when the process may have no more. Fails if the file can't be opened or read
+    /// whatever else is open, as in a sandbox without `/proc`.
+    pub fn probe(&self) -> io::Result<()> {
+        let file = self.file_of(clock::thread_id());
+        let error = io::Error::last_os_error();
+        let is_short_of_files = matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE));
+        if system_call(file).is_some() || (file < 0 && is_short_of_files) {
+            return Ok(());
+        }
+        let message = "the system doesn't tell whether a thread waits (/proc/thread-self/syscall)";
+        Err(io::Error::new(io::ErrorKind::Unsupported, message))
+    }
+
+    /// Whether thread `tid` of this process may sleep in the kernel. The kernel
+    /// says "running", or the system call that the thread is in (proc(5)). Of one that it says nothing
+    /// of, because the process has no room for another file, or the thread is gone, that is
+    /// assumed: a signal could end its sleep early.
     /// Async-signal-safe.
     pub fn look(&self, tid: NativeId) -> Found {
         if is_on_cpu(tid) {
@@ -84,9 +101,9 @@ impl KernelSleep {
             system_call(self.file_of(tid))
         });
         match call {
-            None | Some(RUNNING) => Found::Awake,
+            Some(RUNNING) => Found::Awake,
             Some(libc::SYS_futex) => Found::Stopped,
-            Some(_) => Found::Asleep,
+            Some(_) | None => Found::Asleep,
         }
     }
 
@@ -310,9 +327,16 @@ mod tests {
         end();
         assert_eq!(
             sleep.look(NativeId(u32::MAX)),
-            Found::Awake,
+            Found::Asleep,
             "nothing is known of it"
         );
+    }
+
+    #[test]
+    fn a_system_that_tells_of_threads_passes_the_probe() {
+        let sleep = KernelSleep::new();
+        sleep.probe().expect("Linux has the file");
+        assert!(number_of(&sleep, clock::thread_id()) >= HIGH);
     }
 
     fn number_of(sleep: &KernelSleep, tid: NativeId) -> c_int {

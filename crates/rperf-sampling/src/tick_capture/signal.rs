@@ -12,6 +12,7 @@
 use super::at_work::other_ractors;
 use rperf_vm::NativeId;
 mod actions;
+mod stack_room;
 
 use super::kernel_sleep::KernelSleep;
 use super::{Registers, TakeStacks};
@@ -82,7 +83,8 @@ pub struct TickSignal(());
 impl TickSignal {
     /// Installs the handlers. Fails if there are some already, if the program has an
     /// action of its own for SIGURG, or if one for SIGSEGV has come since our first time:
-    /// it may hand on to ours, which must not hand back to it.
+    /// it may hand on to ours, which must not hand back to it. Fails also if the system doesn't tell
+    /// whether a thread waits.
     pub fn install(ticks: Arc<Ticks>, stacks: Box<dyn TakeStacks>) -> io::Result<TickSignal> {
         let (interrupt, fault) = (action_of(INTERRUPT)?, action_of(FAULT)?);
         let taken = |message| Err(io::Error::new(io::ErrorKind::AddrInUse, message));
@@ -96,11 +98,13 @@ impl TickSignal {
         if !has_fault_handler && fault.sa_sigaction != previous.sa_sigaction {
             return taken("the program has got another handler of SIGSEGV meanwhile");
         }
+        let kernel_sleep = KernelSleep::new();
+        kernel_sleep.probe()?;
         let active = Box::new(Active {
             ticks,
             stacks,
             process: std::process::id() as libc::pid_t,
-            kernel_sleep: KernelSleep::new(),
+            kernel_sleep,
         });
         let active = Box::into_raw(active);
         FAULT_ACTIVE.store(active, SeqCst);
@@ -232,8 +236,16 @@ extern "C" fn on_interrupt(_: c_int, _: *mut siginfo_t, context: *mut c_void) {
         let tid = clock::thread_id();
         active.ticks.answered(tid);
         // SAFETY: the system passes the interrupted context.
-        let in_crash = unsafe { blocks_faults(&raw const (*interrupted).uc_sigmask) };
-        if in_crash {
+        let (in_crash, has_room) = unsafe {
+            let in_crash = blocks_faults(&raw const (*interrupted).uc_sigmask);
+            (in_crash, stack_room::has_room(interrupted))
+        };
+        if !has_room {
+            // A thread with such a stack may come again at any tick: from now on safepoints have to do.
+            UNREADABLE.fetch_add(1, SeqCst);
+            active.ticks.set_captures(false);
+            active.ticks.trigger();
+        } else if in_crash {
             // It has little stack left for signals.
             active.ticks.hold_interrupts();
         } else if let Some(seq) = active.ticks.holder_on(tid) {

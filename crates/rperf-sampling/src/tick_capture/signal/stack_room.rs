@@ -1,0 +1,110 @@
+//! The room that a handler has on its thread's signal stack, which nothing guards: a handler that needs
+//! more than there is overwrites whatever lies below. In handlers; async-signal-safe.
+
+use libc::{stack_t, ucontext_t};
+use std::hint::black_box;
+use std::mem::size_of;
+
+/// What our handlers need for themselves, in bytes: that of the tick's signal with all that it calls
+/// has 2 KB, that of a fault less.
+const HANDLERS: usize = 5 * 1024;
+
+/// Whether the calling handler has room for its work, for a fault in it, and for that fault's handler.
+///
+/// # Safety
+/// `context` is what the kernel passed to this handler.
+#[inline(never)]
+pub unsafe fn has_room(context: *const ucontext_t) -> bool {
+    let here = 0u8;
+    let here = black_box(&raw const here) as usize;
+    // SAFETY: by this function's contract.
+    let (stack, frame) = unsafe { (&(*context).uc_stack, size_of_frame(context)) };
+    is_enough(stack, here, frame + HANDLERS)
+}
+
+/// Whether there are `needed` bytes below the address `here`, if that is on the signal stack. A thread's
+/// own stack grows until the system says that it is full.
+fn is_enough(stack: &stack_t, here: usize, needed: usize) -> bool {
+    let base = stack.ss_sp as usize;
+    let is_on_it = here >= base && here - base < stack.ss_size;
+    stack.ss_flags & libc::SS_DISABLE != 0 || !is_on_it || here - base >= needed
+}
+
+/// How much the kernel puts on the stack for a further signal, in bytes: as much as for this one.
+///
+/// # Safety
+/// `context` is what the kernel passed to a handler.
+#[cfg(target_arch = "x86_64")]
+unsafe fn size_of_frame(context: *const ucontext_t) -> usize {
+    // `struct _fpx_sw_bytes` in Linux's asm/sigcontext.h: in the last 48 of the 512 bytes that all CPUs
+    // save. It says how large all of the saved state is, vectors included.
+    const SAVED_BY_ALL: usize = 512;
+    const SW_BYTES: usize = 464;
+    const MAGIC: u32 = 0x4650_5853;
+    // Registers, the signal's facts, and what is lost by alignment.
+    let rest = size_of::<ucontext_t>() + size_of::<libc::siginfo_t>() + 128;
+    // SAFETY: by this function's contract; the state is at least as large.
+    let (magic, size) = unsafe {
+        let state = (*context).uc_mcontext.fpregs.cast::<u8>();
+        if state.is_null() {
+            return rest;
+        }
+        let words = state.add(SW_BYTES).cast::<u32>();
+        (words.read_unaligned(), words.add(1).read_unaligned())
+    };
+    rest + if magic == MAGIC {
+        size as usize
+    } else {
+        SAVED_BY_ALL
+    }
+}
+
+/// How much the kernel puts on the stack for a further signal, in bytes. The context has room for all
+/// registers but the largest vectors.
+///
+/// # Safety
+/// None is needed here.
+#[cfg(target_arch = "aarch64")]
+unsafe fn size_of_frame(_: *const ucontext_t) -> usize {
+    size_of::<ucontext_t>() + size_of::<libc::siginfo_t>() + 128
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stack(base: usize, size: usize, flags: i32) -> stack_t {
+        stack_t {
+            ss_sp: base as *mut libc::c_void,
+            ss_flags: flags,
+            ss_size: size,
+        }
+    }
+
+    #[test]
+    fn the_room_is_what_lies_below() {
+        let used = stack(0x10000, 0x4000, 0);
+        assert!(is_enough(&used, 0x13000, 0x3000));
+        assert!(!is_enough(&used, 0x13000, 0x3001));
+        assert!(is_enough(&used, 0x20000, 0x3001), "another stack");
+        assert!(is_enough(&used, 0x8000, 0x3001), "another stack");
+        let none = stack(0, 0, libc::SS_DISABLE);
+        assert!(is_enough(&none, 0x13000, 0x3001));
+    }
+
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn a_frame_is_as_large_as_the_kernel_says() {
+        let mut state = [0u8; 512];
+        state[464..468].copy_from_slice(&0x4650_5853u32.to_ne_bytes());
+        state[468..472].copy_from_slice(&2_696u32.to_ne_bytes());
+        // SAFETY: all zeros are a context; its pointer leads to the state above.
+        let (with, without) = unsafe {
+            let mut context: ucontext_t = std::mem::zeroed();
+            let without = size_of_frame(&raw const context);
+            context.uc_mcontext.fpregs = state.as_mut_ptr().cast();
+            (size_of_frame(&raw const context), without)
+        };
+        assert_eq!(with - without, 2_696);
+    }
+}
