@@ -4,6 +4,7 @@
 //! starts. Any thread.
 
 use crate::directory;
+use crate::output::without_size_signal;
 use crate::settings::{Inherit, LISTEN, PREFIX, SESSION_VARIABLE, Settings};
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -76,7 +77,7 @@ impl Environment {
                 text.extend_from_slice(part);
             }
         }
-        std::fs::write(directory.join(directory::SETTINGS), text)
+        without_size_signal(|| std::fs::write(directory.join(directory::SETTINGS), text))
     }
 
     /// The variables with which processes find the session in `directory`. All else is there.

@@ -3,6 +3,7 @@
 //! must work in Rubies that can't load the extension. `status` reads them. Any thread.
 
 use crate::directory;
+use crate::output::without_size_signal;
 use crate::process_id::ProcessId;
 use crate::process_stats::ProcessStats;
 use std::fs::OpenOptions;
@@ -187,7 +188,8 @@ impl Event {
             .append(true)
             .create(true)
             .open(directory.join(directory::STATUS))?;
-        file.write_all(format!("{}\n", self.to_line()).as_bytes())
+        let line = format!("{}\n", self.to_line());
+        without_size_signal(|| file.write_all(line.as_bytes()))
     }
 }
 

@@ -4,8 +4,9 @@
 use crate::settings::DEFAULT_FILE;
 use rperf_format::ReadError;
 use rperf_model::Profile;
-use std::fs::{self, File};
+use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader, Read};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// Why there is no profile in a file.
@@ -54,11 +55,15 @@ pub enum Unreadable {
 
 /// The file and its size.
 pub fn open(path: &Path) -> Result<(File, u64), InputError> {
+    open_as(OpenOptions::new().read(true), path)
+}
+
+fn open_as(options: &OpenOptions, path: &Path) -> Result<(File, u64), InputError> {
     let refuse = |reason| InputError::File {
         path: path.into(),
         reason,
     };
-    let file = File::open(path).map_err(|error| {
+    let file = options.open(path).map_err(|error| {
         refuse(match error.kind() {
             io::ErrorKind::NotFound if path == Path::new(DEFAULT_FILE) => Unreadable::NotRecorded,
             io::ErrorKind::NotFound => Unreadable::NotFound,
@@ -87,13 +92,14 @@ pub fn decode(input: &mut dyn Read, path: &Path) -> Result<Profile, InputError> 
 
 /// The profile in this file. What is no file, and may never end, is refused.
 pub fn read_profile(path: &Path) -> Result<Profile, InputError> {
-    let is_something_else = fs::metadata(path).is_ok_and(|it| !it.is_file() && !it.is_dir());
-    if is_something_else {
+    // A pipe would be waited for until somebody writes to it.
+    let mut options = OpenOptions::new();
+    let (file, _) = open_as(options.read(true).custom_flags(libc::O_NONBLOCK), path)?;
+    if !file.metadata().is_ok_and(|metadata| metadata.is_file()) {
         return Err(InputError::File {
             path: path.into(),
             reason: Unreadable::NoRegularFile,
         });
     }
-    let (file, _) = open(path)?;
     decode(&mut BufReader::new(file), path)
 }

@@ -3,6 +3,7 @@
 
 use crate::directory;
 use crate::os::OsStats;
+use crate::output::without_size_signal;
 use crate::process_id::ProcessId;
 use crate::process_stats::ProcessStats;
 use crate::status::{Member, Outcome, Status};
@@ -10,8 +11,9 @@ use rperf_format::ReadError;
 use rperf_model::label_keys::{PID, PROCESS};
 use rperf_model::{MergeError, Profile};
 use std::collections::HashMap;
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// What the processes of a session have left.
@@ -235,18 +237,30 @@ impl Merging<'_> {
 }
 
 fn read(path: &Path) -> Result<Profile, Obstacle> {
-    let mut file = BufReader::new(File::open(path)?);
+    let mut file = BufReader::new(open(path)?);
     Ok(rperf_format::pprof::read_own(&mut file)?)
+}
+
+/// The file of a process. What isn't one, such as a pipe, which would be waited for, is refused.
+fn open(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW)
+        .open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::other("it is no regular file")),
+    }
 }
 
 /// Copies a process's file to a new one in `directory`, which may be another file system.
 fn keep(path: &Path, directory: &Path, pid: i32) -> io::Result<PathBuf> {
-    let mut file = File::open(path)?;
+    let mut file = open(path)?;
     let mut kept = tempfile::Builder::new()
         .prefix(&format!("rperf-{pid}-"))
         .suffix(".pb.gz")
         .tempfile_in(directory)?;
-    io::copy(&mut file, kept.as_file_mut())?;
+    without_size_signal(|| io::copy(&mut file, kept.as_file_mut()))?;
     let (_, path) = kept.keep().map_err(|error| error.error)?;
     Ok(path)
 }

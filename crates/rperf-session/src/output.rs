@@ -4,9 +4,12 @@
 mod deliver;
 mod descriptor;
 mod file;
+mod size_limit;
+mod stream;
 mod writable;
 
 pub use deliver::{Misplaced, WriteError, deliver, system_words};
 pub use descriptor::Descriptor;
 pub use file::{buffered, write, write_streaming};
+pub(crate) use size_limit::without_size_signal;
 pub use writable::{Unwritable, normalized, writable};

@@ -6,7 +6,13 @@ use crate::event::{Change, Event, MemberId};
 use crate::process_id::ProcessId;
 use crate::process_stats::ProcessStats;
 use std::collections::HashSet;
+use std::fs::OpenOptions;
+use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+
+/// Bytes of the file that are read. Each member may write to it: it takes a million of them to fill that.
+const LARGEST: u64 = 64 << 20;
 
 /// A Ruby that has begun to profile itself. A process that becomes another program
 /// by exec can be one several times.
@@ -69,8 +75,16 @@ pub struct Status {
 impl Status {
     /// What is in the directory's file. No file means that there was no Ruby.
     pub fn read(directory: &Path) -> Self {
+        let mut options = OpenOptions::new();
+        options
+            .read(true)
+            .custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW);
+        let mut bytes = Vec::new();
+        if let Ok(file) = options.open(directory.join(directory::STATUS)) {
+            // What was read before an error counts.
+            let _ = file.take(LARGEST).read_to_end(&mut bytes);
+        }
         // A name in it can be no UTF-8.
-        let bytes = std::fs::read(directory.join(directory::STATUS)).unwrap_or_default();
         Self::parse(&String::from_utf8_lossy(&bytes))
     }
 

@@ -2,13 +2,15 @@
 //! by the extension on the thread that ends a session.
 
 use super::file::write;
+use super::size_limit::without_size_signal;
 use crate::directory;
 use nix::errno::Errno;
 use rperf_format::{Format, FormatError, TextOptions};
 use rperf_model::Profile;
-use std::io;
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// A profile that couldn't be written where it should be, and what has become of it.
 #[derive(Debug, thiserror::Error)]
@@ -25,8 +27,8 @@ pub enum Misplaced {
     },
     /// It is nowhere.
     #[error(
-        "can't write the profile to {} ({reason}); it is lost: neither can {} be written \
-         ({second}); free some space or set TMPDIR",
+        "can't write the profile to {} ({reason}); it is lost: neither can a file in \
+         {} be written ({second}); free some space or set TMPDIR",
         path.display(), instead.display()
     )]
     Lost {
@@ -34,7 +36,7 @@ pub enum Misplaced {
         path: PathBuf,
         /// Why it isn't.
         reason: WriteError,
-        /// Where it should be instead.
+        /// The directory where it should be instead.
         instead: PathBuf,
         /// Why it isn't there either.
         second: WriteError,
@@ -73,8 +75,8 @@ pub fn write_profile(
     Ok(write(path, &content)?)
 }
 
-/// Writes a profile that must not get lost: if it can't be written to `path`, to the temporary
-/// directory, as pprof.
+/// Writes a profile that must not get lost: if it can't be written to `path`, to a new file in the
+/// temporary directory, as pprof.
 pub fn deliver(
     profile: &Profile,
     path: &Path,
@@ -84,24 +86,35 @@ pub fn deliver(
     let Err(reason) = write_profile(profile, path, format, options) else {
         return Ok(());
     };
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    let milliseconds = now.map_or(0, |now| now.as_millis());
-    let name = format!("rperf-{}-{milliseconds}.pb.gz", std::process::id());
-    let instead = directory::temporary().join(name);
     let path = path.to_path_buf();
-    Err(
-        match write_profile(profile, &instead, Some(Format::Pprof), options) {
-            Ok(()) => Misplaced::Elsewhere {
-                path,
-                reason,
-                instead,
-            },
-            Err(second) => Misplaced::Lost {
-                path,
-                reason,
-                instead,
-                second,
-            },
+    let directory = directory::temporary();
+    Err(match write_anew(profile, &directory) {
+        Ok(instead) => Misplaced::Elsewhere {
+            path,
+            reason,
+            instead,
         },
-    )
+        Err(second) => Misplaced::Lost {
+            path,
+            reason,
+            instead: directory,
+            second,
+        },
+    })
+}
+
+/// Writes the profile to a file in `directory` that nobody has made before, for this user only.
+fn write_anew(profile: &Profile, directory: &Path) -> Result<PathBuf, WriteError> {
+    let mut content = Vec::new();
+    rperf_format::write(profile, Format::Pprof, TextOptions::default(), &mut content)?;
+    let mut file = tempfile::Builder::new()
+        .prefix(&format!("rperf-{}-", std::process::id()))
+        .suffix(".pb.gz")
+        .make_in(directory, |path| {
+            let mut options = OpenOptions::new();
+            options.write(true).create_new(true).mode(0o600).open(path)
+        })?;
+    without_size_signal(|| file.as_file_mut().write_all(&content))?;
+    let (_, path) = file.keep().map_err(|error| error.error)?;
+    Ok(path)
 }

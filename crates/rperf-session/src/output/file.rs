@@ -2,6 +2,8 @@
 //! the extension by `Rperf.save` and when a session ends; any thread.
 
 use super::descriptor::Descriptor;
+use super::size_limit::without_size_signal;
+use super::stream::Stream;
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -9,24 +11,7 @@ use std::path::Path;
 /// Writes `content` to `path`: a file comes into being, or takes its old self's
 /// place, at once; pipes, devices and open descriptors are written to as they are.
 pub fn write(path: &Path, content: &[u8]) -> io::Result<()> {
-    if let Some(descriptor) = Descriptor::named_by(path) {
-        return descriptor.write_all(content);
-    }
-    match fs::metadata(path) {
-        Ok(metadata) if metadata.is_file() => {
-            // Of a link, the file that it leads to is replaced, not the link.
-            replace(
-                &fs::canonicalize(path)?,
-                content,
-                Some(metadata.permissions()),
-            )
-        }
-        Ok(_) => OpenOptions::new()
-            .write(true)
-            .open(path)?
-            .write_all(content),
-        Err(_) => replace(path, content, None),
-    }
+    write_streaming(path, |output| output.write_all(content))
 }
 
 /// The counterpart of [`write()`] for content that is too much to be held in memory.
@@ -34,17 +19,20 @@ pub fn write_streaming<E: From<io::Error>>(
     path: &Path,
     produce: impl FnOnce(&mut dyn Write) -> Result<(), E>,
 ) -> Result<(), E> {
-    if let Some(descriptor) = Descriptor::named_by(path) {
-        return buffered(descriptor, produce);
-    }
-    match fs::metadata(path) {
-        Ok(metadata) if metadata.is_file() => {
-            let path = fs::canonicalize(path)?;
-            replace_streaming(&path, Some(metadata.permissions()), produce)
+    without_size_signal(|| {
+        if let Some(descriptor) = Descriptor::named_by(path) {
+            return buffered(descriptor, produce);
         }
-        Ok(_) => buffered(OpenOptions::new().write(true).open(path)?, produce),
-        Err(_) => replace_streaming(path, None, produce),
-    }
+        match fs::metadata(path) {
+            Ok(metadata) if metadata.is_file() => {
+                // Of a link, the file that it leads to is replaced, not the link.
+                let path = fs::canonicalize(path)?;
+                replace(&path, Some(metadata.permissions()), produce)
+            }
+            Ok(_) => buffered(Stream::open(path)?, produce),
+            Err(_) => replace(path, None, produce),
+        }
+    })
 }
 
 /// Hands a buffer in front of `output` to `produce`, and empties it.
@@ -57,12 +45,8 @@ pub fn buffered<E: From<io::Error>>(
     Ok(output.flush()?)
 }
 
-fn replace(path: &Path, content: &[u8], permissions: Option<Permissions>) -> io::Result<()> {
-    replace_streaming(path, permissions, |output| output.write_all(content))
-}
-
 /// With no permissions given, a file gets those of every new one.
-fn replace_streaming<E: From<io::Error>>(
+fn replace<E: From<io::Error>>(
     path: &Path,
     permissions: Option<Permissions>,
     produce: impl FnOnce(&mut dyn Write) -> Result<(), E>,

@@ -1,0 +1,80 @@
+# frozen_string_literal: true
+
+# Outputs that can't be written, or never to an end: the program ends as it would without rperf, and its profile is not
+# waited for for ever.
+RSpec.describe "A profile whose output", vm: true do
+  work = "1000.times { |number| number.to_s } while Process.clock_gettime(2) < 0.3"
+
+  def pipe
+    path_to("pipe").tap { |path| File.mkfifo(path) }
+  end
+
+  # Of the command, or of a program that is profiled without it.
+  def elsewhere(outcome)
+    line = outcome.stderr.lines.find { |text| text.include?("it is in") }
+    line.to_s[/it is in (\S+\.pb\.gz)/, 1].tap { |path| temporary(path) }
+  end
+
+  def temporary(path) = (@temporary ||= []) << path
+
+  after { FileUtils.rm_f(Array(@temporary).compact) }
+
+  it "is a pipe that nobody reads is in another file" do
+    path = pipe
+    outcome = rperf("record", "-o", path, "--", ruby, "-e", "#{work}; puts 'done'", limit: 60)
+    expect(outcome.stdout).to eq("done\n")
+    expect(outcome.stderr).to include("can't write the profile to #{path} (nobody reads it)")
+    expect(weight_of(read_profile(elsewhere(outcome)), "Integer#to_s")).to be > 0
+  end
+
+  it "is a pipe that nobody reads ends the program as ever, if that writes it itself" do
+    environment = { "RPERF_ENABLED" => "1", "RPERF_OUTPUT" => pipe, "TMPDIR" => directory }
+    outcome = run(ruby, "-I#{Commands::ROOT}/lib", "-rrperf", "-e", "#{work}; exit 3", env: environment, limit: 60)
+    expect(outcome.status.exitstatus).to eq(3)
+    expect(outcome.stderr).to include("(nobody reads it)")
+    kept = elsewhere(outcome)
+    expect(File.stat(kept).mode & 0o777).to eq(0o600)
+    expect(kept).to start_with(directory)
+  end
+
+  it "is a pipe can be refused by Rperf.save, and read by whoever is there" do
+    path = pipe
+    code = <<~RUBY
+      require "rperf"
+      profile = Rperf.start { #{work} }
+      begin
+        Rperf.save(#{path.inspect}, profile)
+      rescue SystemCallError, IOError, Rperf::Error => error
+        puts error.message
+      end
+      reader = Thread.new { File.binread(#{path.inspect}) }
+      Thread.pass until reader.stop?
+      Rperf.save(#{path.inspect}, profile)
+      puts reader.value.getbyte(0)
+    RUBY
+    outcome = run(ruby, "-I#{Commands::ROOT}/lib", "-e", code, limit: 60)
+    expect([outcome.status, outcome.stderr]).to match([be_success, ""])
+    expect(outcome.stdout.lines.map(&:chomp)).to match([/nobody reads it/, "31"])
+  end
+
+  it "is larger than files may be is given up, and the program ends as without rperf" do
+    limited = "Process.setrlimit(:FSIZE, 512); #{work}; Thread.new { sleep }; puts 'done'; exit 3"
+    outcome = rperf("record", "-o", path_to("p.pb.gz"), "--", ruby, "-e", limited, limit: 60)
+    expect([outcome.status.exitstatus, outcome.stdout]).to eq([3, "done\n"])
+    expect(outcome.stderr).to match(/rperf: .*File too large/)
+  end
+
+  it "is larger than the command's own files may be is told of, and the program's status is kept" do
+    inside = "ulimit -f 1; exec \"$@\""
+    command = ["sh", "-c", inside, "sh", *rperf_command("record", "-o", path_to("p.pb.gz"), "--", ruby, "-e", many_methods)]
+    outcome = run(*command, limit: 60)
+    expect(outcome.status.exitstatus).to eq(1)
+    expect(outcome.stderr).to match(/rperf: can't write the profile to .* \(File too large\)/)
+  end
+
+  # A profile of more than a block of 512 bytes.
+  def many_methods
+    methods = (0...300).map { |number| "def m#{number} = (t = Process.clock_gettime(2); nil while Process.clock_gettime(2) < t + 0.002)" }
+    "#{methods.join("\n")}\n#{(0...300).map { |number| "m#{number}" }.join("\n")}"
+  end
+end
