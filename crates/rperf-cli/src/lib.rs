@@ -26,6 +26,7 @@ mod refusal;
 mod report;
 mod runs;
 mod signals;
+mod source_file;
 mod viewer;
 
 pub use installation::Installation;

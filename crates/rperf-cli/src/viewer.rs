@@ -6,14 +6,12 @@ mod entrance;
 mod server;
 
 use crate::output::shown;
-use crate::{FAILURE, Refusal, say};
+use crate::{FAILURE, Refusal, say, source_file};
 use rperf_format::viewer::{self, View};
 use rperf_model::Profile;
 use rperf_report::numbers::grouped;
 pub use server::{Answer, Site};
 use server::{Server, Signals};
-use std::fs::{self, File};
-use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -68,7 +66,7 @@ pub fn sources(profile: &Profile) -> Vec<(String, String)> {
     paths.dedup();
     let mut left = MAX_SOURCES;
     let mut sources = Vec::new();
-    for path in paths.into_iter().filter(|path| is_ruby(path)) {
+    for path in paths.into_iter().filter(|path| is_ruby(Path::new(path))) {
         let Some(text) = source(path, left.min(MAX_SOURCE)) else {
             continue;
         };
@@ -78,21 +76,16 @@ pub fn sources(profile: &Profile) -> Vec<(String, String)> {
     sources
 }
 
-fn is_ruby(path: &str) -> bool {
-    let extension = Path::new(path).extension().and_then(|it| it.to_str());
-    let is_system = ["/proc/", "/sys/", "/dev/"]
-        .iter()
-        .any(|it| path.starts_with(it));
-    !is_system && extension.is_some_and(|it| RUBY.contains(&it))
+fn is_ruby(path: &Path) -> bool {
+    let extension = path.extension().and_then(|it| it.to_str());
+    extension.is_some_and(|it| RUBY.contains(&it))
 }
 
-/// The text of a file of up to `max` bytes.
+/// The text of a file of up to `max` bytes. A link leads to a Ruby file, too, or it isn't read: the page
+/// may be passed on.
 fn source(path: &str, max: u64) -> Option<String> {
-    let is_file = fs::metadata(path).is_ok_and(|it| it.is_file() && it.len() <= max);
-    let mut text = String::new();
-    let file = is_file.then(|| File::open(path).ok())??;
-    file.take(max + 1).read_to_string(&mut text).ok()?;
-    (text.len() as u64 <= max).then_some(text)
+    let path = source_file::resolved(path).filter(|path| is_ruby(path))?;
+    source_file::read(&path, max)
 }
 
 /// Serves `page` until a signal ends it, and opens it in a browser if there is one.

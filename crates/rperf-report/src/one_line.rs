@@ -1,16 +1,13 @@
 //! Names made fit for lines of text. Used by the formats, by filters and by the command;
 //! any thread.
 
+use crate::terminal_text::shown;
 use std::borrow::Cow;
 
-/// `text` without control characters, which could break a line or command a
-/// terminal: Ruby lets methods have any name.
+/// `text` without characters that could break a line, command a terminal, or turn the text behind them
+/// around: Ruby lets methods have any name.
 pub fn one_line(text: &str) -> Cow<'_, str> {
-    if text.chars().any(char::is_control) {
-        Cow::Owned(text.replace(char::is_control, " "))
-    } else {
-        Cow::Borrowed(text)
-    }
+    shown(text)
 }
 
 /// A function's name for one line. Some readers would drop an empty one.
@@ -64,5 +61,6 @@ mod tests {
     fn control_characters_become_spaces() {
         assert_eq!(one_line("a\nb\u{1b}[31m\u{85}"), "a b [31m ");
         assert_eq!(one_line("Größe#計算"), "Größe#計算");
+        assert_eq!(one_line("a\u{202e}b\u{2066}c\u{2028}d"), "a b c d");
     }
 }

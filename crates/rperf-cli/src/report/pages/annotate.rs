@@ -2,11 +2,11 @@
 
 use super::Page;
 use crate::report::screen::{Style, columns};
+use crate::source_file;
 use rperf_format::table::{Column, Row, Table};
 use rperf_report::one_line::one_line;
 use rperf_report::{LineValues, Listing};
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
 /// Lines shown around each one with a value, where not all are.
@@ -93,12 +93,7 @@ fn lines(page: &Page<'_>, listing: &Listing) -> String {
 /// The lines of the file, if it is there and is text.
 fn source(path: &str) -> Option<Vec<String>> {
     const LARGEST: u64 = 16 << 20;
-    let path = Path::new(path);
-    let metadata = fs::metadata(path).ok()?;
-    if !metadata.is_file() || metadata.len() > LARGEST {
-        return None;
-    }
-    let text = String::from_utf8_lossy(&fs::read(path).ok()?).into_owned();
+    let text = source_file::read(Path::new(path), LARGEST)?;
     Some(text.lines().map(String::from).collect())
 }
 

@@ -1,0 +1,70 @@
+//! Files of source that profiles name. A profile may come from anybody: whatever it names, nothing is
+//! waited for, and nothing but a regular file is read. Used by `report` and `viewer`.
+
+#[cfg(target_os = "linux")]
+use nix::sys::statfs::{FsType, fstatfs};
+use std::fs::{self, File, OpenOptions};
+use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// File systems of the kernel's own, whose files say something else each time, or wait: proc, sysfs,
+/// tracefs, debugfs (Linux's magic.h).
+#[cfg(target_os = "linux")]
+const OF_KERNEL: [i64; 4] = [0x9fa0, 0x6265_6572, 0x7472_6163, 0x6462_6720];
+
+/// Where links lead to from `path`, if there is something.
+pub fn resolved(path: &str) -> Option<PathBuf> {
+    fs::canonicalize(path).ok()
+}
+
+/// The text of the file at `path`, if it has `max` bytes at most.
+pub fn read(path: &Path, max: u64) -> Option<String> {
+    let file = open(path)?;
+    let mut bytes = Vec::new();
+    file.take(max + 1).read_to_end(&mut bytes).ok()?;
+    (bytes.len() as u64 <= max).then(|| String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// A pipe is opened at once, too, and then refused.
+fn open(path: &Path) -> Option<File> {
+    let mut options = OpenOptions::new();
+    let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
+    let file = options.read(true).custom_flags(flags).open(path).ok()?;
+    (file.metadata().ok()?.is_file() && !is_of_kernel(&file)).then_some(file)
+}
+
+#[cfg(target_os = "linux")]
+fn is_of_kernel(file: &File) -> bool {
+    let kind = fstatfs(file).map(|system| system.filesystem_type());
+    kind.map_or(true, |FsType(kind)| OF_KERNEL.contains(&(kind as i64)))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_of_kernel(_: &File) -> bool {
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nix::sys::stat::Mode;
+
+    #[test]
+    fn only_regular_files_of_a_disk_are_read() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let at = |name| directory.path().join(name);
+        fs::write(at("a.rb"), "puts 1\n").expect("written");
+        assert_eq!(read(&at("a.rb"), 7).as_deref(), Some("puts 1\n"));
+        assert_eq!(read(&at("a.rb"), 6), None, "too large");
+        assert_eq!(read(&at("none.rb"), 7), None);
+        assert_eq!(read(directory.path(), 7), None);
+        nix::unistd::mkfifo(&at("pipe.rb"), Mode::S_IRWXU).expect("a pipe");
+        assert_eq!(read(&at("pipe.rb"), 7), None);
+        assert_eq!(read(Path::new("/dev/zero"), 7), None);
+        if cfg!(target_os = "linux") {
+            assert_eq!(read(Path::new("/proc/self/status"), 1 << 20), None);
+            assert_eq!(read(Path::new("/proc/kmsg"), 1 << 20), None);
+        }
+    }
+}
