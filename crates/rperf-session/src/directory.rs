@@ -2,7 +2,7 @@
 //! session ends. The names of all files in it are here. Used by the command, and through the
 //! extension for sessions that a program starts. Any thread.
 //!
-//! It is in a directory of the user's, which is in XDG_RUNTIME_DIR or else in the
+//! It is in a directory of the user's, which is in XDG_RUNTIME_DIR or else in a
 //! temporary directory, where others could make things under our names. So what is
 //! there already is used only if nobody else can have a hand in it.
 //!
@@ -11,6 +11,7 @@
 //! the temporary directory.
 
 use crate::process_id::ProcessId;
+use crate::trusted_path::trusted;
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use nix::unistd::{AccessFlags, Uid, access};
@@ -42,6 +43,12 @@ pub enum DirectoryError {
         /// Why not.
         error: io::Error,
     },
+    /// There is none in which the user's could be.
+    #[error(
+        "others may change what is in XDG_RUNTIME_DIR, TMPDIR, /tmp and /var/tmp, or they can't be \
+         written to; set TMPDIR to a directory of yours"
+    )]
+    NoBase,
     /// Others could have a hand in it.
     #[error(
         "{} must be a directory of yours with mode 700; remove it, or set TMPDIR to another directory",
@@ -60,7 +67,7 @@ static LOCKS: Mutex<Vec<(PathBuf, Flock<File>)>> = Mutex::new(Vec::new());
 
 /// Makes a new one, and removes those of sessions whose process is gone.
 pub fn create() -> Result<PathBuf, DirectoryError> {
-    create_in(&base())
+    create_in(&base().ok_or(DirectoryError::NoBase)?)
 }
 
 /// Removes a session's directory. What can't be removed is left to the next session.
@@ -79,14 +86,15 @@ pub fn remove(directory: &Path) {
     }
 }
 
-/// XDG_RUNTIME_DIR if it can be used, else the temporary directory.
-fn base() -> PathBuf {
-    std::env::var_os("XDG_RUNTIME_DIR")
-        .map(PathBuf::from)
-        .filter(|path| {
-            path.is_absolute() && path.is_dir() && access(path, AccessFlags::W_OK).is_ok()
-        })
-        .unwrap_or_else(temporary)
+/// The first of XDG_RUNTIME_DIR, the temporary directory, `/tmp` and `/var/tmp` that can be used: others
+/// may have set the variables, as with `su` or in a service. XDG_RUNTIME_DIR is the user's alone.
+fn base() -> Option<PathBuf> {
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let runtime = runtime.filter(|path| path.is_absolute() && is_private(path));
+    let temporary = [temporary(), "/tmp".into(), "/var/tmp".into()];
+    let places = runtime.into_iter().chain(temporary);
+    let mut usable = places.filter_map(|place| trusted(&place).ok());
+    usable.find(|path| access(path, AccessFlags::W_OK).is_ok())
 }
 
 /// TMPDIR if it is an absolute path, else /tmp. A relative one would change with the current
@@ -104,7 +112,7 @@ fn temporary_from(value: Option<OsString>) -> PathBuf {
 
 /// The user's directory, which is made if it isn't there. It is private.
 pub fn users() -> Result<PathBuf, DirectoryError> {
-    let users = users_in(&base());
+    let users = users_in(&base().ok_or(DirectoryError::NoBase)?);
     make_private(&users)?;
     Ok(users)
 }
@@ -123,8 +131,9 @@ pub fn make_private(users: &Path) -> Result<(), DirectoryError> {
 
 /// The user's directory, if it is there and private.
 pub fn existing_users() -> Option<PathBuf> {
-    let users = users_in(&base());
-    is_private(&users).then_some(users)
+    base()
+        .map(|base| users_in(&base))
+        .filter(|it| is_private(it))
 }
 
 fn users_in(base: &Path) -> PathBuf {

@@ -19,3 +19,4 @@ pub mod process_stats;
 pub mod program_roots;
 pub mod settings;
 pub mod status;
+mod trusted_path;

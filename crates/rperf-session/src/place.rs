@@ -4,14 +4,14 @@
 use crate::directory::{self, DirectoryError};
 use crate::output::system_words;
 use crate::process_id::ProcessId;
+use crate::trusted_path::trusted;
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, connect, socket};
-use nix::unistd::Uid;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
@@ -34,10 +34,6 @@ const ATTEMPTS: usize = 10;
 
 /// Only its user.
 const PRIVATE: u32 = 0o600;
-
-/// Others may write to it, and remove what isn't theirs.
-const WRITABLE_BY_OTHERS: u32 = 0o022;
-const STICKY: u32 = 0o1000;
 
 /// Why a port can't be at a place.
 #[derive(Debug, thiserror::Error)]
@@ -193,11 +189,7 @@ fn checked(directory: &Path) -> Result<PathBuf, PlaceError> {
     if !found.is_dir() || !directory.is_absolute() {
         return Err(PlaceError::Missing(directory.into()));
     }
-    let mode = found.mode();
-    let is_trusted = [0, Uid::effective().as_raw()].contains(&found.uid());
-    if !is_trusted || mode & WRITABLE_BY_OTHERS != 0 && mode & STICKY == 0 {
-        return Err(PlaceError::NotSafe(directory.into()));
-    }
+    trusted(directory).map_err(PlaceError::NotSafe)?;
     Ok(directory.into())
 }
 

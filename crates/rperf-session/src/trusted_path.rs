@@ -1,0 +1,91 @@
+//! Directories that no other user can take away, or put something else in the place of: each one on
+//! the way to them, too. Used by `directory` and `place`; any thread.
+
+use nix::unistd::Uid;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Others may write to it.
+const WRITABLE_BY_OTHERS: u32 = 0o022;
+/// They may not remove what isn't theirs.
+const STICKY: u32 = 0o1000;
+/// Whose a file is whose owner has no number in this user namespace (Linux's `overflowuid`).
+const UNKNOWN: u32 = 65_534;
+
+/// Where the directory `path` is, without links, if only this user and root can change what is found
+/// there. Of one in which all can make files, such as `/tmp`, that holds for those that are there. Else
+/// which directory others can change, or `path` if there is none.
+pub fn trusted(path: &Path) -> Result<PathBuf, PathBuf> {
+    let resolved = fs::canonicalize(path).map_err(|_| path.to_path_buf())?;
+    if !resolved.is_dir() {
+        return Err(path.into());
+    }
+    match resolved.ancestors().find(|directory| !is_safe(directory)) {
+        Some(unsafe_one) => Err(unsafe_one.into()),
+        None => Ok(resolved),
+    }
+}
+
+fn is_safe(directory: &Path) -> bool {
+    fs::symlink_metadata(directory).is_ok_and(|found| {
+        let mode = found.mode();
+        is_trusted_owner(found.uid()) && (mode & WRITABLE_BY_OTHERS == 0 || mode & STICKY != 0)
+    })
+}
+
+fn is_trusted_owner(owner: u32) -> bool {
+    owner == 0 || owner == Uid::effective().as_raw() || owner == UNKNOWN && !knows_all_users()
+}
+
+/// Whether each user of the system has a number here. In a user namespace, as rootless containers have,
+/// the system's own directories are of nobody that is known.
+fn knows_all_users() -> bool {
+    let Ok(map) = fs::read_to_string("/proc/self/uid_map") else {
+        return true;
+    };
+    let numbers: Vec<u64> = map
+        .split_whitespace()
+        .filter_map(|it| it.parse().ok())
+        .collect();
+    numbers == [0, 0, u64::from(u32::MAX)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::Permissions;
+    use std::os::unix::fs::{PermissionsExt, chown, symlink};
+
+    #[test]
+    fn a_directory_is_trusted_with_all_above_it() {
+        let base = tempfile::tempdir().expect("a directory");
+        let inner = base.path().join("outer/inner");
+        fs::create_dir_all(&inner).expect("directories");
+        let resolved = fs::canonicalize(&inner).expect("it is there");
+        assert_eq!(trusted(&inner), Ok(resolved.clone()));
+        let outer = inner.parent().expect("the one above");
+        for (mode, is_trusted) in [
+            (0o770, false),
+            (0o777, false),
+            (0o1777, true),
+            (0o755, true),
+        ] {
+            fs::set_permissions(outer, Permissions::from_mode(mode)).expect("permissions");
+            assert_eq!(trusted(&inner).is_ok(), is_trusted, "{mode:o}");
+        }
+        let link = base.path().join("link");
+        symlink(&inner, &link).expect("a link");
+        assert_eq!(trusted(&link), Ok(resolved));
+        let none = base.path().join("none");
+        assert_eq!(trusted(&none), Err(none.clone()));
+        if Uid::effective().is_root() && chown(outer, Some(12_345), None).is_ok() {
+            let changeable = fs::canonicalize(outer).expect("it is there");
+            assert_eq!(
+                trusted(&inner),
+                Err(changeable),
+                "its owner could exchange what is in it"
+            );
+        }
+    }
+}
