@@ -86,15 +86,23 @@ pub fn remove(directory: &Path) {
     }
 }
 
-/// The first of XDG_RUNTIME_DIR, the temporary directory, `/tmp` and `/var/tmp` that can be used: others
-/// may have set the variables, as with `su` or in a service. XDG_RUNTIME_DIR is the user's alone.
+/// The first of XDG_RUNTIME_DIR, the temporary directory, `/tmp` and `/var/tmp` in which no other user can
+/// exchange what is ours: others may have set the variables, as with `su` or in a service. A temporary
+/// directory that isn't there is taken for what it is: an error, which its user can mend.
 fn base() -> Option<PathBuf> {
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
-    let runtime = runtime.filter(|path| path.is_absolute() && is_private(path));
-    let temporary = [temporary(), "/tmp".into(), "/var/tmp".into()];
-    let places = runtime.into_iter().chain(temporary);
-    let mut usable = places.filter_map(|place| trusted(&place).ok());
-    usable.find(|path| access(path, AccessFlags::W_OK).is_ok())
+    let runtime = runtime.filter(|path| path.is_absolute()).and_then(usable);
+    let temporary = temporary();
+    if runtime.is_some() || !temporary.is_dir() {
+        return runtime.or(Some(temporary));
+    }
+    let places = [temporary, "/tmp".into(), "/var/tmp".into()];
+    places.into_iter().find_map(usable)
+}
+
+fn usable(place: PathBuf) -> Option<PathBuf> {
+    let place = trusted(&place).ok()?;
+    access(&place, AccessFlags::W_OK).is_ok().then_some(place)
 }
 
 /// TMPDIR if it is an absolute path, else /tmp. A relative one would change with the current
