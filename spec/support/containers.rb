@@ -52,10 +52,10 @@ module Containers
 
   # Runs a command in a second container of the image.
   # @param options [Hash] those of its `docker run` line
-  def run_beside(server, containerfile, options, command, user: containerfile.user)
+  def run_beside(server, containerfile, options, command)
     parts = [*PARTS, *("--net" if options["--network"] == "none")]
     parts.concat(PROCESSES) unless options["--pid"]
-    inside = [*parts, *container(user, containerfile, options, command)].shelljoin
+    inside = [*parts, *container(containerfile, options, command)].shelljoin
     inside = "nsenter --pid=/proc/$(cat app)/ns/pid #{inside}" if options["--pid"]
     run("nsenter", "--target", children(server.pid).first.to_s, "--user", "--mount", "--pid", "--preserve-credentials",
         "sh", "-c", "cd #{directory.shellescape} && exec #{inside}")
@@ -87,7 +87,7 @@ module Containers
 
   # A volume that is new gets the mode of the image's directory, as Docker has it.
   def start(containerfile, options, port)
-    command = container(containerfile.user, containerfile, options, containerfile.command, "PORT" => port.to_s)
+    command = container(containerfile, options, containerfile.command, "PORT" => port.to_s)
     ["chmod --reference=image#{options.fetch("--volume").split(":").last} volume",
      "#{[*PARTS, *PROCESSES, *command].shelljoin} &",
      "until pid=$(cat /proc/$!/task/$!/children) && [ -n \"$pid\" ]; do sleep 0.01; done",
@@ -95,9 +95,9 @@ module Containers
      "wait"]
   end
 
-  def container(user, containerfile, options, command, more = {})
+  def container(containerfile, options, command, more = {})
     volume = options["--volume"]&.split(":")&.last
-    entry(user, containerfile.directory, volume, containerfile.environment.merge(more), command)
+    entry(containerfile.user, containerfile.directory, volume, containerfile.environment.merge(more), command)
   end
 
   def entry(user, place, volume, environment, command)
