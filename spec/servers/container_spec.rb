@@ -50,8 +50,8 @@ RSpec.describe "The example of a container", emulated: false,
     expect(beside.call("rperf", "ps").stdout).to match(/^1 .* puma \S+ \(\S+\) \[shop\]$/)
     # It is by the volume that the port is found, and not by looking into the other container.
     expect(beside.call("ls", "/proc/1/root/").status).not_to be_success
-    { "--volume" => "", "--pid" => "rperf: a program that has its port here runs in another PID namespace and can't " \
-                                  "be asked from this one ('rperf help containers')\n" }.each do |left_out, said|
+    elsewhere = "rperf: a program that has its port here runs in another PID namespace and can't be asked from this one"
+    { "--volume" => "", "--pid" => "#{elsewhere} ('rperf help containers')\n" }.each do |left_out, said|
       outcome = beside.call("rperf", "ps", with: options.except(left_out))
       expect([outcome.stdout, outcome.stderr]).to match([start_with("no Ruby program with a port"), said])
     end

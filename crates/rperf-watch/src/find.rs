@@ -61,7 +61,7 @@ fn without_repetition(mut paths: Vec<PathBuf>) -> Vec<PathBuf> {
     paths
 }
 
-/// Those in the user's directory. Dead ones in it are removed.
+/// The paths of the ports in the user's directory. Dead ones in it are removed.
 pub fn in_users_directory() -> Vec<PathBuf> {
     let Some(directory) = directory::existing_users() else {
         return Vec::new();

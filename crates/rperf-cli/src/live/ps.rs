@@ -104,14 +104,17 @@ pub fn run(args: &PsArgs) -> Result<i32, Refusal> {
     })
 }
 
-/// Those that share the directory of sockets, as containers may, and not their process IDs.
+/// A line about programs that share the directory of sockets, as containers may, and not their
+/// process IDs.
 fn say_without_number() {
     let who = match without_number() {
         0 => return,
         1 => "a program that has its port here runs in another PID namespace".into(),
         count => format!("{count} programs that have their port here run in other PID namespaces"),
     };
-    say(&format!("{who} and can't be asked from this one ('rperf help containers')"));
+    say(&format!(
+        "{who} and can't be asked from this one ('rperf help containers')"
+    ));
 }
 
 impl Listening {
