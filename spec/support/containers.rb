@@ -45,7 +45,7 @@ module Containers
   # @return [Servers::Server] whose `pid` is that of the machine
   def start_container(containerfile, options)
     start_server("container") do |port|
-      write_file("steps", [puma_command, *image(containerfile), *start(containerfile, options, port)].join("\n"))
+      write_file("steps", [*base_commands, *image(containerfile), *start(containerfile, options, port)].join("\n"))
       [*MACHINE, "bash", "#{SCRIPTS}/machine.sh", RbConfig::CONFIG["prefix"], *lent_gems]
     end
   end
@@ -67,9 +67,13 @@ module Containers
 
   def children(pid) = File.read("/proc/#{pid}/task/#{pid}/children").split.map(&:to_i)
 
-  def puma_command
-    text = "#!/bin/sh\nexec #{gem_command("puma").shelljoin} \"$@\"\n"
-    "printf %s #{text.shellescape} >image/gems/bin/puma && chmod +x image/gems/bin/puma"
+  # Of users' numbers there is one: what is root's as the image is made is the user's in a container. So nothing is to
+  # be done for a `chown`, which would fail.
+  def base_commands
+    { "puma" => "exec #{gem_command("puma").shelljoin} \"$@\"", "chown" => "exit 0" }.map do |name, text|
+      path = "image/gems/bin/#{name}"
+      "printf '%s\\n' '#!/bin/sh' #{text.shellescape} >#{path} && chmod +x #{path}"
+    end
   end
 
   # The lines of the shell that do what the Containerfile says.
