@@ -2,6 +2,7 @@
 
 require "socket"
 require "zlib"
+require "rperf/live/push"
 require_relative "../../bench/support/protobuf"
 
 # `rperf push`, to servers of ours that say what they were sent.

@@ -61,7 +61,8 @@ fn without_repetition(mut paths: Vec<PathBuf>) -> Vec<PathBuf> {
     paths
 }
 
-fn in_users_directory() -> Vec<PathBuf> {
+/// The paths of the ports in the user's directory. Dead ones in it are removed.
+pub fn in_users_directory() -> Vec<PathBuf> {
     let Some(directory) = directory::existing_users() else {
         return Vec::new();
     };

@@ -68,6 +68,14 @@ pub fn all(is_meant: impl Fn(i32) -> bool) -> Vec<Found> {
     asked.into_iter().map(|(found, _)| found).collect()
 }
 
+/// How many programs have their port in the user's directory, but no number here: they are in other
+/// PID namespaces, as those of other containers are.
+pub fn without_number() -> usize {
+    let there = find::in_users_directory().into_iter();
+    let asked = there.filter_map(|path| Client::connect(&path).ok());
+    asked.filter(|client| client.pid() == 0).count()
+}
+
 /// Whoever listens must be the process that the port's name tells.
 fn connect(path: PathBuf) -> Option<(PathBuf, Client)> {
     let client = Client::connect(&path).ok()?;

@@ -2,7 +2,6 @@
 
 require_relative "../argument"
 require_relative "../hooks/fork_guard"
-require_relative "../live/push"
 
 # Profiles that a program sends itself.
 module Rperf
@@ -30,6 +29,8 @@ module Rperf
       Argument.reject(:service, service, "a String or nil") unless service.nil? || Argument.a?(service, String)
       pairs = [pairs(:labels, labels, "="), pairs(:headers, headers, ":")]
       destination = NativePush.to(!otlp.nil?, url, service, *pairs)
+      # As late as the libraries that it needs: most programs push nothing.
+      require_relative "../live/push"
       ForkGuard.install
       Push.begin(Push::Plan.new(destination, every.to_f, "mode=#{mode}&frequency=#{frequency}"))
       destination.shown

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "../live/port"
-require_relative "../live/push"
 require_relative "../message"
 require_relative "../session/member"
 require_relative "../session/process_stats"
@@ -29,7 +28,6 @@ module Rperf
         end
         if pid.zero?
           Port.begin_in_child
-          Push.begin_in_child
           ForkGuard.join(shared, labels)
         else
           # The child may end before it can report its start.
@@ -54,7 +52,6 @@ module Rperf
           Native.forking(false)
         end
         Port.begin_in_child(ended: true)
-        Push.begin_in_child
         ForkGuard.join(shared, labels)
         result
       end

@@ -10,6 +10,9 @@ module Rperf
   # here runs before the program ends.
   module Port
     class << self
+      # What begins again in forked children, once they have ports: it has `begin_in_child`.
+      attr_writer :client
+
       # @param directory [String, nil] where the socket is to be; nil: in the user's directory
       # @param tcp [Integer, nil] the number of a loopback port, 0 for any that is free; nil: there is to be none
       # @param wake [Boolean] whether the program may be woken where all threads wait
@@ -48,6 +51,7 @@ module Rperf
       def begin_in_child(ended: false)
         Native.listen_in_child(ended)
         Helper.stay_in_child
+        @client&.begin_in_child
       end
 
       # Removes the socket. Clients get the profile so far before. Whatever the program does afterwards, as in other

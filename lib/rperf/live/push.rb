@@ -30,6 +30,7 @@ module Rperf
         OwnPort.load
         Web::Post.load(plan.destination.url)
         Port.begin(nil)
+        Port.client = self
         # Blocks run in forked children, too; and before the port closes.
         at_exit { finish } unless @plan
         @plan = plan

@@ -35,7 +35,7 @@ macro_rules! topic {
 }
 
 /// All pages, in the order of docs/guide/README.md.
-pub const TOPICS: [Topic; 34] = [
+pub const TOPICS: [Topic; 35] = [
     topic!("tutorial", "start", "guide"),
     topic!("recipes", "recipe", "slow", "install"),
     topic!("recipes-tests", "tests", "rspec", "minitest"),
@@ -58,6 +58,7 @@ pub const TOPICS: [Topic; 34] = [
         "html"
     ),
     topic!("running-program", "running", "live", "port", "listen"),
+    topic!("containers", "container", "docker", "podman"),
     topic!(
         "fleets",
         "fleet",

@@ -3,13 +3,14 @@
 use super::choose::Pattern;
 use crate::FAILURE;
 use crate::Refusal;
+use crate::refusal::say;
 use crate::report::screen::Screen;
 use rperf_format::table::{Column, Row, Table};
 use rperf_protocol::hello::Hello;
 use rperf_report::terminal_text::shown;
 use rperf_watch::failure::{AskError, Failure};
 use rperf_watch::process::is_busy;
-use rperf_watch::programs::{Found, all, side_by_side};
+use rperf_watch::programs::{Found, all, side_by_side, without_number};
 use serde_json::{Value, json};
 use std::thread;
 use std::time::Duration;
@@ -96,10 +97,24 @@ pub fn run(args: &PsArgs) -> Result<i32, Refusal> {
         false => table(&programs, &screen),
     };
     let written = screen.print(&text);
+    say_without_number();
     written.map(|()| 0).map_err(|error| Refusal {
         message: format!("can't write the list: {error}"),
         status: FAILURE,
     })
+}
+
+/// A line about programs that share the directory of sockets, as containers may, and not their
+/// process IDs.
+fn say_without_number() {
+    let who = match without_number() {
+        0 => return,
+        1 => "a program that has its port here runs in another PID namespace".into(),
+        count => format!("{count} programs that have their port here run in other PID namespaces"),
+    };
+    say(&format!(
+        "{who} and can't be asked from this one ('rperf help containers')"
+    ));
 }
 
 impl Listening {
