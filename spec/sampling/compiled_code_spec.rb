@@ -184,7 +184,7 @@ RSpec.describe "compiled code", vm: true, alone: true, if: Compilers::FLAGS.key?
   end
 
   # The machine code of other processors isn't read.
-  flags = RbConfig::CONFIG["host_cpu"] == "x86_64" ? Compilers::FLAGS.values : []
+  flags = %w[x86_64 aarch64].include?(RbConfig::CONFIG["host_cpu"]) ? Compilers::FLAGS.values : []
   flags.each do |flag|
     { "compute" => [7, 9], "look_up" => [14, 16] }.each do |method, (often, seldom)|
       it "has the time of each line of #{method}, with #{flag}" do

@@ -7,7 +7,6 @@ pub mod at_work;
 mod capture;
 mod code_map;
 mod compiled_line;
-#[cfg_attr(not(target_arch = "x86_64"), path = "tick_capture/no_guards.rs")]
 mod guards;
 mod hidden_frames;
 #[cfg(target_os = "linux")]
@@ -39,10 +38,13 @@ pub struct Registers {
     pub instruction: usize,
     /// The top of the native stack.
     pub stack: usize,
-    /// r12 and r13 of x86-64; elsewhere 0.
-    pub r12: usize,
-    /// See `r12`.
-    pub r13: usize,
+    /// Where the function returns to, if the processor has that in a register: it may have called
+    /// another one since. Elsewhere 0.
+    pub link: usize,
+    /// What compiled code has the execution context in: r12 on x86-64, x20 on arm64.
+    pub context: usize,
+    /// What compiled code has its control frame in: r13 on x86-64, x19 on arm64.
+    pub frame: usize,
     /// The thread was waiting for another one in the kernel.
     pub was_waiting: bool,
 }
@@ -55,10 +57,6 @@ pub enum Form {
     InFrame,
     /// That of a call in a record, whose address it puts into the native stack; the other in the
     /// control frame.
-    #[cfg_attr(
-        not(target_arch = "x86_64"),
-        expect(dead_code, reason = "no code is read")
-    )]
     InRecord {
         /// Where a record has it.
         late: LateFrames,

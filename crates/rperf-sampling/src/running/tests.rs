@@ -24,8 +24,9 @@ const OTHER: VmThread = VmThread(80);
 const REGISTERS: Registers = Registers {
     instruction: 0,
     stack: 0,
-    r12: 0,
-    r13: 0,
+    link: 0,
+    context: 0,
+    frame: 0,
     was_waiting: false,
 };
 

@@ -88,8 +88,9 @@ mod tests {
     const REGISTERS: Registers = Registers {
         instruction: 0,
         stack: 0,
-        r12: 0,
-        r13: 0,
+        link: 0,
+        context: 0,
+        frame: 0,
         was_waiting: false,
     };
 

@@ -7,14 +7,13 @@
 //! In the signal handler of the tick, on the interrupted thread. All that is read of the
 //! VM's own data is checked before it is believed; what can't be found out is line 0. So
 //! is the line of all compiled code where the form of that data isn't known, and on other
-//! processors than x86-64.
+//! processors than x86-64 and arm64.
 
-use super::{CodeMap, Form, Registers, guards};
+use super::guards::{self, Machine};
+use super::{CodeMap, Form, Registers};
 use rperf_vm::{FrameCode, FrameLayout, MayFault, VmFrames, tells_line};
+use std::iter;
 use std::ops::Range;
-
-/// Whether the machine code of this processor can be read.
-const CAN_READ_CODE: bool = cfg!(target_arch = "x86_64");
 
 /// Entries that are remembered.
 const REMEMBERED: usize = 1 << 10;
@@ -43,6 +42,8 @@ pub struct CompiledLines {
     /// Where the VM has its data: the session has looked whether it does. `None`: no line of compiled
     /// code is known.
     layout: Option<FrameLayout>,
+    /// How machine code is read. `None`: no line of compiled code is known, either.
+    machine: Option<&'static Machine>,
     map: CodeMap,
     map_read_ns: u64,
     /// Code was seen that the map lacks.
@@ -60,6 +61,7 @@ impl CompiledLines {
         guards::prepare();
         Self {
             layout,
+            machine: guards::MACHINE,
             map: CodeMap::read(),
             map_read_ns: 0,
             lacks_code: false,
@@ -97,9 +99,9 @@ impl CompiledLines {
     /// Whether compiled code has put a frame on top of the stack that the VM doesn't know yet: it would
     /// be taken for another one. In the handler; may fault.
     pub fn is_beginning(&self, vm: &impl VmFrames, registers: &Registers) -> bool {
-        let layout = self.layout.filter(|_| CAN_READ_CODE);
-        let late = layout.and_then(|layout| layout.late);
-        let Some(late) = late.filter(|_| vm.fills_frames_late()) else {
+        let late = self.layout.and_then(|layout| layout.late);
+        let late = late.filter(|_| vm.fills_frames_late());
+        let (Some(late), Some(machine)) = (late, self.machine) else {
             return false;
         };
         let at = registers.instruction;
@@ -107,12 +109,12 @@ impl CompiledLines {
             .map
             .compiled_around(at)
             .filter(|_| self.is_on_top(registers));
-        code.is_some_and(|code| guards::begins_frame(at, &code, late.place))
+        code.is_some_and(|code| guards::begins_frame(machine, at, &code, late.place))
     }
 
     /// Whether compiled code runs for the frame on top of the stack. In the handler; may fault.
     fn is_on_top(&self, registers: &Registers) -> bool {
-        let (context, frame) = (registers.r12, registers.r13);
+        let Registers { context, frame, .. } = *registers;
         let are_addresses = |word: usize| word != 0 && word.is_multiple_of(size_of::<usize>());
         let Some(layout) = self
             .layout
@@ -135,13 +137,12 @@ impl CompiledLines {
     /// 0. In the handler; may fault.
     pub fn line_of_call(&mut self, vm: &impl VmFrames, registers: &Registers) -> u32 {
         let line = self.guarded(|lines| {
-            let layout = lines.layout.filter(|_| CAN_READ_CODE)?;
-            let (return_address, is_stored) = lines.innermost_call(vm, &layout, registers)?;
+            let (return_address, is_stored) = lines.innermost_call(vm, registers)?;
             if is_stored {
                 return Some(vm.line());
             }
             // C functions may use the registers for something else, which can't be read.
-            let keeps_registers = registers.r12 == lines.context;
+            let keeps_registers = registers.context == lines.context;
             let code = lines.map.compiled_around(return_address)?;
             keeps_registers.then(|| lines.search(vm, registers, return_address, &code))?
         });
@@ -150,19 +151,18 @@ impl CompiledLines {
 
     /// Where the innermost call from compiled code returns to, and whether its program
     /// counter is stored.
-    fn innermost_call(
-        &self,
-        vm: &impl VmFrames,
-        layout: &FrameLayout,
-        registers: &Registers,
-    ) -> Option<(usize, bool)> {
+    fn innermost_call(&self, vm: &impl VmFrames, registers: &Registers) -> Option<(usize, bool)> {
+        let (layout, machine) = (self.layout.as_ref()?, self.machine?);
         let form = Form::of(vm, layout, 0);
-        (0..ROWS).find_map(|row| {
+        let on_stack = (0..ROWS).map(|row| {
             // SAFETY: the stack of the thread. May fault beyond its end.
-            let word = unsafe { read(registers.stack + row * size_of::<usize>()) };
-            let code = self.map.compiled_around(word)?;
-            let is_stored = guards::stores_program_counter_for(word, &code, form)?;
-            Some((word, is_stored))
+            unsafe { read(registers.stack + row * size_of::<usize>()) }
+        });
+        iter::once(registers.link).chain(on_stack).find_map(|word| {
+            let address = word & machine.address;
+            let code = self.map.compiled_around(address)?;
+            let is_stored = guards::stores_program_counter_for(machine, address, &code, form)?;
+            Some((address, is_stored))
         })
     }
 
@@ -184,23 +184,23 @@ impl CompiledLines {
         at: usize,
         code: &Range<usize>,
     ) -> Option<u32> {
-        let Some(layout) = self.layout.filter(|_| CAN_READ_CODE) else {
+        let (Some(layout), Some(machine)) = (self.layout, self.machine) else {
             return Some(0);
         };
         if !self.is_on_top(registers) {
             // The frame on top is another one, of a method of C.
             return None;
         }
-        self.context = registers.r12;
+        self.context = registers.context;
         // SAFETY: the handler is ready for faults.
         let memory = unsafe { MayFault::new() };
-        let frame_code = layout.code_of(vm, &memory, registers.r13);
+        let frame_code = layout.code_of(vm, &memory, registers.frame);
         layout.note_late_frame(vm, frame_code.as_ref());
         let Some(frame_code) = frame_code else {
             return Some(0);
         };
         let form = Form::of(vm, &layout, frame_code.iseq);
-        let program_counter = self.program_counter_at(vm, at, code, form, &frame_code);
+        let program_counter = self.program_counter_at(vm, machine, at, code, form, &frame_code);
         if program_counter == 0 || !frame_code.has(program_counter) {
             return Some(0);
         }
@@ -213,6 +213,7 @@ impl CompiledLines {
     fn program_counter_at(
         &mut self,
         vm: &impl VmFrames,
+        machine: &Machine,
         instruction: usize,
         code: &Range<usize>,
         form: Form,
@@ -228,7 +229,7 @@ impl CompiledLines {
                 let line = |it| unsafe { frame_code.line_at(vm, it) };
                 frame_code.has(one) && frame_code.has(other) && line(one) == line(other)
             };
-            let found = guards::program_counter_at(instruction, code, form, are_alike);
+            let found = guards::program_counter_at(machine, instruction, code, form, are_alike);
             *known = Known {
                 instruction,
                 bytes,
@@ -246,15 +247,18 @@ unsafe fn read(address: usize) -> usize {
     unsafe { (address as *const usize).read_volatile() }
 }
 
-#[cfg(all(test, target_arch = "x86_64"))]
+#[cfg(test)]
 mod tests {
+    use super::guards::{ARM64, X86_64};
     use super::*;
     use rperf_vm::VmThread;
     use rperf_vm::fake::{FakeVm, LAYOUT};
 
     /// A frame of a VM whose compiled code is at an instruction with a guard.
-    struct Machine {
-        code: Vec<u8>,
+    struct Program {
+        machine: &'static Machine,
+        /// In words, as instructions of arm64 are.
+        code: Vec<u32>,
         instructions: Vec<usize>,
         /// Type and size, and the instructions.
         body: Box<[usize; 2]>,
@@ -263,22 +267,53 @@ mod tests {
         context: Box<[usize; 3]>,
     }
 
-    impl Machine {
-        /// The guard leads to an exit that stores the address of instruction `left_at`.
+    impl Program {
+        /// Code of x86-64. The guard leads to an exit that stores the address of instruction `left_at`.
         fn new(left_at: usize) -> Self {
+            Self::with(&X86_64, left_at, |address| {
+                // `add r8, rax; jo +1; ret; mov r11, address; mov [r13], r11; ret`
+                let mut code = vec![0x4c, 0x01, 0xc0, 0x0f, 0x80, 1, 0, 0, 0, 0xc3, 0x49, 0xbb];
+                code.extend(address.to_le_bytes());
+                code.extend([0x4d, 0x89, 0x5d, 0x00, 0xc3]);
+                let words = code.chunks(4).map(|bytes| {
+                    let byte = |place: usize| bytes.get(place).copied().unwrap_or(0x90);
+                    u32::from_le_bytes([byte(0), byte(1), byte(2), byte(3)])
+                });
+                words.collect()
+            })
+        }
+
+        /// Code of arm64, with a guard as in `new`.
+        fn of_arm64(left_at: usize) -> Self {
+            Self::with(&ARM64, left_at, |address| {
+                // `adds x1, x1, x9; b.vs +8; ret`, `movz x11`, three times `movk x11`,
+                // `stur x11, [x19]; ret`
+                let mut code = vec![0xab09_0021, 0x5400_0046, 0xd65f_03c0];
+                for part in 0..4 {
+                    let load = if part == 0 { 0xd280_000b } else { 0xf280_000b };
+                    let bits = (address >> (16 * part)) as u32 & 0xffff;
+                    code.push(load | part << 21 | bits << 5);
+                }
+                code.extend([0xf800_026b, 0xd65f_03c0]);
+                code
+            })
+        }
+
+        fn with(
+            machine: &'static Machine,
+            left_at: usize,
+            code: impl FnOnce(usize) -> Vec<u32>,
+        ) -> Self {
             let instructions = vec![0; 8];
-            let address = instructions[left_at..].as_ptr() as usize;
-            // `add r8, rax; jo +1; ret; mov r11, address; mov [r13], r11; ret`
-            let mut code = vec![0x4c, 0x01, 0xc0, 0x0f, 0x80, 1, 0, 0, 0, 0xc3, 0x49, 0xbb];
-            code.extend(address.to_le_bytes());
-            code.extend([0x4d, 0x89, 0x5d, 0x00, 0xc3]);
+            let mut code = code(instructions[left_at..].as_ptr() as usize);
             // The decoder and the comparison of code read some bytes at once.
-            code.extend([0x90; 16]);
+            code.extend([0x9090_9090; 4]);
             let body = Box::new([instructions.len() << 32, instructions.as_ptr() as usize]);
             let iseq = Box::new([0, 0, body.as_ptr() as usize]);
             let frame = Box::new([instructions.as_ptr() as usize, 0, iseq.as_ptr() as usize]);
             let context = Box::new([0, 0, frame.as_ptr() as usize]);
             Self {
+                machine,
                 code,
                 instructions,
                 body,
@@ -291,6 +326,7 @@ mod tests {
         fn lines(&self) -> CompiledLines {
             let code = self.code.as_ptr_range();
             CompiledLines {
+                machine: Some(self.machine),
                 map: CodeMap::of_compiled(code.start as usize..code.end as usize),
                 ..CompiledLines::new(Some(LAYOUT))
             }
@@ -300,8 +336,9 @@ mod tests {
             Registers {
                 instruction: self.code.as_ptr() as usize,
                 stack: 0,
-                r12: self.context.as_ptr() as usize,
-                r13: self.frame.as_ptr() as usize,
+                link: 0,
+                context: self.context.as_ptr() as usize,
+                frame: self.frame.as_ptr() as usize,
                 was_waiting: false,
             }
         }
@@ -314,17 +351,56 @@ mod tests {
 
     #[test]
     fn the_vm_is_asked_for_the_line_of_the_guarded_instruction() {
-        let machine = Machine::new(3);
-        let line = machine.lines().line(&machine.vm(), &machine.registers());
-        let guarded = machine.instructions[3..].as_ptr() as usize;
-        assert_eq!(line, Some(guarded as u32));
-        let stored = machine.instructions.as_ptr() as usize;
-        assert_eq!(machine.frame[0], stored, "the frame stays as it is");
+        for machine in [Program::new(3), Program::of_arm64(3)] {
+            let line = machine.lines().line(&machine.vm(), &machine.registers());
+            let guarded = machine.instructions[3..].as_ptr() as usize;
+            assert_eq!(line, Some(guarded as u32));
+            let stored = machine.instructions.as_ptr() as usize;
+            assert_eq!(machine.frame[0], stored, "the frame stays as it is");
+        }
+    }
+
+    #[test]
+    fn a_call_from_compiled_code_may_be_known_by_a_register() {
+        // The second instruction becomes `bl`: the call returns to what leads to the exit.
+        let mut machine = Program::of_arm64(3);
+        machine.code.splice(0..0, [0xab09_0021, 0x9400_0001]);
+        let called = Registers {
+            instruction: 8,
+            link: machine.code[2..].as_ptr() as usize,
+            ..machine.registers()
+        };
+        let vm = machine.vm();
+        let mut lines = machine.lines();
+        assert_eq!(
+            lines.line_of_call(&vm, &called),
+            0,
+            "whose registers aren't known"
+        );
+        assert!(lines.line(&vm, &machine.registers()).is_some());
+        let guarded = machine.instructions[3..].as_ptr() as usize as u32;
+        assert_eq!(lines.line_of_call(&vm, &called), guarded);
+        let signed = Registers {
+            link: called.link | 0x5a << 48,
+            ..called
+        };
+        assert_eq!(lines.line_of_call(&vm, &signed), guarded);
+    }
+
+    #[test]
+    fn where_machine_code_is_not_read_no_line_is_told() {
+        let machine = Program::new(3);
+        let mut lines = CompiledLines {
+            machine: None,
+            ..machine.lines()
+        };
+        assert_eq!(lines.line(&machine.vm(), &machine.registers()), Some(0));
+        assert_eq!(lines.line_of_call(&machine.vm(), &machine.registers()), 0);
     }
 
     #[test]
     fn of_an_unknown_vm_no_line_of_compiled_code_is_told() {
-        let (machine, vm) = (Machine::new(3), FakeVm::new(VmThread(8), &[(1, 7)]));
+        let (machine, vm) = (Program::new(3), FakeVm::new(VmThread(8), &[(1, 7)]));
         let mut lines = CompiledLines {
             layout: None,
             ..machine.lines()
@@ -343,7 +419,7 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_together_is_not_believed() {
-        let (mut machine, vm) = (Machine::new(3), FakeVm::new(VmThread(8), &[(1, 0)]));
+        let (mut machine, vm) = (Program::new(3), FakeVm::new(VmThread(8), &[(1, 0)]));
         let elsewhere = Registers {
             instruction: 8,
             ..machine.registers()
@@ -354,7 +430,7 @@ mod tests {
             "no compiled code"
         );
         let other_frame = Registers {
-            r13: machine.iseq.as_ptr() as usize,
+            frame: machine.iseq.as_ptr() as usize,
             was_waiting: false,
             ..machine.registers()
         };

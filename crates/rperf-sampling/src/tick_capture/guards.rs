@@ -1,31 +1,40 @@
-//! Reads the machine code that YJIT and ZJIT make for x86-64, as far as it tells where in
-//! Ruby's code it is. Each of their guards is a conditional jump to an exit, which stores
-//! the program counter of the guarded instruction in the control frame and returns to the
-//! interpreter (`gen_exit` in YJIT's `codegen.rs`, `compile_exits` in ZJIT's `lir.rs`).
-//! Before a call the program counter is stored, too: in the control frame, or in a record whose
-//! address goes into the native stack (`gen_write_jit_frame` in ZJIT's `codegen.rs`).
-//! Called in the signal handler, which is ready for faults; allocates nothing after [`prepare`].
+//! Reads the machine code that YJIT and ZJIT make, as far as it tells where in Ruby's code it is. Each
+//! of their guards is a conditional jump to an exit, which stores the program counter of the guarded
+//! instruction in the control frame and returns to the interpreter (`gen_exit` in YJIT's `codegen.rs`,
+//! `compile_exits` in ZJIT's `lir.rs`). Before a call the program counter is stored, too: in the control
+//! frame, or in a record whose address goes into the native stack (`gen_write_jit_frame` in ZJIT's
+//! `codegen.rs`). Called in the signal handler, which is ready for faults; allocates nothing after
+//! [`prepare`].
 
+mod arm64;
+mod machine;
 mod search;
+mod x86_64;
 
 use super::Form;
-use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, OpKind, Register};
+pub use machine::Machine;
+use machine::{Effect, Flow, Instruction, Register, Word};
 use std::cell::Cell;
 use std::ops::Range;
 
+pub use arm64::ARM64;
 pub use search::program_counter_at;
+pub use x86_64::X86_64;
+
+/// The machine code of this processor, if it can be read.
+pub static MACHINE: Option<&Machine> = if cfg!(target_arch = "x86_64") {
+    Some(&X86_64)
+} else if cfg!(target_arch = "aarch64") {
+    Some(&ARM64)
+} else {
+    None
+};
 
 /// Instructions that are looked at on the way to a guard, and in an exit.
 const MOST: usize = 64;
 
 /// The longest instruction in bytes.
 const LONGEST: usize = 15;
-
-/// What compiled code holds its control frame in. The frame begins with the program counter.
-const FRAME: Register = Register::R13;
-
-/// What compiled code addresses the native stack by, where it puts records there.
-const STACK: Register = Register::RBP;
 
 /// Constants below are no addresses of records.
 const LEAST_ADDRESS: usize = 1 << 16;
@@ -35,36 +44,43 @@ const WORD: usize = size_of::<usize>();
 
 /// Has the decoder make its tables.
 pub fn prepare() {
-    let ret = [0xc3; LONGEST];
-    let budget = Cell::new(1);
-    let mut walk = Walk::alone(ret.as_ptr() as usize, &budget);
-    let range = ret.as_ptr_range();
-    walk.next(&(range.start as usize..range.end as usize));
+    let code = [0; LONGEST];
+    let range = code.as_ptr_range();
+    if let Some(machine) = MACHINE {
+        (machine.decode)(
+            range.start as usize,
+            &(range.start as usize..range.end as usize),
+        );
+    }
 }
 
 /// Whether the code that goes on at this instruction has put a frame on top, and stores only now where
 /// the frame's record is, the word `place` of the control frame: until then nothing tells what the
 /// frame is.
-pub fn begins_frame(instruction: usize, code: &Range<usize>, place: usize) -> bool {
+pub fn begins_frame(
+    machine: &Machine,
+    instruction: usize,
+    code: &Range<usize>,
+    place: usize,
+) -> bool {
     let budget = Cell::new(BEGINNING);
-    let mut walk = Walk::alone(instruction, &budget);
+    let mut walk = Walk::new(machine, Form::InFrame, instruction, &budget);
+    let stores_place = Effect::Stores {
+        base: machine.frame,
+        distance: place as i64,
+        word: Word::Of(machine.stack),
+    };
     loop {
         let Some(next) = walk.next(code) else {
             return false;
         };
-        let is_store = next.code() == Code::Mov_rm64_r64
-            && next.memory_base() == FRAME
-            && next.memory_index() == Register::None
-            && next.op1_register() == STACK;
-        if is_store && next.memory_displacement64() == place as u64 {
+        if next.effect == stores_place {
             return true;
         }
-        match next.flow_control() {
-            FlowControl::Next if next.op0_register() == FRAME => return false,
-            FlowControl::Next => {}
-            FlowControl::Call | FlowControl::UnconditionalBranch => {
-                walk.at = next.near_branch_target() as usize;
-            }
+        match next.flow {
+            Flow::Next if next.effect == Effect::Overwrites(machine.frame) => return false,
+            Flow::Next => {}
+            Flow::Call(Some(target)) | Flow::Jump(target) => walk.at = target,
             _ => return false,
         }
     }
@@ -73,41 +89,16 @@ pub fn begins_frame(instruction: usize, code: &Range<usize>, place: usize) -> bo
 /// Instructions at most from the one that puts a frame on top to the end of its beginning.
 const BEGINNING: usize = 24;
 
-/// How far before a call its program counter is stored, in bytes: arguments are put in
-/// their places in between.
-const BEFORE_CALL: usize = 128;
-
 /// Whether the call that returns to this address in `code` has its program counter stored
 /// before it; `None` if it is no return address.
-pub fn stores_program_counter_for(address: usize, code: &Range<usize>, form: Form) -> Option<bool> {
-    let start = code.start.max(address.saturating_sub(BEFORE_CALL));
-    // SAFETY: as in `Walk::next`.
-    let before = unsafe { std::slice::from_raw_parts(start as *const u8, address - start) };
-    // `call` with a distance, or of a register.
-    let is_call = match before {
-        [.., 0xe8, _, _, _, _] => true,
-        [.., 0xff, register] => (0xd0..=0xd7).contains(register),
-        _ => false,
-    };
-    // `mov register, constant; mov [r13], register`, or `mov [rbp - a few words], register`: both
-    // have 0x45 for the base, which r13 has with another prefix.
-    let stores = |bytes: &[u8]| match *bytes {
-        [0x48 | 0x49, load, .., prefix, 0x89, base, distance] => {
-            let from = load.wrapping_sub(0xb8);
-            let prefix_of = |base_prefix: u8| base_prefix | (bytes[0] & 1) << 2;
-            let is_stored = match form {
-                Form::InFrame => prefix == prefix_of(0x49) && distance == 0,
-                Form::InRecord { .. } => prefix == prefix_of(0x48) && (distance as i8) < 0,
-            };
-            from < 8 && base == 0x45 | from << 3 && is_stored
-        }
-        _ => false,
-    };
-    is_call.then(|| before.windows(STORE).any(stores))
+pub fn stores_program_counter_for(
+    machine: &Machine,
+    address: usize,
+    code: &Range<usize>,
+    form: Form,
+) -> Option<bool> {
+    (machine.stores_before_call)(address, code, form)
 }
-
-/// Bytes of instructions that store a constant.
-const STORE: usize = 14;
 
 /// The program counter that an exit to the interpreter stores: that of the instruction of
 /// Ruby's that the interpreter goes on with. `None` if there is no exit. For a walk that has come to
@@ -117,23 +108,19 @@ fn exit(address: usize, code: &Range<usize>, from: &Walk<'_>) -> Option<usize> {
     let mut found = None;
     loop {
         let next = walk.next(code)?;
-        found = found.or(walk.left_at(&next));
-        match next.flow_control() {
-            FlowControl::Next => {}
+        found = found.or_else(|| walk.left_at(&next));
+        match next.flow {
+            Flow::Next => {}
             // Only exits store it in the control frame; some have the method compiled anew.
-            FlowControl::Call | FlowControl::IndirectCall
-                if matches!(walk.form, Form::InRecord { .. }) && found.is_some() =>
-            {
+            Flow::Call(_) if matches!(walk.form, Form::InRecord { .. }) && found.is_some() => {
                 return found;
             }
-            FlowControl::Return => return found,
+            Flow::Return => return found,
             // Exits have a common end.
-            FlowControl::UnconditionalBranch if found.is_some() => return found,
+            Flow::Jump(_) if found.is_some() => return found,
             // Other code, which only goes to an exit: its program counter isn't that of the jump.
-            FlowControl::UnconditionalBranch if matches!(walk.form, Form::InRecord { .. }) => {
-                return None;
-            }
-            FlowControl::UnconditionalBranch => walk.at = next.near_branch_target() as usize,
+            Flow::Jump(_) if matches!(walk.form, Form::InRecord { .. }) => return None,
+            Flow::Jump(target) => walk.at = target,
             // An exit decides nothing and calls nobody.
             _ => return None,
         }
@@ -156,20 +143,21 @@ enum Step {
 
 /// Machine instructions one after the other.
 struct Walk<'b> {
+    machine: &'b Machine,
     form: Form,
     at: usize,
     left: usize,
     /// What is left for all walks of a search.
     budget: &'b Cell<usize>,
-    /// A constant, and the register that has it.
+    /// The register that has a constant, and the constant.
     constant: Option<(Register, usize)>,
 }
 
 impl<'b> Walk<'b> {
-    /// Without records.
-    fn alone(at: usize, budget: &'b Cell<usize>) -> Self {
+    fn new(machine: &'b Machine, form: Form, at: usize, budget: &'b Cell<usize>) -> Self {
         Self {
-            form: Form::InFrame,
+            machine,
+            form,
             at,
             left: MOST,
             budget,
@@ -179,12 +167,7 @@ impl<'b> Walk<'b> {
 
     /// A walk elsewhere in the same code.
     fn aside(&self, at: usize) -> Self {
-        Self {
-            at,
-            left: MOST,
-            constant: None,
-            ..*self
-        }
+        Self::new(self.machine, self.form, at, self.budget)
     }
 
     /// The next instruction, unless it is outside of `code`, or there were too many.
@@ -194,28 +177,47 @@ impl<'b> Walk<'b> {
         if !code.contains(&self.at) {
             return None;
         }
-        let length = LONGEST.min(code.end - self.at);
-        // SAFETY: it is memory of a compiler's. Where no code is yet it may fault, for
-        // which the handler is ready.
-        let bytes = unsafe { std::slice::from_raw_parts(self.at as *const u8, length) };
-        let next = Decoder::with_ip(64, bytes, self.at as u64, DecoderOptions::NONE).decode();
-        self.at = next.next_ip() as usize;
-        (!next.is_invalid()).then_some(next)
+        let mut next = (self.machine.decode)(self.at, code)?;
+        self.at = next.next;
+        next.flow = match next.flow {
+            Flow::JumpBy(register) => self
+                .constant_of(register)
+                .map_or(Flow::Elsewhere, Flow::Jump),
+            Flow::CallBy(register) => Flow::Call(self.constant_of(register)),
+            flow => flow,
+        };
+        match (next.effect, &mut self.constant) {
+            (Effect::Constant { register, value }, constant) => {
+                *constant = Some((register, value));
+            }
+            (
+                Effect::Part {
+                    register,
+                    bits,
+                    shift,
+                },
+                Some((it, value)),
+            ) if *it == register => {
+                let others = !(usize::from(u16::MAX) << shift);
+                *value = *value & others | usize::from(bits) << shift;
+            }
+            (Effect::Overwrites(register), Some((it, _))) if *it != register => {}
+            (Effect::Overwrites(_) | Effect::OverwritesSome, constant) => *constant = None,
+            _ => {}
+        }
+        Some(next)
     }
 
     /// The next instruction and what it does; `None` also if code doesn't go on there.
     fn step(&mut self, code: &Range<usize>) -> Option<Step> {
         let next = self.next(code)?;
-        let target = next.near_branch_target() as usize;
-        match next.flow_control() {
-            FlowControl::Next | FlowControl::Call | FlowControl::IndirectCall => {
-                Some(Step::Plain(next))
-            }
-            FlowControl::ConditionalBranch => Some(match exit(target, code, self) {
+        match next.flow {
+            Flow::Next | Flow::Call(_) => Some(Step::Plain(next)),
+            Flow::Branch(target) => Some(match exit(target, code, self) {
                 Some(left_at) => Step::Guard(left_at + WORD),
                 None => Step::Branch(target),
             }),
-            FlowControl::UnconditionalBranch => Some(match exit(target, code, self) {
+            Flow::Jump(target) => Some(match exit(target, code, self) {
                 Some(left_at) => Step::Exit(left_at + WORD),
                 None => Step::Jump(target),
             }),
@@ -224,59 +226,62 @@ impl<'b> Walk<'b> {
     }
 
     /// The program counter that `next` stores before a call, if it does.
-    fn stored_by(&mut self, next: &Instruction) -> Option<usize> {
+    fn stored_by(&self, next: &Instruction) -> Option<usize> {
+        let stored = self.stored_in_place(next)?;
         let Form::InRecord { late, iseq } = self.form else {
-            return self.left_at(next);
+            return Some(stored);
         };
-        let distance = next.memory_displacement64() as i64;
-        let is_record = (i64::from(i8::MIN)..0).contains(&distance);
-        let record = self.constant_stored_by(next, STACK, is_record)?;
-        if record < LEAST_ADDRESS || !record.is_multiple_of(WORD) {
+        if stored < LEAST_ADDRESS || !stored.is_multiple_of(WORD) {
             return None;
         }
         // SAFETY: the handler is ready for faults. Other constants lead to other words.
         unsafe {
-            let word = |offset: usize| ((record + offset) as *const usize).read_volatile();
+            let word = |offset: usize| ((stored + offset) as *const usize).read_volatile();
             (word(late.iseq) == iseq).then(|| word(late.program_counter))
         }
     }
 
-    /// The program counter that `next` stores in the control frame, if it does.
-    fn left_at(&mut self, next: &Instruction) -> Option<usize> {
-        let is_first_word = next.memory_displacement64() == 0;
-        self.constant_stored_by(next, FRAME, is_first_word)
+    /// The constant that `next` stores where compiled code puts the program counter before a call, or
+    /// the record with it, if it does.
+    fn stored_in_place(&self, next: &Instruction) -> Option<usize> {
+        match self.form {
+            Form::InFrame => self.left_at(next),
+            Form::InRecord { .. } => {
+                let is_record = |distance| (i64::from(i8::MIN)..0).contains(&distance);
+                self.constant_stored_by(next, self.machine.stack, is_record)
+            }
+        }
     }
 
-    /// The constant that `next` stores by the register `base`, if it does. `is_place`: that is the
-    /// place where it is looked for.
+    /// The program counter that `next` stores in the control frame, if it does.
+    fn left_at(&self, next: &Instruction) -> Option<usize> {
+        self.constant_stored_by(next, self.machine.frame, |distance| distance == 0)
+    }
+
+    /// The constant that `next` stores by the register `at`, at a distance of which `is_place` holds,
+    /// if it does.
     fn constant_stored_by(
-        &mut self,
+        &self,
         next: &Instruction,
-        base: Register,
-        is_place: bool,
+        at: Register,
+        is_place: impl Fn(i64) -> bool,
     ) -> Option<usize> {
-        let to_frame = next.op0_kind() == OpKind::Memory
-            && next.memory_base() == base
-            && next.memory_index() == Register::None
-            && is_place;
-        let register = next.op0_register().full_register();
-        match next.code() {
-            Code::Mov_rm64_r64 if to_frame => {
-                let from = next.op1_register();
-                return self.constant.filter(|it| it.0 == from).map(|it| it.1);
-            }
-            Code::Mov_rm64_imm32 if to_frame => return Some(next.immediate(1) as usize),
-            Code::Mov_r64_imm64 | Code::Mov_r32_imm32 => {
-                self.constant = Some((register, next.immediate(1) as usize));
-            }
-            _ if next.op0_kind() == OpKind::Register
-                && self.constant.is_some_and(|it| it.0 == register) =>
-            {
-                self.constant = None;
-            }
-            _ => {}
+        match next.effect {
+            Effect::Stores {
+                base,
+                distance,
+                word,
+            } if base == at && is_place(distance) => match word {
+                Word::Constant(constant) => Some(constant),
+                Word::Of(register) => self.constant_of(register),
+            },
+            _ => None,
         }
-        None
+    }
+
+    fn constant_of(&self, register: Register) -> Option<usize> {
+        let (it, constant) = self.constant?;
+        (it == register).then_some(constant)
     }
 }
 
@@ -320,7 +325,8 @@ mod tests {
         let code = parts.concat();
         let range = code.as_ptr_range();
         let range = range.start as usize..range.end as usize;
-        program_counter_at(range.start, &range, Form::InFrame, |_, _| false).map(|it| it as u64)
+        program_counter_at(&X86_64, range.start, &range, Form::InFrame, |_, _| false)
+            .map(|it| it as u64)
     }
 
     #[test]
@@ -402,7 +408,7 @@ mod tests {
         let code = parts.concat();
         let range = code.as_ptr_range();
         let range = range.start as usize..range.end as usize;
-        program_counter_at(range.start, &range, form, |_, _| false)
+        program_counter_at(&X86_64, range.start, &range, form, |_, _| false)
     }
 
     /// `mov r11, record; mov [rbp - 16], r11`
@@ -442,7 +448,7 @@ mod tests {
             let code = [&store[..], &CALL_NEXT].concat();
             let range = code.as_ptr_range();
             let range = range.start as usize..range.end as usize;
-            let stored = stores_program_counter_for(range.end, &range, form);
+            let stored = stores_program_counter_for(&X86_64, range.end, &range, form);
             assert_eq!(stored, Some(expected), "{form:?}");
         }
     }
@@ -459,7 +465,7 @@ mod tests {
             let code = parts.concat();
             let range = code.as_ptr_range();
             let range = range.start as usize..range.end as usize;
-            begins_frame(range.start, &range, 48)
+            begins_frame(&X86_64, range.start, &range, 48)
         };
         assert!(begins(&[&SET_UP, &STORE_PLACE, &RET]));
         assert!(begins(&[&CALL_NEXT, &SET_UP, &STORE_PLACE, &RET]));

@@ -282,8 +282,9 @@ unsafe fn registers(context: *const ucontext_t) -> Registers {
     return Registers {
         instruction: machine.gregs[libc::REG_RIP as usize] as usize,
         stack: machine.gregs[libc::REG_RSP as usize] as usize,
-        r12: machine.gregs[libc::REG_R12 as usize] as usize,
-        r13: machine.gregs[libc::REG_R13 as usize] as usize,
+        link: 0,
+        context: machine.gregs[libc::REG_R12 as usize] as usize,
+        frame: machine.gregs[libc::REG_R13 as usize] as usize,
         // SAFETY: by this function's contract. A call that begins anew has its number there,
         // one that has ended its result.
         was_waiting: unsafe {
@@ -299,8 +300,9 @@ unsafe fn registers(context: *const ucontext_t) -> Registers {
     return Registers {
         instruction: machine.pc as usize,
         stack: machine.sp as usize,
-        r12: 0,
-        r13: 0,
+        link: machine.regs[30] as usize,
+        context: machine.regs[20] as usize,
+        frame: machine.regs[19] as usize,
         // SAFETY: by this function's contract.
         was_waiting: unsafe {
             let (number, result) = (machine.regs[8] as usize, machine.regs[0] as usize);

@@ -328,7 +328,10 @@ pub fn take_complete(vm: RubyVm<'_>, backtrace: &mut Backtrace) -> usize {
 }
 
 /// The innermost frame of Ruby code, and the line in execution there: where an object is made. 0 for
-/// both if there is none among the topmost ones.
+/// both if there is none among the topmost ones. The frame has a program counter of its own: Ruby's
+/// hooks on new objects ask for the line too (`newobj_i` of objspace), so compilers store it before they
+/// make one (`gen_prepare_call_with_gc` of ZJIT), and of a method that is called before they compile it
+/// (`function_stub_hit`).
 pub fn innermost_ruby_frame(vm: RubyVm<'_>) -> (FrameWord, u32) {
     let mut frames = [0; NEAR];
     // Nearly always one of the first is it.

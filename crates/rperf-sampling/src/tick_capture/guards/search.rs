@@ -1,6 +1,7 @@
 //! Which program counter counts at an instruction of compiled code: that of the next guard, on all ways
 //! that may be taken. In the signal handler; allocates nothing.
 
+use super::machine::Machine;
 use super::{MOST, Step, Walk};
 use crate::tick_capture::Form;
 use std::cell::Cell;
@@ -10,19 +11,23 @@ use std::ops::Range;
 /// line: that after the instruction of Ruby's at hand. `are_alike`: two program counters are of one
 /// line.
 pub fn program_counter_at(
+    machine: &Machine,
     instruction: usize,
     code: &Range<usize>,
     form: Form,
     are_alike: impl Fn(usize, usize) -> bool,
 ) -> Option<usize> {
     let search = Search {
+        machine,
         instruction,
         code,
         form,
         are_alike,
         left: Cell::new(BUDGET),
     };
-    search.program_counter_from(instruction, FORKS)
+    let mut walk = search.walk(instruction, MOST);
+    walk.constant = (machine.constant_before)(instruction, code);
+    search.program_counter_from(walk, FORKS)
 }
 
 /// Instructions that a search may look at in all: some microseconds.
@@ -33,6 +38,7 @@ const FORKS: usize = 3;
 
 /// A search for the program counter at an instruction.
 struct Search<'c, A> {
+    machine: &'c Machine,
     instruction: usize,
     code: &'c Range<usize>,
     form: Form,
@@ -42,9 +48,8 @@ struct Search<'c, A> {
 }
 
 impl<A: Fn(usize, usize) -> bool> Search<'_, A> {
-    /// The program counter of the next guard from `at`, or of a call before it.
-    fn program_counter_from(&self, at: usize, forks: usize) -> Option<usize> {
-        let mut walk = self.walk(at, MOST);
+    /// The program counter of the next guard that `walk` comes to, or of a call before it.
+    fn program_counter_from(&self, mut walk: Walk<'_>, forks: usize) -> Option<usize> {
         loop {
             match walk.step(self.code)? {
                 Step::Plain(next) => {
@@ -73,7 +78,7 @@ impl<A: Fn(usize, usize) -> bool> Search<'_, A> {
 
     /// The program counter of the next guards on two ways, if they are alike: either way may be taken.
     fn program_counter_of_both(&self, ways: [usize; 2], forks: usize) -> Option<usize> {
-        let [one, other] = ways.map(|way| self.program_counter_from(way, forks));
+        let [one, other] = ways.map(|way| self.program_counter_from(self.walk(way, MOST), forks));
         let are_alike = one? == other? || (self.are_alike)(one?, other?);
         are_alike.then_some(one?)
     }
@@ -118,11 +123,8 @@ impl<A: Fn(usize, usize) -> bool> Search<'_, A> {
 
     fn walk(&self, at: usize, most: usize) -> Walk<'_> {
         Walk {
-            form: self.form,
-            at,
             left: most,
-            budget: &self.left,
-            constant: None,
+            ..Walk::new(self.machine, self.form, at, &self.left)
         }
     }
 }
@@ -162,8 +164,8 @@ impl Branches {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tick_capture::guards::LONGEST;
     use crate::tick_capture::guards::tests::*;
+    use crate::tick_capture::guards::{LONGEST, X86_64};
 
     #[test]
     fn where_code_branches_what_is_in_a_loop_counts() {
@@ -203,7 +205,7 @@ mod tests {
             let code = loop_of_two_ways(HERE, other);
             let range = code.as_ptr_range();
             let range = range.start as usize..range.end as usize;
-            program_counter_at(range.start, &range, in_record(8), are_alike)
+            program_counter_at(&X86_64, range.start, &range, in_record(8), are_alike)
         };
         let here = HERE as usize + 8;
         assert_eq!(find(HERE, |_, _| false), Some(here), "the same");
@@ -246,7 +248,7 @@ mod tests {
         let range = code.as_ptr_range();
         let range = range.start as usize..range.end as usize;
         let at = range.start + out.len();
-        let found = program_counter_at(at, &range, in_record(8), |_, _| false);
+        let found = program_counter_at(&X86_64, at, &range, in_record(8), |_, _| false);
         assert_eq!(found, Some(HERE as usize + 8));
     }
 
@@ -289,13 +291,15 @@ mod tests {
         let range = code.as_ptr_range();
         let range = range.start as usize..range.end as usize;
         let search = Search {
+            machine: &X86_64,
             instruction: range.start,
             code: &range,
             form: in_record(8),
             are_alike: |_, _| false,
             left: Cell::new(BUDGET),
         };
-        assert_eq!(search.program_counter_from(range.start, FORKS), None);
+        let walk = search.walk(range.start, MOST);
+        assert!(search.program_counter_from(walk, FORKS).is_none());
         assert_eq!(search.left.get(), 0, "it has given up");
     }
 }
