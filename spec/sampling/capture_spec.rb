@@ -29,9 +29,9 @@ RSpec.describe "the capture of stacks", vm: true, alone: true, if: RUBY_PLATFORM
 
   define_method(:native) { native }
 
-  define_method(:leaves) do |script, *options|
+  define_method(:leaves) do |script, *options, **run_options|
     path = write_file("leaves.rb", "#{program}\n#{script}")
-    outcome = run(ruby, *options, "-I#{Commands::ROOT}/lib", path)
+    outcome = run(ruby, *options, "-I#{Commands::ROOT}/lib", path, **run_options)
     expect([outcome.status.exitstatus, outcome.stderr]).to eq([0, ""])
     outcome.stdout.split.map(&:to_i)
   end
@@ -248,7 +248,7 @@ RSpec.describe "the capture of stacks", vm: true, alone: true, if: RUBY_PLATFORM
 
   [nil, *Compilers::FLAGS.values].each do |flag|
     it "gives a method its time whose last act is to call a tiny one, #{flag ? "with #{flag}" : "interpreted"}" do
-      straight, tiny = leaves(<<~RUBY, flag || "--disable-yjit")
+      straight, tiny = leaves(<<~RUBY, flag || "--disable-yjit", env: Commands::INTERRUPTED_ANYWHERE)
         def tiny = nil
         eval("def straight(a)\n" + (["a = (a ^ 21) & 1023"] * 300).join("\n") + "\ntiny\nend")
         def run(seconds)

@@ -12,6 +12,9 @@ module Commands
   LONG = ENV["RPERF_LONG"] == "1"
   # How many times as long as elsewhere programs may take: bin/test --arm64 has an emulator.
   SLOWNESS = ENV["RPERF_EMULATED"] == "1" ? 10 : 1
+  # The environment of a program that signals reach at each instruction. The emulator has them wait for the next
+  # branch, if its blocks of code aren't of one instruction each.
+  INTERRUPTED_ANYWHERE = (SLOWNESS == 1 ? {} : { "QEMU_ONE_INSN_PER_TB" => "1" }).freeze
 
   # A program's output, and how it ended (a Process::Status).
   Outcome = Struct.new(:stdout, :stderr, :status) do
