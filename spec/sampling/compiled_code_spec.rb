@@ -189,7 +189,8 @@ RSpec.describe "compiled code", vm: true, alone: true, if: Compilers::FLAGS.key?
     { "compute" => [7, 9], "look_up" => [14, 16] }.each do |method, (often, seldom)|
       it "has the time of each line of #{method}, with #{flag}" do
         turns = method == "compute" ? "20000" : "1000"
-        outcome = run(ruby, flag, "-I#{Commands::ROOT}/lib", write_file("lines.rb", lines), method, turns)
+        outcome = run(ruby, flag, "-I#{Commands::ROOT}/lib", write_file("lines.rb", lines), method, turns,
+                      env: Commands::INTERRUPTED_ANYWHERE)
         expect([outcome.status.exitstatus, outcome.stderr]).to eq([0, ""])
         shares = shares_of(method)
         expect(shares).to include(often => be_within(15).of(75), seldom => be_within(15).of(25))
