@@ -2,8 +2,8 @@
 //! bits, and puts at most 16 bits of a constant into a register (`emit_load_value`).
 
 use super::super::Form;
-use super::machine::{Effect, Flow, Instruction, Machine, Register, Word};
-use super::{WORD, Walk};
+use super::machine::{Constant, Effect, Flow, Instruction, Machine, Register, Word};
+use super::walk::{WORD, Walk};
 use std::cell::Cell;
 use std::ops::Range;
 
@@ -125,7 +125,7 @@ fn part_of_constant(word: u32) -> Option<Effect> {
     }
 }
 
-fn constant_before(at: usize, code: &Range<usize>) -> Option<(Register, usize)> {
+fn constant_before(at: usize, code: &Range<usize>) -> Option<Constant> {
     let mut of = None;
     let (mut value, mut known) = (0, 0);
     for number in 1..=PARTS {

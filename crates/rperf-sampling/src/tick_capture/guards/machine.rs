@@ -7,6 +7,12 @@ use std::ops::Range;
 /// A register, by its number.
 pub type Register = u8;
 
+/// A register, and the constant that it has.
+pub type Constant = (Register, usize);
+
+/// The longest instruction of any processor, in bytes.
+pub const LONGEST: usize = 15;
+
 /// What compilers make of Ruby's code for a processor, and how it is read.
 #[derive(Debug)]
 pub struct Machine {
@@ -20,7 +26,7 @@ pub struct Machine {
     pub decode: fn(usize, &Range<usize>) -> Option<Instruction>,
     /// The register that the instructions right before this one have put a constant into, or part of
     /// it, and its value so far.
-    pub constant_before: fn(usize, &Range<usize>) -> Option<(Register, usize)>,
+    pub constant_before: fn(usize, &Range<usize>) -> Option<Constant>,
     /// See [`stores_program_counter_for`](super::stores_program_counter_for).
     pub stores_before_call: fn(usize, &Range<usize>, Form) -> Option<bool>,
 }

@@ -2,7 +2,7 @@
 //! that may be taken. In the signal handler; allocates nothing.
 
 use super::machine::Machine;
-use super::{MOST, Step, Walk};
+use super::walk::{MOST, Step, Walk};
 use crate::tick_capture::Form;
 use std::cell::Cell;
 use std::ops::Range;
@@ -164,8 +164,9 @@ impl Branches {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tick_capture::guards::X86_64;
+    use crate::tick_capture::guards::machine::LONGEST;
     use crate::tick_capture::guards::tests::*;
-    use crate::tick_capture::guards::{LONGEST, X86_64};
 
     #[test]
     fn where_code_branches_what_is_in_a_loop_counts() {

@@ -1,8 +1,7 @@
 //! What YJIT and ZJIT make for x86-64 (`backend/x86_64` in their sources).
 
 use super::super::Form;
-use super::LONGEST;
-use super::machine::{Effect, Flow, Instruction, Machine, Word};
+use super::machine::{Effect, Flow, Instruction, LONGEST, Machine, Word};
 use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, OpKind, Register};
 use std::ops::Range;
 
