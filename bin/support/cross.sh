@@ -51,7 +51,7 @@ setup_rust_target() {
 
 # source_archive VERSION: an archive in ../shared/ruby-VERSION, or nothing.
 source_archive() {
-  find "$ROOT/../shared/ruby-$1" -maxdepth 1 -name "ruby-$1*-src.tar.xz" 2>/dev/null | sort -V | tail -n 1
+  find "$ROOT/../shared/ruby-$1" -maxdepth 1 -name "ruby-$1*-src.tar.xz" 2>/dev/null | sort -V | tail -n 1 || true
 }
 
 # ruby_source VERSION DIRECTORY: the source of that Ruby: of the directory that RPERF_RUBY_SOURCE_4_0 (or
@@ -63,7 +63,7 @@ ruby_source() {
   [ -z "${!variable:-}" ] || { cp -R "${!variable}/." "$2" || return 1; return; }
   archive=$(source_archive "$1")
   if [ -z "$archive" ]; then
-    (private_sources || private_apt) && (cd "$2" && download_source "ruby$1" >/dev/null) || return 1
+    { private_sources || private_apt; } && (cd "$2" && download_source "ruby$1" >/dev/null) || return 1
     archive=$(find "$2" -maxdepth 1 -name '*.orig.tar.*z' | head -n 1)
   fi
   tar -xf "$archive" -C "$2" --strip-components=1

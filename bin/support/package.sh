@@ -75,10 +75,14 @@ build_package() {
     --target "$target" --target-dir "$ROOT/target/package" "$@" || exit 1
 }
 
-# rust_flags PLATFORM: paths of this machine don't go into the files.
+# rust_flags PLATFORM: paths of this machine don't go into the files. The source of Rust's library, which not every
+# system has, is named as where there is none.
 rust_flags() {
+  local sysroot commit
+  sysroot=$(rustc --print sysroot) commit=$(rustc -vV | awk '/^commit-hash:/ { print $2 }')
   crate_prefixes "${CARGO_HOME:-$USER_HOME/.cargo}"
-  printf -- '--remap-path-prefix=%s=/rust --remap-path-prefix=%s=/rperf' "$(rustc --print sysroot)" "$ROOT"
+  printf -- '--remap-path-prefix=%s=%s ' "$sysroot" /rust "$sysroot/lib/rustlib/src/rust" "/rustc/$commit"
+  printf -- '--remap-path-prefix=%s=/rperf' "$ROOT"
   # Without it, a library for musl would have the C library inside.
   case $1 in *-musl) printf ' -C target-feature=-crt-static' ;; esac
 }
