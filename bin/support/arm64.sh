@@ -116,8 +116,7 @@ build_arm64_ruby() {
   # 4.0 loads RubyGems only if a Ruby of the same build has compiled its own code before, as none has here.
   sed -i '/^Init_builtin_features/,/^}/{/^#/d;s/ load_with/ rb_load_with/}' builtin.c || return 1
   [ -d .bundle/gems ] || adopt_extensions "$work" || return 1
-  # Part of a release, but not of its repository.
-  [ -x configure ] || step "making its configure" in_arm64 sh -c 'cp /usr/share/misc/config.* tool/ && autoconf' || return 1
+  make_configure in_arm64 || return 1
   rm -rf "$prefix.partial"
   # YJIT's library needs an unwinder.
   # shellcheck disable=SC2046

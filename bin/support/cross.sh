@@ -51,7 +51,7 @@ setup_rust_target() {
 
 # source_archive VERSION: an archive in ../shared/ruby-VERSION, or nothing.
 source_archive() {
-  find "$ROOT/../shared/ruby-$1" -maxdepth 1 -name "ruby-$1*-src.tar.xz" 2>/dev/null | sort -V | tail -n 1
+  find "$ROOT/../shared/ruby-$1" -maxdepth 1 -name "ruby-$1*-src.tar.xz" 2>/dev/null | sort -V | tail -n 1 || true
 }
 
 # ruby_source VERSION DIRECTORY: the source of that Ruby: of the directory that RPERF_RUBY_SOURCE_4_0 (or
@@ -60,22 +60,41 @@ ruby_source() {
   local archive variable
   variable=$(version_variable RPERF_RUBY_SOURCE "$1")
   mkdir -p "$2"
-  [ -z "${!variable:-}" ] || { cp -R "${!variable}/." "$2" && return; }
+  [ -z "${!variable:-}" ] || { cp -R "${!variable}/." "$2" || return 1; return; }
   archive=$(source_archive "$1")
   if [ -z "$archive" ]; then
-    (private_sources || private_apt) && (cd "$2" && download_source "ruby$1" >/dev/null) || return 1
+    { private_sources || private_apt; } && (cd "$2" && download_source "ruby$1" >/dev/null) || return 1
     archive=$(find "$2" -maxdepth 1 -name '*.orig.tar.*z' | head -n 1)
   fi
   tar -xf "$archive" -C "$2" --strip-components=1
 }
 
-# ruby_headers VERSION RUBY CPU: prints the directory with the headers of VERSION for Linux on CPU, as
+# source_identity VERSION: another one for another source, wherever it is.
+source_identity() {
+  local archive variable
+  variable=$(version_variable RPERF_RUBY_SOURCE "$1")
+  archive=$(source_archive "$1")
+  if [ -n "${!variable:-}" ]; then
+    cat "${!variable}/version.h" "${!variable}/configure.ac"
+  elif [ -n "$archive" ]; then
+    cat "$archive"
+  fi | cksum
+}
+
+# zig_target PLATFORM: as zig names it.
+zig_target() {
+  case $1 in
+    *-gnu) echo "$1.$GLIBC" ;;
+    *) echo "$1" ;;
+  esac
+}
+
+# ruby_headers VERSION RUBY PLATFORM: prints the directory with the headers of VERSION for PLATFORM, as
 # `include` and `arch`; RUBY is one of that version, which runs here. Only what the configuration finds is
 # needed of them, so nothing is compiled.
 ruby_headers() {
   local directory
-  # Of another source they may differ.
-  directory="$CROSS/headers-$1-$3-$({ source_archive "$1" | xargs -r cksum && echo "$ZIG_VERSION $GLIBC"; } | cksum | cut -d' ' -f1)"
+  directory="$CROSS/headers-$1-$3-$({ source_identity "$1" && echo "$ZIG_VERSION $GLIBC"; } | cksum | cut -d' ' -f1)"
   [ -f "$directory/arch/ruby/config.h" ] || with_lock "$CROSS" configure_headers "$1" "$2" "$3" "$directory" >&2 || return 1
   echo "$directory"
 }
@@ -86,9 +105,9 @@ configure_headers() {
   rm -rf "$CROSS"/configure.* "$directory" "$directory.partial"
   step "fetching the source of Ruby $1" ruby_source "$1" "$work" || return 1
   cd "$work" || return 1
-  [ -x configure ] || make_configure || return 1
-  step "configuring Ruby $1 for $3" ./configure -q --host="$3-linux-gnu" --with-baseruby="$2" --enable-shared \
-    --disable-install-doc --disable-yjit CC="zig cc -target $3-linux-gnu.$GLIBC" AR="zig ar" RANLIB="zig ranlib" \
+  make_configure || return 1
+  step "configuring Ruby $1 for $3" ./configure -q --host="$3" --with-baseruby="$2" --enable-shared \
+    --disable-install-doc --disable-yjit CC="zig cc -target $(zig_target "$3")" AR="zig ar" RANLIB="zig ranlib" \
     LD="zig ld" NM=nm STRIP=true || return 1
   mkdir -p "$directory.partial/arch"
   cp -R include "$directory.partial/include" && cp -R .ext/include/*-linux*/ruby "$directory.partial/arch/" || return 1
@@ -96,8 +115,11 @@ configure_headers() {
   mv "$directory.partial" "$directory"
 }
 
-# A source that is no release's has none.
+# make_configure [CMD...]: in the directory of a source: one that is no release's has no `configure`. CMD is what
+# programs run by.
 make_configure() {
-  have autoconf && [ -f /usr/share/misc/config.sub ] || install_system_packages autoconf autotools-dev
-  cp /usr/share/misc/config.guess /usr/share/misc/config.sub tool/ && step "making its configure" autoconf
+  [ ! -x configure ] || return 0
+  "$@" sh -c 'command -v autoconf && [ -f /usr/share/misc/config.sub ]' >/dev/null ||
+    install_system_packages autoconf autotools-dev
+  step "making its configure" "$@" sh -c 'cp /usr/share/misc/config.guess /usr/share/misc/config.sub tool/ && autoconf'
 }

@@ -4,7 +4,7 @@ ABOUT_VERSION=0.9.3
 CYCLONEDX_VERSION=0.5.9
 
 # target_of PLATFORM: as Rust names it.
-target_of() { echo "${1%-linux-gnu}-unknown-linux-gnu"; }
+target_of() { echo "${1/-linux-/-unknown-linux-}"; }
 
 # package_platform PLATFORM: builds, checks and packs.
 package_platform() {
@@ -18,15 +18,15 @@ package_platform() {
   mkdir -p "$work/debug" "$work/lib/bin"
   for version in $OTHER_RUBIES; do
     packaged_ruby "$version" || continue
-    build_library "$target" "$cpu" "$version" "$PACKAGED_RUBY" "$work/lib/$version/rperf.so"
+    build_library "$platform" "$version" "$PACKAGED_RUBY" "$work/lib/$version/rperf.so"
     versions+=("$version")
   done
-  build_package "the command for $platform" "$target" --package rperf-command
+  build_package "the command for $platform" "$platform" --package rperf-command
   take_built "$target" rperf-command "$work/lib/bin/rperf-command"
   list_crates "$target" "$work" "$name"
   "$RUBY" bin/support/package/check.rb "$cpu" "$GLIBC" "$work"/lib/*/* || die "these files can't be packaged"
   pack "$platform" "$work" "${versions[@]}"
-  (cd "$work/debug" && deterministic_tar .) | xz -6 >"pkg/$name.debug.tar.xz"
+  (cd "$work/debug" && deterministic_tar .) | xz -6 -T1 >"pkg/$name.debug.tar.xz"
 }
 
 # packaged_ruby VERSION: sets PACKAGED_RUBY to a Ruby of that version, which runs here. Fails for one
@@ -51,27 +51,40 @@ packaged_ruby() {
   return 1
 }
 
-# build_library TARGET CPU VERSION RUBY FILE: the extension. RUBY tells its own settings; of another CPU
+# build_library PLATFORM VERSION RUBY FILE: the extension. RUBY tells its own settings; of another platform
 # than this one only headers differ.
 build_library() {
-  local target=$1 cpu=$2 version=$3 ruby=$4 headers
-  if [ "$cpu" = "$(uname -m)" ]; then
-    RUBY="$ruby" build_package "the extension for Ruby $version on $cpu" "$target" --package rperf
+  local platform=$1 ruby=$3 name="the extension for Ruby $2 on $1" headers
+  if [ "$platform" = "$(uname -m)-linux-gnu" ]; then
+    RUBY="$ruby" build_package "$name" "$platform" --package rperf
   else
-    headers=$(ruby_headers "$version" "$ruby" "$cpu") || exit 1
+    headers=$(ruby_headers "$2" "$ruby" "$platform") || exit 1
     RUBY="$ruby" RBCONFIG_rubyhdrdir="$headers/include" RBCONFIG_rubyarchhdrdir="$headers/arch" \
-      build_package "the extension for Ruby $version on $cpu" "$target" --package rperf
+      build_package "$name" "$platform" --package rperf
   fi
-  take_built "$target" librperf.so "$5"
+  take_built "$(target_of "$platform")" librperf.so "$4"
 }
 
-# build_package NAME TARGET ARGS...: by cargo. Paths of this machine don't go into the files.
+# build_package NAME PLATFORM ARGS...: by cargo.
 build_package() {
-  local name=$1 target=$2 cargo_home
+  local name=$1 platform=$2 target
   shift 2
-  cargo_home=${CARGO_HOME:-$USER_HOME/.cargo}
-  step "building $name" env "RUSTFLAGS=$(crate_prefixes "$cargo_home") --remap-path-prefix=$(rustc --print sysroot)=/rust --remap-path-prefix=$ROOT=/rperf" \
-    cargo zigbuild --locked --profile packaged --target "$target.$GLIBC" --target-dir "$ROOT/target/package" "$@" || exit 1
+  target=$(target_of "$platform")
+  case $platform in *-gnu) target="$target.$GLIBC" ;; esac
+  step "building $name" env "RUSTFLAGS=$(rust_flags "$platform")" cargo zigbuild --locked --profile packaged \
+    --target "$target" --target-dir "$ROOT/target/package" "$@" || exit 1
+}
+
+# rust_flags PLATFORM: paths of this machine don't go into the files. The source of Rust's library, which not every
+# system has, is named as where there is none.
+rust_flags() {
+  local sysroot commit
+  sysroot=$(rustc --print sysroot) commit=$(rustc -vV | awk '/^commit-hash:/ { print $2 }')
+  crate_prefixes "${CARGO_HOME:-$USER_HOME/.cargo}"
+  printf -- '--remap-path-prefix=%s=%s ' "$sysroot" /rust "$sysroot/lib/rustlib/src/rust" "/rustc/$commit"
+  printf -- '--remap-path-prefix=%s=/rperf' "$ROOT"
+  # Without it, a library for musl would have the C library inside.
+  case $1 in *-musl) printf ' -C target-feature=-crt-static' ;; esac
 }
 
 # crate_prefixes CARGO_HOME: replaces the directories of crates, each of which is named after where they come from.
@@ -138,5 +151,6 @@ deterministic_tar() {
 write_sums() {
   local name
   name=$(package_name ruby)
-  (cd pkg && LC_ALL=C && export LC_ALL && sha256sum -- "$name".* "$name"-* >SHA256SUMS)
+  (cd pkg && find . -maxdepth 1 \( -name "$name.gem" -o -name "$name-*" \) -printf '%f\0' | LC_ALL=C sort -z |
+    xargs -0 sha256sum -- >SHA256SUMS)
 }

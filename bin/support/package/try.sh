@@ -34,7 +34,10 @@ has_work trace
 RPERF_LISTEN=1 RUBYOPT=-rrperf "$RUBY" work.rb 60 &
 program=$!
 trap 'kill $program' EXIT
-until rperf ps >ps && grep -q "^$program " ps; do kill -0 "$program" && sleep 0.2; done
+until rperf ps >ps && grep -q "^$program " ps; do
+  kill -0 "$program"
+  sleep 0.2
+done
 rperf stacks "$program" >stacks
 has_work stacks
 rperf attach -d 1 -p "$program" >attached
