@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// File systems of the kernel's own, whose files say something else each time, or wait: proc, sysfs,
 /// tracefs, debugfs (Linux's magic.h).
 #[cfg(target_os = "linux")]
-const OF_KERNEL: [i64; 4] = [0x9fa0, 0x6265_6572, 0x7472_6163, 0x6462_6720];
+const OF_KERNEL: [i128; 4] = [0x9fa0, 0x6265_6572, 0x7472_6163, 0x6462_6720];
 
 /// Where links lead to from `path`, if there is something.
 pub fn resolved(path: &str) -> Option<PathBuf> {
@@ -37,7 +37,7 @@ fn open(path: &Path) -> Option<File> {
 #[cfg(target_os = "linux")]
 fn is_of_kernel(file: &File) -> bool {
     let kind = fstatfs(file).map(|system| system.filesystem_type());
-    kind.map_or(true, |FsType(kind)| OF_KERNEL.contains(&(kind as i64)))
+    kind.map_or(true, |FsType(kind)| OF_KERNEL.contains(&i128::from(kind)))
 }
 
 #[cfg(not(target_os = "linux"))]
