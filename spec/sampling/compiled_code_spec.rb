@@ -183,7 +183,7 @@ RSpec.describe "compiled code", vm: true, alone: true, if: Compilers::FLAGS.key?
     sums.transform_values { |sum| sum * 100.0 / sums.values.sum }
   end
 
-  # The machine code of other processors isn't read.
+  # The machine code of others isn't read.
   flags = %w[x86_64 aarch64].include?(RbConfig::CONFIG["host_cpu"]) ? Compilers::FLAGS.values : []
   flags.each do |flag|
     { "compute" => [7, 9], "look_up" => [14, 16] }.each do |method, (often, seldom)|

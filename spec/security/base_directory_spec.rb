@@ -2,7 +2,7 @@
 
 # Root may have the variables of another user, as after `su` without `-`: what that user can exchange is not used.
 RSpec.describe "The directory of a session", vm: true, if: Process.euid.zero? do
-  other = 65_534
+  other = 12_345
 
   def session_of(**env)
     code = 'puts ENV.fetch("RPERF_SESSION")'
@@ -33,12 +33,18 @@ RSpec.describe "The directory of a session", vm: true, if: Process.euid.zero? do
       session_of(TMPDIR: "/tmp", variable => File.join(path, "inner"))
       expect(Dir.children(File.join(path, "inner"))).to eq([])
     end
+  end
 
-    it "isn't in a directory that others may write to (#{variable})" do
-      path = directory_of(0, 0o777)
-      session_of(TMPDIR: "/tmp", variable => path)
-      expect(Dir.children(path)).to eq([])
-    end
+  it "isn't in a temporary directory in which others can exchange it, if there is another" do
+    path = directory_of(0, 0o777)
+    expect(session_of(TMPDIR: path)).to start_with("/tmp/")
+    expect(Dir.children(path)).to eq([])
+  end
+
+  # As a volume of a pod is that is empty at first.
+  it "is in such a directory if that is XDG_RUNTIME_DIR" do
+    path = directory_of(0, 0o777)
+    expect(session_of(XDG_RUNTIME_DIR: path)).to start_with(File.realpath(path))
   end
 
   it "is in a directory of root's" do

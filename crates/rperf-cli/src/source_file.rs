@@ -26,8 +26,10 @@ pub fn read(path: &Path, max: u64) -> Option<String> {
     (bytes.len() as u64 <= max).then(|| String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// A pipe is opened at once, too, and then refused.
+/// What is no regular file isn't opened, because that can do something to a device or to who waits at a
+/// pipe. One that has taken the file's place meanwhile is opened without waiting, and refused.
 fn open(path: &Path) -> Option<File> {
+    fs::metadata(path).ok().filter(|it| it.is_file())?;
     let mut options = OpenOptions::new();
     let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
     let file = options.read(true).custom_flags(flags).open(path).ok()?;

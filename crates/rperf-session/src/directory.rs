@@ -11,7 +11,7 @@
 //! the temporary directory.
 
 use crate::process_id::ProcessId;
-use crate::trusted_path::trusted;
+use crate::trusted_path::{Rule, owned, trusted};
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use nix::unistd::{AccessFlags, Uid, access};
@@ -45,8 +45,8 @@ pub enum DirectoryError {
     },
     /// There is none in which the user's could be.
     #[error(
-        "others may change what is in XDG_RUNTIME_DIR, TMPDIR, /tmp and /var/tmp, or they can't be \
-         written to; set TMPDIR to a directory of yours"
+        "XDG_RUNTIME_DIR, TMPDIR, /tmp and /var/tmp are other users' or can't be written to; set TMPDIR \
+         to a directory of yours"
     )]
     NoBase,
     /// Others could have a hand in it.
@@ -67,7 +67,7 @@ static LOCKS: Mutex<Vec<(PathBuf, Flock<File>)>> = Mutex::new(Vec::new());
 
 /// Makes a new one, and removes those of sessions whose process is gone.
 pub fn create() -> Result<PathBuf, DirectoryError> {
-    create_in(&base().ok_or(DirectoryError::NoBase)?)
+    create_in(&base()?)
 }
 
 /// Removes a session's directory. What can't be removed is left to the next session.
@@ -86,22 +86,32 @@ pub fn remove(directory: &Path) {
     }
 }
 
-/// The first of XDG_RUNTIME_DIR, the temporary directory, `/tmp` and `/var/tmp` in which no other user can
-/// exchange what is ours: others may have set the variables, as with `su` or in a service. A temporary
-/// directory that isn't there is taken for what it is: an error, which its user can mend.
-fn base() -> Option<PathBuf> {
+/// The first of XDG_RUNTIME_DIR, the temporary directory, `/tmp` and `/var/tmp` that no other user owns, nor
+/// one above it: others may have set the variables, as with `su` or in a service. Temporary directories in
+/// which others can exchange what is ours come last: some containers have no others. One that isn't there
+/// is an error, which its user can mend.
+fn base() -> Result<PathBuf, DirectoryError> {
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
-    let runtime = runtime.filter(|path| path.is_absolute()).and_then(usable);
+    let runtime = runtime.filter(|path| path.is_absolute());
+    if let Some(runtime) = runtime.and_then(|path| usable(&path, owned)) {
+        return Ok(runtime);
+    }
     let temporary = temporary();
-    if runtime.is_some() || !temporary.is_dir() {
-        return runtime.or(Some(temporary));
+    if !temporary.is_dir() {
+        return Err(DirectoryError::Io {
+            users: users_in(&temporary),
+            error: io::ErrorKind::NotFound.into(),
+        });
     }
     let places = [temporary, "/tmp".into(), "/var/tmp".into()];
-    places.into_iter().find_map(usable)
+    let first = |rule: Rule| places.iter().find_map(|place| usable(place, rule));
+    first(trusted)
+        .or_else(|| first(owned))
+        .ok_or(DirectoryError::NoBase)
 }
 
-fn usable(place: PathBuf) -> Option<PathBuf> {
-    let place = trusted(&place).ok()?;
+fn usable(place: &Path, rule: Rule) -> Option<PathBuf> {
+    let place = rule(place).ok()?;
     access(&place, AccessFlags::W_OK).is_ok().then_some(place)
 }
 
@@ -120,7 +130,7 @@ fn temporary_from(value: Option<OsString>) -> PathBuf {
 
 /// The user's directory, which is made if it isn't there. It is private.
 pub fn users() -> Result<PathBuf, DirectoryError> {
-    let users = users_in(&base().ok_or(DirectoryError::NoBase)?);
+    let users = users_in(&base()?);
     make_private(&users)?;
     Ok(users)
 }
@@ -139,9 +149,8 @@ pub fn make_private(users: &Path) -> Result<(), DirectoryError> {
 
 /// The user's directory, if it is there and private.
 pub fn existing_users() -> Option<PathBuf> {
-    base()
-        .map(|base| users_in(&base))
-        .filter(|it| is_private(it))
+    let users = users_in(&base().ok()?);
+    is_private(&users).then_some(users)
 }
 
 fn users_in(base: &Path) -> PathBuf {

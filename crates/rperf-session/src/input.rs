@@ -4,7 +4,7 @@
 use crate::settings::DEFAULT_FILE;
 use rperf_format::ReadError;
 use rperf_model::Profile;
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -92,14 +92,19 @@ pub fn decode(input: &mut dyn Read, path: &Path) -> Result<Profile, InputError> 
 
 /// The profile in this file. What is no file, and may never end, is refused.
 pub fn read_profile(path: &Path) -> Result<Profile, InputError> {
-    // A pipe would be waited for until somebody writes to it.
+    let refusal = || InputError::File {
+        path: path.into(),
+        reason: Unreadable::NoRegularFile,
+    };
+    // To open a device can do something to it.
+    if fs::metadata(path).is_ok_and(|it| !it.is_file() && !it.is_dir()) {
+        return Err(refusal());
+    }
+    // A pipe that has come meanwhile would be waited for until somebody writes to it.
     let mut options = OpenOptions::new();
     let (file, _) = open_as(options.read(true).custom_flags(libc::O_NONBLOCK), path)?;
     if !file.metadata().is_ok_and(|metadata| metadata.is_file()) {
-        return Err(InputError::File {
-            path: path.into(),
-            reason: Unreadable::NoRegularFile,
-        });
+        return Err(refusal());
     }
     decode(&mut BufReader::new(file), path)
 }

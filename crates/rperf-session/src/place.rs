@@ -189,8 +189,7 @@ fn checked(directory: &Path) -> Result<PathBuf, PlaceError> {
     if !found.is_dir() || !directory.is_absolute() {
         return Err(PlaceError::Missing(directory.into()));
     }
-    trusted(directory).map_err(PlaceError::NotSafe)?;
-    Ok(directory.into())
+    trusted(directory).map_err(PlaceError::NotSafe)
 }
 
 /// Whose socket has this name.

@@ -2,7 +2,7 @@
 //! the way to them, too. Used by `directory` and `place`; any thread.
 
 use nix::unistd::Uid;
-use std::fs;
+use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -13,42 +13,55 @@ const STICKY: u32 = 0o1000;
 /// Whose a file is whose owner has no number in this user namespace (Linux's `overflowuid`).
 const UNKNOWN: u32 = 65_534;
 
+/// What is asked of a directory: where it is, without links, or which one on the way isn't safe.
+pub type Rule = fn(&Path) -> Result<PathBuf, PathBuf>;
+
 /// Where the directory `path` is, without links, if only this user and root can change what is found
 /// there. Of one in which all can make files, such as `/tmp`, that holds for those that are there. Else
 /// which directory others can change, or `path` if there is none.
 pub fn trusted(path: &Path) -> Result<PathBuf, PathBuf> {
+    let is_closed = |mode| mode & WRITABLE_BY_OTHERS == 0 || mode & STICKY != 0;
+    resolved(path, |found| {
+        is_trusted_owner(found.uid()) && is_closed(found.mode())
+    })
+}
+
+/// Where the directory `path` is, without links, if it and all above it are this user's or root's. Else
+/// which one isn't, or `path` if there is none.
+pub fn owned(path: &Path) -> Result<PathBuf, PathBuf> {
+    resolved(path, |found| is_trusted_owner(found.uid()))
+}
+
+fn resolved(path: &Path, is_safe: impl Fn(&Metadata) -> bool) -> Result<PathBuf, PathBuf> {
     let resolved = fs::canonicalize(path).map_err(|_| path.to_path_buf())?;
     if !resolved.is_dir() {
         return Err(path.into());
     }
+    let is_safe = |directory: &Path| fs::symlink_metadata(directory).is_ok_and(|it| is_safe(&it));
     match resolved.ancestors().find(|directory| !is_safe(directory)) {
         Some(unsafe_one) => Err(unsafe_one.into()),
         None => Ok(resolved),
     }
 }
 
-fn is_safe(directory: &Path) -> bool {
-    fs::symlink_metadata(directory).is_ok_and(|found| {
-        let mode = found.mode();
-        is_trusted_owner(found.uid()) && (mode & WRITABLE_BY_OTHERS == 0 || mode & STICKY != 0)
-    })
-}
-
 fn is_trusted_owner(owner: u32) -> bool {
-    owner == 0 || owner == Uid::effective().as_raw() || owner == UNKNOWN && !knows_all_users()
+    owner == 0 || owner == Uid::effective().as_raw() || owner == UNKNOWN && !is_user(UNKNOWN)
 }
 
-/// Whether each user of the system has a number here. In a user namespace, as rootless containers have,
-/// the system's own directories are of nobody that is known.
-fn knows_all_users() -> bool {
+/// Whether this number is a user's in this user namespace. In a rootless container the system's own
+/// directories may be of nobody that has one.
+fn is_user(number: u32) -> bool {
     let Ok(map) = fs::read_to_string("/proc/self/uid_map") else {
         return true;
     };
-    let numbers: Vec<u64> = map
-        .split_whitespace()
-        .filter_map(|it| it.parse().ok())
-        .collect();
-    numbers == [0, 0, u64::from(u32::MAX)]
+    map.lines().any(|range| {
+        let mut numbers = range.split_whitespace().map(|it| it.parse::<u64>().ok());
+        let (first, length) = (numbers.next().flatten(), numbers.nth(1).flatten());
+        let (Some(first), Some(length)) = (first, length) else {
+            return true;
+        };
+        (first..first.saturating_add(length)).contains(&u64::from(number))
+    })
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ use crate::timer::ticks::Ticks;
 use actions::{Handler, action_of, default_action, is, is_ours, put_action, set_action};
 use libc::{c_int, c_void, siginfo_t, ucontext_t};
 use rperf_vm::clock;
+use stack_room::Room;
 use std::io;
 use std::mem::MaybeUninit;
 use std::ptr;
@@ -236,18 +237,21 @@ extern "C" fn on_interrupt(_: c_int, _: *mut siginfo_t, context: *mut c_void) {
         let tid = clock::thread_id();
         active.ticks.answered(tid);
         // SAFETY: the system passes the interrupted context.
-        let (in_crash, has_room) = unsafe {
+        let (in_crash, room) = unsafe {
             let in_crash = blocks_faults(&raw const (*interrupted).uc_sigmask);
-            (in_crash, stack_room::has_room(interrupted))
+            (in_crash, stack_room::room(interrupted))
         };
-        if !has_room {
-            // A thread with such a stack may come again at any tick: from now on safepoints have to do.
-            UNREADABLE.fetch_add(1, SeqCst);
-            active.ticks.set_captures(false);
-            active.ticks.trigger();
-        } else if in_crash {
+        if in_crash {
             // It has little stack left for signals.
             active.ticks.hold_interrupts();
+        } else if room != Room::Enough {
+            if room == Room::Never {
+                // Its thread may come again at any tick: from now on safepoints have to do.
+                active.ticks.set_captures(false);
+            }
+            UNREADABLE.fetch_add(1, SeqCst);
+            active.ticks.hold_interrupts();
+            active.ticks.trigger();
         } else if let Some(seq) = active.ticks.holder_on(tid) {
             READER.store(tid.0, SeqCst);
             READER_ERRNO.store(errno, SeqCst);

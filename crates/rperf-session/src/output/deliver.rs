@@ -54,9 +54,12 @@ pub enum WriteError {
     Format(#[from] FormatError),
 }
 
-/// The system's words for an error, without its number.
+/// The system's words for an error, without its number; of a pipe that is written to, ours, which say
+/// more.
 pub fn system_words(error: &io::Error) -> String {
     match error.raw_os_error() {
+        Some(libc::ENXIO) => "it has no reader".to_string(),
+        Some(libc::ETIMEDOUT) => "its reader has stopped reading".to_string(),
         Some(number) => Errno::from_raw(number).desc().to_string(),
         None => error.to_string(),
     }

@@ -41,8 +41,12 @@ pub fn buffered<E: From<io::Error>>(
     produce: impl FnOnce(&mut dyn Write) -> Result<(), E>,
 ) -> Result<(), E> {
     let mut output = BufWriter::new(output);
-    produce(&mut output)?;
-    Ok(output.flush()?)
+    let written = produce(&mut output).and_then(|()| Ok(output.flush()?));
+    if written.is_err() {
+        // Dropped, it would try once more.
+        let _ = output.into_parts();
+    }
+    written
 }
 
 /// With no permissions given, a file gets those of every new one.

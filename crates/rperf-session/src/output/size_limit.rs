@@ -18,11 +18,27 @@ pub fn without_size_signal<T>(write: impl FnOnce() -> T) -> T {
     }
     let written = write();
     if is_pending() {
-        // It is there already, so this waits for nothing.
-        let _ = signal.wait();
+        take(&signal);
     }
     let _ = pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&before), None);
     written
+}
+
+/// Takes the signal that is pending. Another thread may have taken it meanwhile: nothing is waited for.
+#[cfg(target_os = "linux")]
+fn take(signal: &SigSet) {
+    let no_time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: reads the set and the time, and writes nothing.
+    unsafe { libc::sigtimedwait(signal.as_ref(), std::ptr::null_mut(), &raw const no_time) };
+}
+
+/// Takes the signal that is pending.
+#[cfg(not(target_os = "linux"))]
+fn take(signal: &SigSet) {
+    let _ = signal.wait();
 }
 
 /// Whether the signal waits for this thread, or for the process.

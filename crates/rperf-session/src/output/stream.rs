@@ -8,43 +8,61 @@ use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
 
-/// For so long a reader may take nothing, in ms.
-const PATIENCE_MS: u16 = 10_000;
+/// For so long a reader may take nothing.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// For so long a reader may be about to come.
+const PATIENCE_AT_FIRST: Duration = Duration::from_secs(2);
+/// How often it is looked for.
+const LOOK: Duration = Duration::from_millis(10);
 
 /// A pipe or device that is written to.
 #[derive(Debug)]
 pub struct Stream {
     file: File,
-    patience: PollTimeout,
+    patience: Duration,
 }
 
 impl Stream {
-    /// Opens `path`, which must be there. Fails if it is a pipe that nobody reads.
+    /// Opens `path`, which must be there. Fails with ENXIO if it is a pipe that nobody reads.
     pub fn open(path: &Path) -> io::Result<Self> {
-        let file = OpenOptions::new()
-            .write(true)
-            .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
-            .open(path)
-            .map_err(|error| match error.raw_os_error() {
-                Some(libc::ENXIO) => io::Error::new(io::ErrorKind::NotConnected, "nobody reads it"),
-                _ => error,
-            })?;
-        Ok(Self {
-            file,
-            patience: PATIENCE_MS.into(),
-        })
+        let mut options = OpenOptions::new();
+        let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
+        options.write(true).custom_flags(flags);
+        let began = Instant::now();
+        loop {
+            match options.open(path) {
+                Err(error)
+                    if error.raw_os_error() == Some(libc::ENXIO)
+                        && began.elapsed() < PATIENCE_AT_FIRST =>
+                {
+                    thread::sleep(LOOK);
+                }
+                opened => {
+                    return Ok(Self {
+                        file: opened?,
+                        patience: PATIENCE,
+                    });
+                }
+            }
+        }
     }
 
+    /// Fails with ETIMEDOUT if the reader has stopped reading.
     fn wait_until_writable(&self) -> io::Result<()> {
-        let mut fds = [PollFd::new(self.file.as_fd(), PollFlags::POLLOUT)];
-        match poll(&mut fds, self.patience) {
-            Ok(0) => Err(io::Error::new(
-                io::ErrorKind::TimedOut,
-                "its reader has stopped reading",
-            )),
-            Ok(_) | Err(Errno::EINTR) => Ok(()),
-            Err(error) => Err(error.into()),
+        let end = Instant::now() + self.patience;
+        loop {
+            let left = end.saturating_duration_since(Instant::now());
+            let left = PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX);
+            let mut fds = [PollFd::new(self.file.as_fd(), PollFlags::POLLOUT)];
+            match poll(&mut fds, left) {
+                Ok(0) => return Err(Errno::ETIMEDOUT.into()),
+                Ok(_) => return Ok(()),
+                Err(Errno::EINTR) => {}
+                Err(error) => return Err(error.into()),
+            }
         }
     }
 }
@@ -72,7 +90,6 @@ mod tests {
     use nix::sys::stat::Mode;
     use nix::unistd::mkfifo;
     use std::fs;
-    use std::thread;
 
     #[test]
     fn a_pipe_without_a_reader_is_an_error() {
@@ -80,7 +97,7 @@ mod tests {
         let path = directory.path().join("pipe");
         mkfifo(&path, Mode::S_IRWXU).expect("a pipe");
         let error = Stream::open(&path).expect_err("nobody reads");
-        assert_eq!(error.to_string(), "nobody reads it");
+        assert_eq!(error.raw_os_error(), Some(libc::ENXIO));
     }
 
     #[test]
@@ -93,21 +110,16 @@ mod tests {
             let path = path.clone();
             thread::spawn(move || fs::read(path).expect("a reader"))
         };
-        let mut stream = loop {
-            match Stream::open(&path) {
-                Ok(stream) => break stream,
-                Err(_) => thread::yield_now(),
-            }
-        };
+        let mut stream = Stream::open(&path).expect("its reader comes");
         stream.write_all(&content).expect("written");
         drop(stream);
         assert_eq!(reader.join().expect("no panic"), content);
 
         let idle = OpenOptions::new().read(true).write(true).open(&path);
         let mut stream = Stream::open(&path).expect("it has a reader");
-        stream.patience = 10u8.into();
+        stream.patience = Duration::from_millis(10);
         let error = stream.write_all(&content).expect_err("nothing is read");
-        assert_eq!(error.to_string(), "its reader has stopped reading");
+        assert_eq!(error.raw_os_error(), Some(libc::ETIMEDOUT));
         drop(idle);
     }
 }

@@ -175,6 +175,15 @@ fn jump_between(first: usize, end: usize, code: &Range<usize>) -> Option<usize> 
     if last == first {
         return is_jump(word).then(|| target(word, last, 0, 26));
     }
+    // The constant begins at `first`, and nothing is between it and the jump.
+    let is_part = |at| {
+        matches!(
+            part_of_constant(word_at(at, code)?),
+            Some(Effect::Part { .. })
+        )
+        .then_some(())
+    };
+    (first + SIZE..last).step_by(SIZE).try_for_each(is_part)?;
     let (by, address) = constant_before(last, &(first..last))?;
     (word == JUMP_BY | u32::from(by) << 5).then_some(address)
 }

@@ -9,25 +9,42 @@ use std::mem::size_of;
 /// has 2 KB, that of a fault less.
 const HANDLERS: usize = 5 * 1024;
 
-/// Whether the calling handler has room for its work, for a fault in it, and for that fault's handler.
+/// What room there is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Room {
+    /// For the handler's work, for a fault in it, and for that fault's handler.
+    Enough,
+    /// Too little, because other handlers have taken some.
+    NotNow,
+    /// Too little, however empty the signal stack is.
+    Never,
+}
+
+/// The room that the calling handler has.
 ///
 /// # Safety
 /// `context` is what the kernel passed to this handler.
 #[inline(never)]
-pub unsafe fn has_room(context: *const ucontext_t) -> bool {
+pub unsafe fn room(context: *const ucontext_t) -> Room {
     let here = 0u8;
     let here = black_box(&raw const here) as usize;
     // SAFETY: by this function's contract.
     let (stack, frame) = unsafe { (&(*context).uc_stack, size_of_frame(context)) };
-    is_enough(stack, here, frame + HANDLERS)
+    room_on(stack, here, frame)
 }
 
-/// Whether there are `needed` bytes below the address `here`, if that is on the signal stack. A thread's
-/// own stack grows until the system says that it is full.
-fn is_enough(stack: &stack_t, here: usize, needed: usize) -> bool {
+/// The room below the address `here`, if that is on the signal stack, where signals take `frame` bytes
+/// each. A thread's own stack grows until the system says that it is full.
+fn room_on(stack: &stack_t, here: usize, frame: usize) -> Room {
     let base = stack.ss_sp as usize;
     let is_on_it = here >= base && here - base < stack.ss_size;
-    stack.ss_flags & libc::SS_DISABLE != 0 || !is_on_it || here - base >= needed
+    let needed = frame + HANDLERS;
+    match () {
+        () if stack.ss_flags & libc::SS_DISABLE != 0 || !is_on_it => Room::Enough,
+        () if here - base >= needed => Room::Enough,
+        () if stack.ss_size >= frame + needed => Room::NotNow,
+        () => Room::Never,
+    }
 }
 
 /// How much the kernel puts on the stack for a further signal, in bytes: as much as for this one.
@@ -59,14 +76,18 @@ unsafe fn size_of_frame(context: *const ucontext_t) -> usize {
     }
 }
 
-/// How much the kernel puts on the stack for a further signal, in bytes. The context has room for all
-/// registers but the largest vectors.
+/// How much the kernel puts on the stack for a further signal, in bytes: as much as it says that a signal
+/// stack has to have, which counts the largest vectors of the CPU.
 ///
 /// # Safety
 /// None is needed here.
 #[cfg(target_arch = "aarch64")]
 unsafe fn size_of_frame(_: *const ucontext_t) -> usize {
-    size_of::<ucontext_t>() + size_of::<libc::siginfo_t>() + 128
+    /// `AT_MINSIGSTKSZ` in Linux's uapi/linux/auxvec.h.
+    const AT_MINSIGSTKSZ: libc::c_ulong = 51;
+    // SAFETY: reads what the kernel has put beside the program's environment.
+    let asked = unsafe { libc::getauxval(AT_MINSIGSTKSZ) } as usize;
+    asked.max(size_of::<ucontext_t>() + size_of::<libc::siginfo_t>() + 128)
 }
 
 #[cfg(test)]
@@ -84,12 +105,15 @@ mod tests {
     #[test]
     fn the_room_is_what_lies_below() {
         let used = stack(0x10000, 0x4000, 0);
-        assert!(is_enough(&used, 0x13000, 0x3000));
-        assert!(!is_enough(&used, 0x13000, 0x3001));
-        assert!(is_enough(&used, 0x20000, 0x3001), "another stack");
-        assert!(is_enough(&used, 0x8000, 0x3001), "another stack");
+        let frame = 0x3000 - HANDLERS;
+        assert_eq!(room_on(&used, 0x13000, frame), Room::Enough);
+        assert_eq!(room_on(&used, 0x12fff, frame), Room::Never);
+        assert_eq!(room_on(&used, 0x11000, 0x800), Room::NotNow);
+        for elsewhere in [0x20000, 0x8000] {
+            assert_eq!(room_on(&used, elsewhere, frame), Room::Enough);
+        }
         let none = stack(0, 0, libc::SS_DISABLE);
-        assert!(is_enough(&none, 0x13000, 0x3001));
+        assert_eq!(room_on(&none, 0x13000, frame), Room::Enough);
     }
 
     #[test]
