@@ -13,8 +13,8 @@
 use crate::process_id::ProcessId;
 use crate::trusted_path::{Rule, owned, trusted};
 use nix::errno::Errno;
-use nix::fcntl::{Flock, FlockArg};
-use nix::unistd::{AccessFlags, Uid, access};
+use nix::fcntl::{AT_FDCWD, AtFlags, Flock, FlockArg};
+use nix::unistd::{AccessFlags, Uid, faccessat};
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File};
 use std::io;
@@ -112,7 +112,9 @@ fn base() -> Result<PathBuf, DirectoryError> {
 
 fn usable(place: &Path, rule: Rule) -> Option<PathBuf> {
     let place = rule(place).ok()?;
-    access(&place, AccessFlags::W_OK).is_ok().then_some(place)
+    // With the effective rights, as when something is made there.
+    let is_writable = faccessat(AT_FDCWD, &place, AccessFlags::W_OK, AtFlags::AT_EACCESS).is_ok();
+    is_writable.then_some(place)
 }
 
 /// TMPDIR if it is an absolute path, else /tmp. A relative one would change with the current

@@ -7,8 +7,8 @@ use rperf_report::one_line::{function_name, one_line};
 
 /// `text` as a code span, in which nothing is markup.
 pub fn code(text: &str) -> String {
-    let text = one_line(text);
     let text = text.replace(reorders, "\u{fffd}");
+    let text = one_line(&text);
     // Any run of backticks that is longer than those within can be the fence.
     let runs = text.split(|letter| letter != '`').map(str::len);
     let fence = "`".repeat(runs.max().unwrap_or(0) + 1);
@@ -20,7 +20,7 @@ pub fn code(text: &str) -> String {
     } else {
         ""
     };
-    match text.as_str() {
+    match text.as_ref() {
         "" => "(none)".to_string(),
         text => format!("{fence}{pad}{text}{pad}{fence}"),
     }
@@ -33,7 +33,10 @@ fn reorders(letter: char) -> bool {
 
 /// The name of a function as a code span.
 pub fn name(function: &Function) -> String {
-    code(&function_name(&function.name))
+    match function.name.as_ref() {
+        "" => code(&function_name("")),
+        name => code(name),
+    }
 }
 
 /// A path, with a line if it is known, as a code span; nothing if there is no path.
