@@ -134,6 +134,12 @@ impl Ticks {
         }
     }
 
+    /// Whether the holder's stack is captured at the tick.
+    #[cfg(test)]
+    pub(crate) fn captures(&self) -> bool {
+        self.captures.load(SeqCst)
+    }
+
     /// Whether the stack of the thread that holds the GVL is captured at the tick.
     pub(crate) fn set_captures(&self, wanted: bool) {
         self.captures.store(wanted, SeqCst);

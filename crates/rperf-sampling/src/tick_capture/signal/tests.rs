@@ -36,6 +36,20 @@ fn install(ticks: &Arc<Ticks>) -> io::Result<TickSignal> {
     TickSignal::install(Arc::clone(ticks), Box::new(Stacks))
 }
 
+/// Gives the calling thread a signal stack of so many bytes: Ruby's threads have 16 kB, and those of
+/// Rust's library 8, which is too little for a fault in a handler.
+fn use_signal_stack(size: usize) {
+    let room = Box::leak(vec![0u8; size].into_boxed_slice());
+    let stack = libc::stack_t {
+        ss_sp: room.as_mut_ptr().cast(),
+        ss_flags: 0,
+        ss_size: size,
+    };
+    // SAFETY: the memory is there for ever, and nobody else uses it.
+    let failed = unsafe { libc::sigaltstack(&raw const stack, ptr::null_mut()) };
+    assert_eq!(failed, 0);
+}
+
 /// Runs a thread that computes with registers of all kinds until told to stop.
 /// Returns its id and a way to end it, which says whether the result is right.
 fn computing_thread() -> (NativeId, impl FnOnce() -> bool) {
@@ -43,6 +57,7 @@ fn computing_thread() -> (NativeId, impl FnOnce() -> bool) {
     let stop = Arc::new(AtomicBool::new(false));
     let stopped = Arc::clone(&stop);
     let thread = thread::spawn(move || {
+        use_signal_stack(64 << 10);
         tell.send(clock::thread_id()).expect("a listener");
         let (float, whole) = results();
         let mut right = true;
@@ -79,6 +94,23 @@ fn interrupt_until(tid: NativeId, reached: impl Fn() -> bool) {
         thread::sleep(Duration::from_micros(50));
     }
     assert!(reached());
+}
+
+#[test]
+fn a_thread_whose_signal_stack_is_small_ends_captures() {
+    let _one_at_a_time = HANDLERS.lock();
+    let ticks = Arc::new(Ticks::new(|| (), super::interrupt));
+    let installed = install(&ticks).expect("free");
+    ticks.set_captures(true);
+    let thread = thread::spawn(move || {
+        use_signal_stack(8 << 10);
+        // SAFETY: takes numbers; the handler is ours.
+        unsafe { libc::raise(INTERRUPT) };
+    });
+    thread.join().expect("no panic");
+    assert!(!ticks.captures());
+    assert!(take_unreadable() > 0);
+    drop(installed);
 }
 
 #[test]
