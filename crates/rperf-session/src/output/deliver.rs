@@ -47,19 +47,25 @@ pub enum Misplaced {
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
     /// The file can't be written.
-    #[error("{}", system_words(.0))]
+    #[error("{}", words_of_write(.0))]
     Io(#[from] io::Error),
     /// The format can't hold it.
     #[error(transparent)]
     Format(#[from] FormatError),
 }
 
-/// The system's words for an error, without its number; of a pipe that is written to, ours, which say
-/// more.
-pub fn system_words(error: &io::Error) -> String {
+/// The system's words for an error of writing; of a pipe, ours, which say more.
+fn words_of_write(error: &io::Error) -> String {
     match error.raw_os_error() {
         Some(libc::ENXIO) => "it has no reader".to_string(),
         Some(libc::ETIMEDOUT) => "its reader has stopped reading".to_string(),
+        _ => system_words(error),
+    }
+}
+
+/// The system's words for an error, without its number.
+pub fn system_words(error: &io::Error) -> String {
+    match error.raw_os_error() {
         Some(number) => Errno::from_raw(number).desc().to_string(),
         None => error.to_string(),
     }
@@ -120,4 +126,22 @@ fn write_anew(profile: &Profile, directory: &Path) -> Result<PathBuf, WriteError
     without_size_signal(|| file.as_file_mut().write_all(&content))?;
     let (_, path) = file.keep().map_err(|error| error.error)?;
     Ok(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_written_has_a_reader() {
+        for (number, words) in [
+            (libc::ENXIO, "it has no reader"),
+            (libc::ETIMEDOUT, "its reader has stopped reading"),
+            (libc::EFBIG, "File too large"),
+        ] {
+            let error = || io::Error::from_raw_os_error(number);
+            assert_eq!(WriteError::Io(error()).to_string(), words);
+            assert_eq!(system_words(&error()) == words, number == libc::EFBIG);
+        }
+    }
 }
