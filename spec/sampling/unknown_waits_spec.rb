@@ -49,7 +49,7 @@ RSpec.describe "the sleeps of a profiled program", vm: true, if: Gem::Platform.l
         # There is room for none of ours.
       end
     RUBY
-    expect(outcome_of(ruby_of(path))).to match(ended_early: few, work: be_between(0.5, 1.5), at_ticks: be >= 0)
+    expect(outcome_of(ruby_of(path))).to include(ended_early: few, work: be_between(0.5, 1.5))
   end
 
   it "end in time where /proc is missing, and stacks are taken at safepoints" do

@@ -33,7 +33,7 @@ end
 
 # Ractors are held for a while after their end, because Ruby frees one whose native thread has yet to let go of it,
 # without rperf, too (docs/internals/ractors.md).
-ENDED = [] # rubocop:disable Style/MutableConstant -- filled below
+ENDED = Thread::Queue.new
 
 def a_ractor(size)
   ENDED.shift if ENDED.size > 20
