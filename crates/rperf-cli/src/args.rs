@@ -7,6 +7,7 @@ use crate::live::choose::Choice;
 use crate::live::ps::PsArgs;
 use crate::live::stacks::StacksArgs;
 use crate::live::top::TopArgs;
+use crate::live::users::UserArgs;
 use crate::report::ReportArgs;
 use clap::{Parser, builder::Styles};
 use flags::{AttachFlags, PageFlags, PushFlags, RecordFlags, TraceFlags};
@@ -190,6 +191,7 @@ Run 'rperf help running-program' for more.";
 const SERVE_NOTES: &str = "\
 Examples:
   rperf serve                                 all programs that 'rperf ps' lists
+  rperf serve --user app                      as root: those of this user
   rperf serve --match puma --http 127.0.0.1:6061
   rperf serve --http /run/user/1000/rperf.sock
   go tool pprof \"http://rperf:$TOKEN@127.0.0.1:6060/debug/pprof/profile?seconds=10\"
@@ -439,6 +441,9 @@ pub struct ServeArgs {
     /// Only programs that match this regular expression in the last column of 'rperf ps'
     #[arg(long = "match", value_name = "REGEX")]
     pub matching: Option<String>,
+    /// Whose programs are served.
+    #[command(flatten)]
+    pub users: UserArgs,
 }
 
 /// Options of `rperf push`.
@@ -466,6 +471,9 @@ pub struct PushArgs {
     /// Only programs that match this regular expression in the last column of 'rperf ps'
     #[arg(long = "match", value_name = "REGEX")]
     pub matching: Option<String>,
+    /// Whose programs are profiled.
+    #[command(flatten)]
+    pub users: UserArgs,
     /// The name of the service [default: OTEL_SERVICE_NAME, or ruby]
     #[arg(long, value_name = "NAME")]
     pub service: Option<String>,

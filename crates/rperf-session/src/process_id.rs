@@ -25,6 +25,12 @@ impl ProcessId {
         kernel_state(pid).map(|(_, start)| ProcessId { pid, start })
     }
 
+    /// The process that has this number now; whichever has it, where the system doesn't tell when it
+    /// started.
+    pub fn named(pid: i32) -> Self {
+        Self::present(pid).unwrap_or(ProcessId { pid, start: 0 })
+    }
+
     /// The kernel's letter for its state, such as `T` if it is stopped; `None` if the system doesn't
     /// tell, or it is gone.
     pub fn state(self) -> Option<char> {

@@ -172,7 +172,7 @@ impl Plan {
             every: Duration::from_secs_f64(every),
             sampling: options::sampling_of(&options::for_push(&args.settings)?),
             count: args.count.unwrap_or(u64::MAX),
-            programs: Programs::matching(args.matching.as_deref())?,
+            programs: Programs::of(args.matching.as_deref(), &args.users)?,
         })
     }
 }
@@ -187,10 +187,9 @@ fn collect(plan: &Plan, queue: &Queue) {
     let mut count = 0;
     while count < plan.count && !has_ended() {
         let present = plan.programs.now();
+        let nobody = present.says_nobody();
         let mut taken = of_all(present, wanted, &has_ended);
-        if taken.profile.is_none() && taken.notes.is_empty() {
-            taken.notes.push("no such program with a port runs".into());
-        }
+        taken.notes.extend(nobody);
         let notes: HashSet<_> = taken.notes.into_iter().collect();
         notes.difference(&said).for_each(|note| say(note));
         said = notes;

@@ -122,10 +122,10 @@ impl Site {
         let mut text = "profile?seconds=30  the time of all threads of these programs, as a pprof \
                         file; also mode=cpu and frequency=100\n\n"
             .to_string();
-        for (pid, program) in present.programs {
-            text.push_str(&format!("{pid} {program}\n"));
+        for program in present.programs {
+            text.push_str(&format!("{} {}\n", program.process.pid, program.name));
         }
-        for line in present.silent {
+        for line in present.silent.iter().chain(&present.hint) {
             text.push_str(&format!("{line}\n"));
         }
         text
@@ -135,14 +135,12 @@ impl Site {
         let wanted = Wanted::of(request, SECONDS)?;
         let _turn = Turn::take(&self.profiles)?;
         let present = self.programs.now();
-        let is_nobody = present.programs.is_empty() && present.silent.is_empty();
+        let nobody = present.says_nobody();
         let taken = of_all(present, wanted, ends);
         self.say(&taken.notes);
         let Some(profile) = taken.profile else {
-            let error = match is_nobody {
-                true => "no such program with a port runs".into(),
-                false => format!("there is no profile: {}", taken.notes.join("; ")),
-            };
+            let why = || format!("there is no profile: {}", taken.notes.join("; "));
+            let error = nobody.unwrap_or_else(why);
             let hint = "start programs with RPERF_LISTEN=1; 'rperf ps' lists those with a port";
             return Err(Refusal::new(Code::Failed, error, hint));
         };

@@ -76,7 +76,7 @@ impl Address {
 
 /// Serves until a signal comes. Returns the exit status.
 pub fn run(args: &ServeArgs) -> Result<i32, Refusal> {
-    let programs = Programs::matching(args.matching.as_deref())?;
+    let programs = Programs::of(args.matching.as_deref(), &args.users)?;
     let address = Address::of(&args.http)?;
     ENDED.store(false, SeqCst);
     let _signals = Actions::set(&ENDS, SigHandler::Handler(end));
