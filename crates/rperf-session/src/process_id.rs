@@ -49,6 +49,13 @@ impl ProcessId {
     }
 }
 
+/// The process that has started the one with this number, where the system tells.
+pub fn parent(pid: i32) -> Option<i32> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (_, rest) = stat.rsplit_once(") ")?;
+    rest.split(' ').nth(1)?.parse().ok().filter(|it| *it > 0)
+}
+
 /// State and start from /proc, where there is such a thing.
 fn kernel_state(pid: i32) -> Option<(char, u64)> {
     parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)

@@ -9,7 +9,7 @@ use crate::process::{State, command_line};
 use crate::program::Program;
 use crate::users::Users;
 use nix::unistd::Uid;
-use rperf_session::process_id::ProcessId;
+use rperf_session::process_id::{ProcessId, parent};
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::thread;
@@ -48,7 +48,7 @@ impl Found {
 
 /// The programs that have ports.
 pub struct Listing {
-    /// Those that are meant, in the order of their processes.
+    /// Programs that are meant, in the order of their processes.
     pub programs: Vec<Found>,
     /// How many belong to users that aren't meant. They weren't asked anything.
     pub of_others: usize,
@@ -133,13 +133,6 @@ fn is_of_family(pid: i32, first: i32) -> bool {
     let parent = |pid: &i32| parent(*pid);
     let mut line = std::iter::successors(Some(pid), parent).take(GENERATIONS);
     line.any(|it| it == first)
-}
-
-/// The process that has started this one, where the system tells.
-fn parent(pid: i32) -> Option<i32> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let (_, rest) = stat.rsplit_once(") ")?;
-    rest.split(' ').nth(1)?.parse().ok().filter(|it| *it > 0)
 }
 
 /// Asks several at a time: each may take long to answer.

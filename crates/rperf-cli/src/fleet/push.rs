@@ -10,7 +10,7 @@ use crate::signals::Actions;
 use crate::{FAILURE, Installation, Refusal, options, say};
 use nix::sys::signal::{SigHandler, Signal};
 use rperf_protocol::ask::{Sampling, Wanted};
-use rperf_push::{Destination, Kind, Names, Next, Owner, Sender, Wish};
+use rperf_push::{AUTHORIZATION, Destination, Kind, Names, Next, Owner, Sender, Wish};
 use rperf_session::settings::quoted;
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -53,6 +53,11 @@ struct Plan {
 /// Sends until a signal comes, or `-n` profiles are made. Returns the exit status.
 pub fn run(args: &PushArgs, installation: &Installation) -> Result<i32, Refusal> {
     let plan = Plan::of(args)?;
+    if plan.destination.names_password {
+        say(&format!(
+            "lists of processes show the password in this command line to all users; {AUTHORIZATION} hides it"
+        ));
+    }
     let mut poster = Poster::start(installation)?;
     ENDED.store(false, SeqCst);
     // A second one doesn't wait for the server.

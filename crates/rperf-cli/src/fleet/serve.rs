@@ -9,7 +9,7 @@ use crate::{FAILURE, Refusal, say};
 use nix::poll::{PollFd, PollFlags, poll};
 use nix::sys::signal::{SigHandler, Signal};
 use nix::unistd::Uid;
-use rperf_protocol::access::{Token, VARIABLE};
+use rperf_protocol::access::{FILE_VARIABLE, Token, VARIABLE};
 use rperf_session::output::system_words;
 use rperf_session::peer::Peer;
 use rperf_session::place::{Place, TokenFile};
@@ -98,7 +98,7 @@ fn over_tcp(programs: Programs, number: u16) -> Result<i32, Refusal> {
     let told = token.to_tell().map(Told::tell).transpose()?;
     let place = match &told {
         Some(told) => format!("in {}", told.place.token_path().display()),
-        None => format!("that of {VARIABLE}"),
+        None => format!("that of {}", variable()),
     };
     say(&format!(
         "serving profiles at http://127.0.0.1:{number}/debug/pprof/profile; the token is {place}"
@@ -106,6 +106,14 @@ fn over_tcp(programs: Programs, number: u16) -> Result<i32, Refusal> {
     let site = Site::new(programs, Some(token));
     answer_all(&site, listener.as_fd(), || Ok(Some(listener.accept()?.0)));
     Ok(0)
+}
+
+/// The variable that has named the token.
+fn variable() -> &'static str {
+    match std::env::var_os(FILE_VARIABLE).is_some_and(|path| !path.is_empty()) {
+        true => FILE_VARIABLE,
+        false => VARIABLE,
+    }
 }
 
 /// The file with the token, for as long as this lives.
