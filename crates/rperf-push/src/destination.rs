@@ -70,7 +70,7 @@ pub struct Destination {
     /// The headers of all requests.
     pub headers: Vec<(String, String)>,
     /// What the user has said has a password, in the URL or in a header.
-    pub names_password: bool,
+    pub shows_password: bool,
     labels: Vec<(String, String)>,
 }
 
@@ -137,7 +137,7 @@ impl Destination {
     pub fn of(wish: &Wish<'_>) -> Result<Self, InvalidDestination> {
         let kind = wish.kind;
         let (url, shown, has_user) = url(wish)?;
-        let mut names_password = has_user;
+        let mut shows_password = has_user;
         let mut headers = kind.headers();
         let value = authorization(std::env::var_os(AUTHORIZATION))?;
         headers.extend(value.map(|value| ("Authorization".into(), value)));
@@ -148,7 +148,7 @@ impl Destination {
                 let message = format!("{url} has a user, so {header} can't be Authorization");
                 return Err(InvalidDestination(message));
             }
-            names_password |= header.0.eq_ignore_ascii_case("Authorization");
+            shows_password |= header.0.eq_ignore_ascii_case("Authorization");
             headers.retain(|(name, _)| !name.eq_ignore_ascii_case(&header.0));
             headers.push(header);
         }
@@ -176,7 +176,7 @@ impl Destination {
             url,
             shown,
             headers,
-            names_password,
+            shows_password,
             labels,
         })
     }

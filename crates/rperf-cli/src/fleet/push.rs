@@ -53,7 +53,7 @@ struct Plan {
 /// Sends until a signal comes, or `-n` profiles are made. Returns the exit status.
 pub fn run(args: &PushArgs, installation: &Installation) -> Result<i32, Refusal> {
     let plan = Plan::of(args)?;
-    if plan.destination.names_password {
+    if plan.destination.shows_password {
         say(&format!(
             "lists of processes show the password in this command line to all users; {AUTHORIZATION} hides it"
         ));

@@ -2,8 +2,9 @@
 //! the main thread.
 
 use super::programs::Programs;
-use super::reply::{Site, Stream, turn_away};
+use super::reply::{Site, turn_away};
 use crate::args::ServeArgs;
+use crate::clients::{Clients, Stream};
 use crate::signals::Actions;
 use crate::{FAILURE, Refusal, say};
 use nix::poll::{PollFd, PollFlags, poll};
@@ -14,7 +15,6 @@ use rperf_session::output::system_words;
 use rperf_session::peer::Peer;
 use rperf_session::place::{Place, TokenFile};
 use rperf_session::settings::quoted;
-use std::collections::VecDeque;
 use std::fs::{self, Permissions};
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
@@ -22,8 +22,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
 use std::time::Duration;
 
@@ -172,34 +171,13 @@ fn bind(path: &Path) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-/// Clients that haven't sent a request yet, the oldest first.
-struct Silent<S>(Mutex<VecDeque<Arc<S>>>);
-
-impl<S: Stream> Silent<S> {
-    fn all(&self) -> MutexGuard<'_, VecDeque<Arc<S>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn remove(&self, stream: &Arc<S>) {
-        self.all().retain(|it| !Arc::ptr_eq(it, stream));
-    }
-
-    /// Makes room for another one: so nobody is kept out by connections that ask nothing. Returns
-    /// whether there was one.
-    fn end_oldest(&self) -> bool {
-        let oldest = self.all().pop_front();
-        oldest.inspect(|stream| stream.end()).is_some()
-    }
-}
-
 /// `accept` gives a client of the listener; `None` for one that may not ask.
 fn answer_all<S: Stream + Send + Sync>(
     site: &Site,
     listener: BorrowedFd<'_>,
     accept: impl Fn() -> io::Result<Option<S>>,
 ) {
-    let clients = AtomicUsize::new(0);
-    let silent = Silent(Mutex::default());
+    let clients = Clients::new(MAX_CLIENTS);
     let has_ended = || ENDED.load(SeqCst);
     thread::scope(|scope| {
         while !has_ended() {
@@ -208,7 +186,7 @@ fn answer_all<S: Stream + Send + Sync>(
                 continue;
             }
             let stream = match accept() {
-                Ok(Some(stream)) => Arc::new(stream),
+                Ok(Some(stream)) => stream,
                 Ok(None) => continue,
                 // The client has gone, or files have run short for the moment.
                 Err(error) => {
@@ -218,23 +196,16 @@ fn answer_all<S: Stream + Send + Sync>(
                     continue;
                 }
             };
-            if clients.load(SeqCst) >= MAX_CLIENTS && !silent.end_oldest() {
-                turn_away(&*stream, MAX_CLIENTS);
-                continue;
-            }
-            clients.fetch_add(1, SeqCst);
-            silent.all().push_back(Arc::clone(&stream));
-            let (clients, silent, has_ended) = (&clients, &silent, &has_ended);
-            let asking = Arc::clone(&stream);
-            let answer = move || {
-                let heard = || silent.remove(&asking);
-                // Who asks may be gone.
-                let _ = site.serve(&*asking, has_ended, &heard);
-                clients.fetch_sub(1, SeqCst);
-            };
-            if thread::Builder::new().spawn_scoped(scope, answer).is_err() {
-                silent.remove(&stream);
-                clients.fetch_sub(1, SeqCst);
+            match clients.take_in(stream) {
+                Err(stream) => turn_away(&stream, MAX_CLIENTS),
+                Ok(client) => {
+                    let answer = move || {
+                        // Who asks may be gone.
+                        let _ = site.serve(&client, &has_ended);
+                    };
+                    // Without a thread the connection ends.
+                    let _ = thread::Builder::new().spawn_scoped(scope, answer);
+                }
             }
         }
     });
