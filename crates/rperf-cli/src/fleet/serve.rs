@@ -1,6 +1,7 @@
 //! `rperf serve`: the profile of all programs with a port, at one address. Called by `run`, on
 //! the main thread.
 
+use super::bound::Bound;
 use super::programs::Programs;
 use super::reply::{Site, turn_away};
 use crate::args::ServeArgs;
@@ -15,12 +16,9 @@ use rperf_session::output::system_words;
 use rperf_session::peer::Peer;
 use rperf_session::place::{Place, TokenFile};
 use rperf_session::settings::quoted;
-use std::fs::{self, Permissions};
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
-use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
@@ -35,9 +33,6 @@ const SHORTAGE: Duration = Duration::from_millis(100);
 
 /// Clients that are answered at a time; more are not.
 const MAX_CLIENTS: usize = 16;
-
-/// Only its user.
-const PRIVATE: u32 = 0o600;
 
 /// Signals that end it.
 const ENDS: [Signal; 3] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP];
@@ -139,7 +134,8 @@ impl Drop for Told {
 
 fn over_socket(programs: Programs, path: &Path) -> Result<i32, Refusal> {
     let shown = path.display();
-    let listener = bind(path).map_err(|error| failure(unbound(&shown.to_string(), &error)))?;
+    let bound = Bound::at(path).map_err(|error| failure(unbound(&shown.to_string(), &error)))?;
+    let listener = bound.listener();
     say(&format!(
         "serving profiles at the socket {shown}, below /debug/pprof/"
     ));
@@ -150,25 +146,7 @@ fn over_socket(programs: Programs, path: &Path) -> Result<i32, Refusal> {
         let is_trusted = Peer::of(&stream)?.is_trusted_by(own);
         Ok(is_trusted.then_some(stream))
     });
-    let _ = fs::remove_file(path);
     Ok(0)
-}
-
-fn bind(path: &Path) -> io::Result<UnixListener> {
-    // One that nobody listens at any more is in the way.
-    let is_dead = || {
-        let found = fs::symlink_metadata(path);
-        let error = UnixStream::connect(path).err();
-        found.is_ok_and(|found| found.file_type().is_socket())
-            && error.is_some_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
-    };
-    if is_dead() {
-        fs::remove_file(path)?;
-    }
-    let listener = UnixListener::bind(path)?;
-    fs::set_permissions(path, Permissions::from_mode(PRIVATE))?;
-    listener.set_nonblocking(true)?;
-    Ok(listener)
 }
 
 /// `accept` gives a client of the listener; `None` for one that may not ask.
