@@ -10,6 +10,8 @@ mod abi;
 mod fork;
 mod interrupts;
 mod labels;
+mod made_session;
+mod message;
 mod native;
 mod port;
 mod probes;
@@ -23,6 +25,8 @@ mod settings;
 mod shared_session;
 mod text;
 mod tracing;
+mod variables;
+mod whole;
 mod without_gvl;
 
 use magnus::{Error, Module, Ruby};
@@ -37,6 +41,9 @@ fn init(ruby: &Ruby) -> Result<(), Error> {
     settings::init(ruby, rperf)?;
     push::init(ruby, rperf)?;
     shared_session::init(native)?;
+    made_session::init(ruby, rperf)?;
+    message::init(ruby)?;
+    whole::init(native)?;
     ruby::init(ruby)?;
     running::roots::init();
     running::tracing::make_key();

@@ -14,6 +14,7 @@ pub use token::gvl;
 
 use crate::fork;
 use crate::labels::{self, endpoint, scope};
+use crate::message;
 use crate::probes::tracing::targets;
 use crate::profile::own_files;
 use crate::running::chosen::Notes;
@@ -48,6 +49,9 @@ pub fn init(native: RModule) -> Result<(), Error> {
     native.define_singleton_method("forking", function!(fork::announce, 1))?;
     native.define_singleton_method("forget_in_child", function!(forget_in_child, 0))?;
     native.define_singleton_method("own_files", function!(note_own_files, 1))?;
+    native.define_singleton_method("say", function!(message::say_for_ruby, 1))?;
+    native.define_singleton_method("process", function!(process, 0))?;
+    native.define_singleton_method("here?", function!(is_here, 1))?;
     #[cfg(feature = "measure")]
     measure::init(native)?;
     Ok(())
@@ -156,6 +160,16 @@ fn note_targets(
         not_traceable,
     };
     tracing::targets::note(&gvl(ruby), notes);
+}
+
+/// `Native.process`: the number of this process.
+fn process() -> u32 {
+    std::process::id()
+}
+
+/// `Native.here?(process)`: whether this is the process of that number.
+fn is_here(process: u32) -> bool {
+    process == std::process::id()
 }
 
 /// In a forked child: what it inherited and nobody owns is let go of.
