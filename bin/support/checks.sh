@@ -272,4 +272,4 @@ graphviz_ready() {
 run_benchmarks() { bin/bench all --smoke; }
 
 # run_trace_func_test SOURCE: a directory with the source of the Ruby that runs this.
-run_trace_func_test() { bin/env ruby bin/support/trace_func_test.rb "$1"; }
+run_trace_func_test() { bin/env ruby bin/support/ruby_tests/trace_func.rb "$1"; }

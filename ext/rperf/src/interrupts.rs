@@ -138,7 +138,7 @@ impl Interrupts {
         None
     }
 
-    /// Those of something else that is finished come after these.
+    /// Takes those of something else that is finished; they come after its own.
     pub fn add(&mut self, other: Self) {
         if let Some(error) = other.raised {
             self.keep(error);

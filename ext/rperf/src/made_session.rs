@@ -83,7 +83,7 @@ fn made() -> std::sync::MutexGuard<'static, Vec<Weak<MadeSession>>> {
     MADE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Those of this process that aren't over.
+/// The sessions of this process that aren't over.
 fn open() -> Vec<Arc<MadeSession>> {
     let made = made();
     let open = made.iter().filter_map(Weak::upgrade);

@@ -15,10 +15,10 @@ use crate::profile::errors;
 use crate::running::{facts, running};
 use crate::settings::{self, SettingsObject};
 use alone::Alone;
-use magnus::{Error, RArray, RHash, RModule, RString, Ruby, Value, function, prelude::*};
+use magnus::{Error, RArray, RHash, RModule, RString, Ruby, Symbol, Value, function, prelude::*};
 use member::Member;
 use rperf_model::Profile;
-use rperf_session::event::Change;
+use rperf_session::event::{Change, Event};
 use rperf_session::exec_target;
 use rperf_vm::Gvl;
 use std::ffi::OsStr;
@@ -61,7 +61,8 @@ pub fn init(native: RModule) -> Result<(), Error> {
     native.define_singleton_method("hand_over", function!(hand_over, 1))?;
     native.define_singleton_method("take_back", function!(take_back, 0))?;
     native.define_singleton_method("begin_daemon", function!(begin_daemon, 0))?;
-    native.define_singleton_method("end_daemon", function!(end_daemon, 1))
+    native.define_singleton_method("end_daemon", function!(end_daemon, 1))?;
+    native.define_singleton_method("tell", function!(tell, 3))
 }
 
 /// `start_as_member(settings, directory, forked)`: begins the session of a process that takes part in
@@ -225,6 +226,18 @@ fn end_daemon(is_there: bool) {
         Some(whole) => whole.tell(Change::DaemonFailed),
         None => {}
     }
+}
+
+/// `tell(directory, event, process)`: what has become of a process that this one has forked. If the
+/// session has ended nobody wants to know.
+fn tell(ruby: &Ruby, directory: PathBuf, event: Symbol, process: i32) -> Result<(), Error> {
+    let event = match &*event.name()? {
+        "forked" => Event::Forked(process),
+        "declined" => Event::Declined(process),
+        name => return Err(errors::argument(ruby, format!("there is no event :{name}"))),
+    };
+    let _ = event.tell(&directory);
+    Ok(())
 }
 
 /// Whether the program that exec is to start certainly doesn't exist.

@@ -55,7 +55,11 @@ module Rperf
     def here? = Native.here?(@process)
 
     # @return [SharedSession, nil] what forked children join: nothing once the program's profile is delivered
-    def shared = (@shared if @initiator.nil? || Native.whole?)
+    def shared
+      return @shared unless @initiator
+
+      @shared if Native.whole?
+    end
 
     # @return [SharedSession, nil] what this process has joined itself
     def joined = shared&.joined
