@@ -5,7 +5,7 @@
 RSpec.describe "A program with a filter for system calls", vm: true, emulated: false,
                                                            if: Gem::Platform.local.os == "linux" do
   def filtered(rules, *command, **)
-    run(ruby, File.join(Commands::ROOT, "spec/support/filtered.rb"), rules, *command, **)
+    run(ruby, File.join(Commands::ROOT, "spec/security/filtered.rb"), rules, *command, **)
   end
 
   program = "i = 0; i += 1 while i < 3_000_000; puts 'ran'; exit 7"
@@ -48,7 +48,7 @@ RSpec.describe "A program with a filter for system calls", vm: true, emulated: f
       rules = "sched_setattr=kill"
       ARGV.replace([rules])
       def exec(*) = nil
-      load #{File.join(Commands::ROOT, "spec/support/filtered.rb").inspect}
+      load #{File.join(Commands::ROOT, "spec/security/filtered.rb").inspect}
       data = Rperf.start(mode: :wall) { i = 0; i += 1 while i < 3_000_000 }
       exit! data[:samples].empty? ? 1 : 0
     RUBY
