@@ -70,6 +70,7 @@ pub const TOPICS: [Topic; 35] = [
         "alloy",
         "side-car"
     ),
+    topic!("production", "systemd", "service", "leave-on"),
     topic!("json",),
     topic!("tracing", "calls", "count-calls"),
     topic!("allocations", "objects", "alloc", "memory", "measure"),
