@@ -146,6 +146,9 @@ layering() {
       rperf-protocol) depends_only "$crate" 'rperf-model rperf-format rperf-report' ;;
       rperf-port | rperf-watch) depends_only "$crate" 'rperf-model rperf-format rperf-report rperf-session rperf-protocol' ;;
       rperf-top) depends_only "$crate" 'rperf-model rperf-format rperf-report rperf-session rperf-protocol rperf-watch' ;;
+      rperf-fuzz)
+        depends_only "$crate" 'rperf-model rperf-format rperf-report rperf-session rperf-protocol rperf-watch'
+        ;;
       rperf-cli)
         depends_only "$crate" 'rperf-model rperf-format rperf-report rperf-session rperf-protocol rperf-watch rperf-push rperf-top'
         ;;

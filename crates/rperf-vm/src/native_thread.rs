@@ -2,7 +2,7 @@
 //! and no signals. On such a thread, and on the one that starts it.
 
 #[cfg(target_os = "linux")]
-use super::system_calls::{Calls, may};
+use super::system_calls::{Calls, make_short_slices, may};
 use std::mem::MaybeUninit;
 use std::ptr;
 
@@ -17,39 +17,6 @@ pub fn ask_for_short_slices() {
     if may(Calls::ShortSlices) {
         make_short_slices();
     }
-}
-
-/// Makes the calls, and nothing else.
-#[cfg(target_os = "linux")]
-pub(crate) fn make_short_slices() {
-    #[repr(C)]
-    struct SchedAttr {
-        size: u32,
-        policy: u32,
-        flags: u64,
-        nice: i32,
-        priority: u32,
-        runtime: u64,
-        deadline: u64,
-        period: u64,
-    }
-    // The thread keeps the nice value it has inherited.
-    // SAFETY: getpriority has no memory arguments; 0 means this thread.
-    let nice = unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) };
-    let attr = SchedAttr {
-        size: size_of::<SchedAttr>() as u32,
-        policy: libc::SCHED_OTHER as u32,
-        flags: 0,
-        nice,
-        priority: 0,
-        runtime: 100_000,
-        deadline: 0,
-        period: 0,
-    };
-    // SAFETY: `attr` is a valid sched_attr of the size it states.
-    unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attr, 0) };
-    // SAFETY: sets this thread's timer slack (ns); no memory is involved.
-    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong, 0, 0, 0) };
 }
 
 /// Blocks all signals for the calling thread. Returns those that were blocked before.

@@ -96,12 +96,39 @@ fn ends_well(child: libc::pid_t) -> bool {
     }
 }
 
-/// In the child.
-fn make_short_slices() {
-    super::native_thread::make_short_slices();
+/// Makes the calls of [`Calls::ShortSlices`], and nothing else.
+pub(crate) fn make_short_slices() {
+    #[repr(C)]
+    struct SchedAttr {
+        size: u32,
+        policy: u32,
+        flags: u64,
+        nice: i32,
+        priority: u32,
+        runtime: u64,
+        deadline: u64,
+        period: u64,
+    }
+    // The thread keeps the nice value it has inherited.
+    // SAFETY: getpriority has no memory arguments; 0 means this thread.
+    let nice = unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) };
+    let attr = SchedAttr {
+        size: size_of::<SchedAttr>() as u32,
+        policy: libc::SCHED_OTHER as u32,
+        flags: 0,
+        nice,
+        priority: 0,
+        runtime: 100_000,
+        deadline: 0,
+        period: 0,
+    };
+    // SAFETY: `attr` is a valid sched_attr of the size it states.
+    unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attr, 0) };
+    // SAFETY: sets this thread's timer slack (ns); no memory is involved.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong, 0, 0, 0) };
 }
 
-/// In the child.
+/// Makes the call of [`Calls::Timer`], and nothing else.
 fn make_timer() {
     let mut event = MaybeUninit::<libc::sigevent>::zeroed();
     let mut timer: libc::c_int = 0;

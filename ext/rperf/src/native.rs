@@ -28,7 +28,6 @@ use rperf_port::task::Why;
 /// Defines the methods.
 pub fn init(native: RModule) -> Result<(), Error> {
     native.define_singleton_method("start", function!(start, 1))?;
-    native.define_singleton_method("stop", function!(stop, 0))?;
     native.define_singleton_method("stop_into", function!(stop_into, 1))?;
     native.define_singleton_method("snapshot", function!(snapshot, 1))?;
     native.define_singleton_method("running?", function!(facts::is_running, 0))?;
@@ -70,14 +69,8 @@ fn give_way(ruby: &Ruby, ends: bool) -> Result<(), Error> {
     live::give_way(ruby, &mut gvl(ruby), why)
 }
 
-/// `Native.stop`: ends the session; its profile, or nil if there is none.
-fn stop(ruby: &Ruby) -> Result<Option<Value>, Error> {
-    let (profile, interrupts) = live::stop_programs(ruby, &mut gvl(ruby))?;
-    interrupts.raise().map(|()| profile)
-}
-
-/// `Native.stop_into(array)`: as `stop`, but pushes the profile. A method of C can be
-/// interrupted as it returns, and then nobody gets what it returns.
+/// `Native.stop_into(array)`: ends the session, and pushes its profile, if there is one. A method of C
+/// can be interrupted as it returns, and then nobody gets what it returns.
 fn stop_into(ruby: &Ruby, array: RArray) -> Result<(), Error> {
     let (profile, interrupts) = live::stop_programs(ruby, &mut gvl(ruby))?;
     if let Some(profile) = profile {
