@@ -4,7 +4,7 @@
 # of them.
 RSpec.describe "A program that has redefined a method", vm: true do
   # Each method of these in turn, in a child of its own: it redefines the method, and ends as ENDS[how] says.
-  program = <<~'RUBY'
+  redefining = <<~'RUBY'
     owner, how, body = ARGV
     BODIES = { "returns" => proc { |*, **| 1.5 }, "raises" => proc { |*, **| 1.no_such_method } }.freeze
     FORK, EXEC, EXIT, WAIT = %i[fork exec exit! wait].map { |name| Process.method(name) }
@@ -43,7 +43,7 @@ RSpec.describe "A program that has redefined a method", vm: true do
   ends = Commands::LONG ? %w[end exit! exec fork].product(%w[returns raises]) : [%w[end returns], %w[fork raises]]
   %w[Integer String Array Hash Kernel Module Process].product(ends).each do |owner, (how, body)|
     it "has its profile at its end (#{owner}, #{how}, #{body})" do
-      script = write_file("program.rb", program)
+      script = write_file("program.rb", redefining)
       alone = run(ruby, script, owner, how, body)
       expect(alone.status).to be_success, alone.stderr
       ends_alone = children.values

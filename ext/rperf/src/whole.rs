@@ -15,7 +15,7 @@ use crate::profile::errors;
 use crate::running::{facts, running};
 use crate::settings::{self, SettingsObject};
 use alone::Alone;
-use magnus::{Error, RArray, RHash, RModule, RString, Ruby, Symbol, Value, function, prelude::*};
+use magnus::{Error, RArray, RHash, RModule, RString, Ruby, Value, function, prelude::*};
 use member::Member;
 use rperf_model::Profile;
 use rperf_session::event::{Change, Event};
@@ -62,7 +62,8 @@ pub fn init(native: RModule) -> Result<(), Error> {
     native.define_singleton_method("take_back", function!(take_back, 0))?;
     native.define_singleton_method("begin_daemon", function!(begin_daemon, 0))?;
     native.define_singleton_method("end_daemon", function!(end_daemon, 1))?;
-    native.define_singleton_method("tell", function!(tell, 3))
+    native.define_singleton_method("tell_fork", function!(tell_fork, 2))?;
+    native.define_singleton_method("tell_refusal", function!(tell_refusal, 1))
 }
 
 /// `start_as_member(settings, directory, forked)`: begins the session of a process that takes part in
@@ -228,16 +229,15 @@ fn end_daemon(is_there: bool) {
     }
 }
 
-/// `tell(directory, event, process)`: what has become of a process that this one has forked. If the
-/// session has ended nobody wants to know.
-fn tell(ruby: &Ruby, directory: PathBuf, event: Symbol, process: i32) -> Result<(), Error> {
-    let event = match &*event.name()? {
-        "forked" => Event::Forked(process),
-        "declined" => Event::Declined(process),
-        name => return Err(errors::argument(ruby, format!("there is no event :{name}"))),
-    };
-    let _ = event.tell(&directory);
-    Ok(())
+/// `tell_fork(directory, process)`: this one has forked a child, which may end before it can tell of its
+/// start. If the session has ended nobody wants to know.
+fn tell_fork(directory: PathBuf, process: i32) {
+    let _ = Event::Forked(process).tell(&directory);
+}
+
+/// `tell_refusal(directory)`: this process, a forked child, can't be profiled.
+fn tell_refusal(directory: PathBuf) {
+    let _ = Event::Declined(process::id() as i32).tell(&directory);
 }
 
 /// Whether the program that exec is to start certainly doesn't exist.

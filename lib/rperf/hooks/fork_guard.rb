@@ -30,7 +30,7 @@ module Rperf
           ForkGuard.join(shared, labels)
         else
           # The child may end before it can report its start.
-          shared&.report(:forked, pid)
+          shared&.report_fork(pid)
         end
         pid
       end
@@ -86,7 +86,7 @@ module Rperf
       def begin_member(shared)
         Member.begin(shared, forked: true)
       rescue StandardError => e
-        shared.report(:declined, Native.process)
+        shared.report_refusal
         Message.say("process #{Native.process} can't be profiled: #{Message.first_line(e)}")
       end
     end

@@ -23,9 +23,11 @@ module Rperf
     # @return [SharedSession, nil] this one, if another process has made it
     def joined = self
 
-    # Tells who merges the profiles what has become of a forked child.
-    # @param event [Symbol] :forked or :declined
-    def report(event, process) = Native.tell(directory, event, process)
+    # Tells who merges the profiles that this process has forked a child.
+    def report_fork(process) = Native.tell_fork(directory, process)
+
+    # Tells them that this process, a forked child, can't be profiled.
+    def report_refusal = Native.tell_refusal(directory)
 
     # See {SharedSession.create}.
     class Made < SharedSession
