@@ -118,7 +118,7 @@ pub const TOPICS: [Topic; 36] = [
     ),
     topic!("signals", "signal", "eintr"),
     topic!("lines", "line"),
-    topic!("cost", "overhead", "production", "accuracy"),
+    topic!("cost", "overhead", "accuracy"),
     topic!("limits", "limit"),
 ];
 
