@@ -16,21 +16,22 @@ module Rperf
         # Only the main Ractor may call Native.
         return super unless Ractor.main?
 
+        parent = Native.process
         shared = Session.current&.shared
         labels = shared && Native.labels
         begin
           Native.forking(true)
           pid = super
         ensure
-          is_child = Native.forking(false)
+          Native.forking(false)
         end
-        if is_child
+        if Native.here?(parent)
+          # The child may end before it can report its start.
+          shared&.report_fork(pid)
+        else
           ForkGuard.forget
           Port.begin_in_child
           ForkGuard.join(shared, labels)
-        else
-          # The child may end before it can report its start.
-          shared&.report_fork(pid)
         end
         pid
       end
