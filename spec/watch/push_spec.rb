@@ -78,7 +78,8 @@ RSpec.describe "rperf push", if: RUBY_PLATFORM.include?("linux") do
       end
       expect([outcome.status.exitstatus, outcome.stdout]).to eq([0, ""])
       lines = outcome.stderr.lines(chomp: true)
-      expect(lines).to match([%r{\Arperf: sending a profile to http://127\.0\.0\.1:\d+ every 1 s},
+      expect(lines).to match([/the password in this command line/,
+                              %r{\Arperf: sending a profile to http://127\.0\.0\.1:\d+ every 1 s},
                               /: it takes no profile: HTTP 503 said; trying again\z/,
                               /: it takes profiles again\z/, "rperf: 2 profiles sent"])
     end

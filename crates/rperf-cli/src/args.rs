@@ -7,6 +7,7 @@ use crate::live::choose::Choice;
 use crate::live::ps::PsArgs;
 use crate::live::stacks::StacksArgs;
 use crate::live::top::TopArgs;
+use crate::live::users::UserArgs;
 use crate::report::ReportArgs;
 use clap::{Parser, builder::Styles};
 use flags::{AttachFlags, PageFlags, PushFlags, RecordFlags, TraceFlags};
@@ -190,13 +191,15 @@ Run 'rperf help running-program' for more.";
 const SERVE_NOTES: &str = "\
 Examples:
   rperf serve                                 all programs that 'rperf ps' lists
+  rperf serve --user app                      as root: those of this user
   rperf serve --match puma --http 127.0.0.1:6061
   rperf serve --http /run/user/1000/rperf.sock
-  go tool pprof \"http://rperf:$TOKEN@127.0.0.1:6060/debug/pprof/profile?seconds=10\"
+  curl -H @header -o p.pb.gz \"http://127.0.0.1:6060/debug/pprof/profile?seconds=10\"
 
 Each request is answered with one profile of the programs that are there then, with %pid
-and %process as labels. Over TCP it needs the token in RPERF_LISTEN_TOKEN, or else one that
-is made, and is in the file that the first line names.
+and %process as labels. Over TCP it needs the token in RPERF_LISTEN_TOKEN, or in the file that
+RPERF_LISTEN_TOKEN_FILE names, or else one that is made, and is in the file that the first
+line names. 'rperf help fleets' says how the file 'header' is made of it.
 
 Exit status: 0 after Ctrl-C or SIGTERM; 1 if the address can't be had; 2 for wrong options.
 
@@ -205,7 +208,7 @@ Run 'rperf help fleets' for more.";
 const PUSH_NOTES: &str = "\
 Examples:
   rperf push --to http://127.0.0.1:4040 --match puma --service shop
-  rperf push --to https://user:password@profiles.example --every 60 -f 49
+  rperf push --to https://profiles.example --every 60 -f 49
   RPERF_PUSH_AUTHORIZATION=\"Bearer ...\" rperf push --to https://profiles.example
   rperf push --otlp http://127.0.0.1:4318 --match puma --service shop
 
@@ -439,12 +442,15 @@ pub struct ServeArgs {
     /// Only programs that match this regular expression in the last column of 'rperf ps'
     #[arg(long = "match", value_name = "REGEX")]
     pub matching: Option<String>,
+    /// Whose programs are served.
+    #[command(flatten)]
+    pub users: UserArgs,
 }
 
 /// Options of `rperf push`.
 #[derive(Debug, clap::Args)]
 pub struct PushArgs {
-    /// A server of Pyroscope: http or https, with a user and password if it needs them
+    /// A server of Pyroscope: http or https (RPERF_PUSH_AUTHORIZATION has the password)
     #[arg(
         long,
         value_name = "URL",
@@ -466,6 +472,9 @@ pub struct PushArgs {
     /// Only programs that match this regular expression in the last column of 'rperf ps'
     #[arg(long = "match", value_name = "REGEX")]
     pub matching: Option<String>,
+    /// Whose programs are profiled.
+    #[command(flatten)]
+    pub users: UserArgs,
     /// The name of the service [default: OTEL_SERVICE_NAME, or ruby]
     #[arg(long, value_name = "NAME")]
     pub service: Option<String>,

@@ -13,9 +13,10 @@ use rperf_protocol::ask::Wanted;
 use rperf_protocol::limits::{MAX_PROFILE, SECONDS};
 use rperf_session::merge::Merged;
 use rperf_session::page::stat::CommandTimes;
+use rperf_session::process_id::ProcessId;
 use rperf_session::settings::{FORMAT, LINES, OUTPUT, Setting, VERBOSE, quoted};
 use rperf_watch::condition::{Condition, Event};
-use rperf_watch::several::{Whole, several};
+use rperf_watch::several::{Asked, Whole, several};
 use rperf_watch::take::Content;
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
@@ -33,8 +34,8 @@ static STOP: AtomicBool = AtomicBool::new(false);
 pub fn run(args: &AttachArgs) -> Result<i32, Refusal> {
     let time = duration(&args.duration)?;
     let options = options(args)?;
-    let pids = args.choice.processes()?;
-    if pids.len() > MOST_PROCESSES {
+    let processes = args.choice.processes()?;
+    if processes.len() > MOST_PROCESSES {
         let message = format!("at most {MOST_PROCESSES} processes can be profiled at a time");
         return Err(Refusal::usage(message));
     }
@@ -43,7 +44,7 @@ pub fn run(args: &AttachArgs) -> Result<i32, Refusal> {
         sampling: sampling_of(&options.settings),
     };
     let _signals = Actions::set(&ENDS, SigHandler::Handler(stop));
-    let whole = profile(&pids, wanted);
+    let whole = profile(&processes, wanted);
     if whole.profile.is_none() {
         return Ok(FAILURE);
     }
@@ -52,7 +53,7 @@ pub fn run(args: &AttachArgs) -> Result<i32, Refusal> {
         processes: whole.processes,
         ..Merged::default()
     };
-    let has_failed = merged.processes < pids.len();
+    let has_failed = merged.processes < processes.len();
     let is_delivered = delivery::deliver(&options, &merged, CommandTimes::default());
     Ok(if is_delivered && !has_failed {
         0
@@ -145,7 +146,7 @@ impl Progress {
 /// The profile of these processes over the same time. Several have their processes as labels, like
 /// those of `rperf record`. Processes are left out, and reported, that fail or have other values
 /// than the first.
-fn profile(pids: &[i32], wanted: Wanted) -> Whole {
+fn profile(processes: &[ProcessId], wanted: Wanted) -> Whole {
     let progress = Progress::new();
     let tell = |pid, event: &Event| {
         let mut line = of_event(pid, event);
@@ -158,8 +159,14 @@ fn profile(pids: &[i32], wanted: Wanted) -> Whole {
         progress.say(&line);
     };
     let began = Instant::now();
-    let found = several(pids, wanted, MAX_PROFILE, &tell, || {
-        progress.show(progress_line(pids, wanted.time, began.elapsed()));
+    let pids: Vec<_> = processes.iter().map(|it| it.pid).collect();
+    let asked = processes.iter().map(|process| Asked {
+        process: *process,
+        most: MAX_PROFILE,
+    });
+    let asked: Vec<_> = asked.collect();
+    let found = several(&asked, wanted, &tell, || {
+        progress.show(progress_line(&pids, wanted.time, began.elapsed()));
         !STOP.load(SeqCst)
     });
     let mut whole = Whole::new(false);

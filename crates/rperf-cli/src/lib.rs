@@ -7,6 +7,7 @@
 mod args;
 mod attach;
 mod checked;
+mod clients;
 mod command;
 mod delivery;
 mod diff;

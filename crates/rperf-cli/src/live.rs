@@ -6,4 +6,5 @@ pub mod ps;
 pub mod stacks;
 mod thread_state;
 pub mod top;
+pub mod users;
 pub mod words;

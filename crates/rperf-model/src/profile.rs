@@ -237,6 +237,22 @@ impl Profile {
         }
     }
 
+    /// Bytes held by what a program can have any number of, or nearly so.
+    pub fn memory(&self) -> usize {
+        let row = size_of::<WeightKey>() + self.schema.len() * size_of::<i64>();
+        let lines = self.time_lines.iter().map(TimeLine::memory);
+        let latencies = self.latencies.iter().map(|it| {
+            size_of::<Latencies>() + it.name.len() + it.path.len() + it.durations.memory()
+        });
+        self.strings.memory()
+            + self.frames.memory()
+            + self.tree.memory()
+            + self.label_sets.memory()
+            + self.weights.len() * row
+            + self.threads.len() * size_of::<Thread>()
+            + lines.chain(latencies).sum::<usize>()
+    }
+
     /// The sum of all values in `column`, saturating.
     pub fn sum(&self, column: Column) -> i64 {
         let values = self.weights.iter().map(|weight| weight.value(column));

@@ -41,6 +41,15 @@ pub struct Span {
 }
 
 impl TimeLine {
+    /// Bytes held, or nearly so.
+    pub(crate) fn memory(&self) -> usize {
+        let names = self
+            .names
+            .iter()
+            .map(|name| size_of::<String>() + name.len());
+        size_of::<Self>() + self.spans.len() * size_of::<Span>() + names.sum::<usize>()
+    }
+
     /// Puts the calls in order.
     pub fn sort(&mut self) {
         let order = |span: &Span| (span.start_ns, u64::MAX - span.duration_ns);

@@ -9,6 +9,7 @@ pub mod bell;
 mod connection;
 mod descriptors;
 mod facts;
+mod holder;
 mod listener;
 mod profiling;
 pub mod pull;
@@ -31,6 +32,7 @@ pub mod wake;
 pub use state::{Program, Running};
 
 use descriptors::Guarded;
+use holder::Holder as NumberHolder;
 use listener::Listener;
 use nix::sys::signal::{SigSet, SigmaskHow};
 use rperf_session::place::{Place, PlaceError};
@@ -111,15 +113,26 @@ pub fn open(
     Ok(path)
 }
 
-/// The path of a port for which the environment asks. A program hands its environment on to those
-/// that it starts: where the number is taken, there is no TCP.
+/// The path of a port for which the environment asks. Where the number is taken, there is no TCP, and
+/// `tell` gets the reason: clients could take whoever has it for this program, and send the token
+/// there. A program hands its environment on to those that it starts, so if one of those above this
+/// one has the number, that is as it was meant.
 pub fn open_as_inherited(
     directory: Option<&Path>,
     tcp: u16,
     program: Program,
+    tell: impl FnOnce(String),
 ) -> Result<PathBuf, OpenError> {
     match open(directory, Some(tcp), program.clone()) {
-        Err(OpenError::Tcp(error)) if error.is_taken() => open(directory, None, program),
+        Err(OpenError::Tcp(error)) if error.is_taken() => {
+            let holder = NumberHolder::of(tcp);
+            if !holder.as_ref().is_some_and(NumberHolder::is_of_ancestor) {
+                let user = holder.map(|it| format!(", which a process of uid {} has", it.uid));
+                let user = user.unwrap_or_default();
+                tell(format!("{error}{user}; the port is a socket alone"));
+            }
+            open(directory, None, program)
+        }
         result => result,
     }
 }

@@ -3,12 +3,24 @@
 
 use crate::message::Request;
 use crate::refusal::{Code, Refusal};
-use std::fs::File;
+use nix::fcntl::OFlag;
+use nix::unistd::Uid;
+use std::ffi::OsString;
+use std::fs::{File, OpenOptions};
 use std::hint::black_box;
 use std::io::{self, Read};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
 
 /// The variable that has the token.
 pub const VARIABLE: &str = "RPERF_LISTEN_TOKEN";
+
+/// The variable that has the path of a file with the token. Programs that are started inherit the
+/// path, and not the token.
+pub const FILE_VARIABLE: &str = "RPERF_LISTEN_TOKEN_FILE";
+
+/// Rights of others at a file with a token.
+const OF_OTHERS: u32 = 0o077;
 
 /// Bytes of a token that is made: nobody can guess it.
 const RANDOM_BYTES: usize = 16;
@@ -26,6 +38,23 @@ pub enum TokenError {
     /// The user's can't be one.
     #[error("{VARIABLE} must have {LEAST} to {MOST} letters, digits, '-', '_' or '.'")]
     Unfit,
+    /// Both variables are set.
+    #[error("{VARIABLE} and {FILE_VARIABLE} can't both be set")]
+    Both,
+    /// The file can't be read.
+    #[error("{FILE_VARIABLE}: can't read {} ({error})", path.display())]
+    Unreadable {
+        /// Its path.
+        path: PathBuf,
+        /// Why not.
+        error: io::Error,
+    },
+    /// Others have a hand in the file.
+    #[error("{FILE_VARIABLE}: {} must be a file of yours with mode 600", .0.display())]
+    NotPrivate(PathBuf),
+    /// There is no token in it.
+    #[error("{FILE_VARIABLE}: {} must have {LEAST} to {MOST} letters, digits, '-', '_' or '.'", .0.display())]
+    UnfitFile(PathBuf),
     /// The system gives no random bytes.
     #[error("can't make a token ({0})")]
     Io(#[from] io::Error),
@@ -39,13 +68,28 @@ pub struct Token {
 }
 
 impl Token {
-    /// The one in the environment, or a new one.
+    /// The one in the environment, or in the file that it names, or a new one.
     pub fn of_environment() -> Result<Self, TokenError> {
-        let given = std::env::var_os(VARIABLE).filter(|text| !text.is_empty());
-        match given {
-            Some(text) => Self::given(text.to_str().unwrap_or_default()),
-            None => Ok(Self::make()?),
+        let variable = |name| std::env::var_os(name).filter(|text| !text.is_empty());
+        match (variable(VARIABLE), variable(FILE_VARIABLE)) {
+            (Some(_), Some(_)) => Err(TokenError::Both),
+            (Some(text), None) => Self::given(text.to_str().unwrap_or_default()),
+            (None, Some(path)) => Self::in_file(path),
+            (None, None) => Ok(Self::make()?),
         }
+    }
+
+    fn in_file(path: OsString) -> Result<Self, TokenError> {
+        let path = PathBuf::from(path);
+        let content = private_content(&path).map_err(|error| TokenError::Unreadable {
+            path: path.clone(),
+            error,
+        })?;
+        let Some(content) = content else {
+            return Err(TokenError::NotPrivate(path));
+        };
+        let text = String::from_utf8(content).unwrap_or_default();
+        Self::given(text.trim_end()).map_err(|_| TokenError::UnfitFile(path))
     }
 
     fn given(text: &str) -> Result<Self, TokenError> {
@@ -89,9 +133,27 @@ impl Token {
         if is_right.is_some_and(|found| is_same(&found, self.text.as_bytes())) {
             return None;
         }
-        let hint = "send 'Authorization: Bearer TOKEN', or ask for http://rperf:TOKEN@127.0.0.1";
+        let hint = "send 'Authorization: Bearer TOKEN', with curl as -H @FILE: lists of processes show URLs";
         Some(Refusal::new(Code::NeedsToken, "this needs the token", hint))
     }
+}
+
+/// What is in the file, as far as a token can have it, if it is this user's or root's, and nobody else
+/// has rights at it. What was opened is looked at, and not waited for if it is a pipe.
+fn private_content(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    let mut options = OpenOptions::new();
+    let file = options
+        .read(true)
+        .custom_flags(OFlag::O_NONBLOCK.bits())
+        .open(path)?;
+    let found = file.metadata()?;
+    let is_own = [0, Uid::effective().as_raw()].contains(&found.uid());
+    if !found.is_file() || !is_own || found.mode() & OF_OTHERS != 0 {
+        return Ok(None);
+    }
+    let mut content = Vec::new();
+    file.take(2 * MOST as u64).read_to_end(&mut content)?;
+    Ok(Some(content))
 }
 
 /// Error messages and logs don't get it.
@@ -212,6 +274,39 @@ mod tests {
         ] {
             assert_eq!(status(&format!("{odd}{bearer}")), Some(403), "{odd}");
         }
+    }
+
+    #[test]
+    fn a_token_is_in_a_private_file() {
+        use std::os::unix::fs::PermissionsExt;
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("token");
+        let token = |content: &str, mode: u32| {
+            std::fs::write(&path, content).expect("written");
+            let mode = std::fs::Permissions::from_mode(mode);
+            std::fs::set_permissions(&path, mode).expect("permissions");
+            Token::in_file(path.clone().into())
+        };
+        let found = token(&format!("{TOKEN}\n"), 0o600).expect("a token");
+        assert_eq!((&*found.text, found.to_tell()), (TOKEN, None));
+        for mode in [0o604, 0o640, 0o620, 0o666] {
+            assert!(
+                matches!(token(TOKEN, mode), Err(TokenError::NotPrivate(_))),
+                "{mode:o}"
+            );
+        }
+        for odd in ["", "short", &"x".repeat(100_000)] {
+            assert!(matches!(token(odd, 0o600), Err(TokenError::UnfitFile(_))));
+        }
+        let at = |path: &Path| Token::in_file(path.into());
+        assert!(matches!(
+            at(directory.path()),
+            Err(TokenError::NotPrivate(_))
+        ));
+        assert!(matches!(
+            at(Path::new("/no/token")),
+            Err(TokenError::Unreadable { .. })
+        ));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::io::Read;
 use std::net::Ipv6Addr;
 
 /// Has the value of the Authorization header.
-const AUTHORIZATION: &str = "RPERF_PUSH_AUTHORIZATION";
+pub const AUTHORIZATION: &str = "RPERF_PUSH_AUTHORIZATION";
 
 /// What the service is called if nobody says.
 const SERVICE: [&str; 2] = ["OTEL_SERVICE_NAME", "ruby"];
@@ -69,6 +69,8 @@ pub struct Destination {
     pub shown: String,
     /// The headers of all requests.
     pub headers: Vec<(String, String)>,
+    /// What the user has said has a password, in the URL or in a header.
+    pub shows_password: bool,
     labels: Vec<(String, String)>,
 }
 
@@ -135,6 +137,7 @@ impl Destination {
     pub fn of(wish: &Wish<'_>) -> Result<Self, InvalidDestination> {
         let kind = wish.kind;
         let (url, shown, has_user) = url(wish)?;
+        let mut shows_password = has_user;
         let mut headers = kind.headers();
         let value = authorization(std::env::var_os(AUTHORIZATION))?;
         headers.extend(value.map(|value| ("Authorization".into(), value)));
@@ -145,6 +148,7 @@ impl Destination {
                 let message = format!("{url} has a user, so {header} can't be Authorization");
                 return Err(InvalidDestination(message));
             }
+            shows_password |= header.0.eq_ignore_ascii_case("Authorization");
             headers.retain(|(name, _)| !name.eq_ignore_ascii_case(&header.0));
             headers.push(header);
         }
@@ -172,6 +176,7 @@ impl Destination {
             url,
             shown,
             headers,
+            shows_password,
             labels,
         })
     }

@@ -11,5 +11,5 @@ mod destination;
 mod sender;
 
 pub use answer::{Answer, Verdict};
-pub use destination::{Destination, InvalidDestination, Kind, Names, Wish};
+pub use destination::{AUTHORIZATION, Destination, InvalidDestination, Kind, Names, Wish};
 pub use sender::{Body, Counts, Next, Owner, Sender, Step};

@@ -4,7 +4,8 @@
 //!
 //! It is in a directory of the user's, which is in XDG_RUNTIME_DIR or else in a
 //! temporary directory, where others could make things under our names. So what is
-//! there already is used only if nobody else can have a hand in it.
+//! there already is used only if nobody else can have a hand in it; if the name itself is another
+//! user's, the user's directory has a name that nobody can know before.
 //!
 //! Who has made a session holds a lock on a file in its directory: process numbers alone
 //! say nothing of processes of other PID namespaces, such as containers that share
@@ -16,9 +17,9 @@ use nix::errno::Errno;
 use nix::fcntl::{AT_FDCWD, AtFlags, Flock, FlockArg};
 use nix::unistd::{AccessFlags, Uid, faccessat};
 use std::ffi::OsString;
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, DirBuilder, File, Permissions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
@@ -55,6 +56,20 @@ pub enum DirectoryError {
         .0.display()
     )]
     NotPrivate(PathBuf),
+    /// Another user has its name, and it can't have another one.
+    #[error(
+        "{} belongs to user {owner}, and there can't be another one beside it ({error}); set TMPDIR to \
+         another directory",
+        users.display()
+    )]
+    Taken {
+        /// Where the user's directory would be.
+        users: PathBuf,
+        /// Whose it is.
+        owner: u32,
+        /// Why there is no other.
+        error: io::Error,
+    },
 }
 
 /// The path of the profile that a process has left, which began to be profiled then.
@@ -132,9 +147,56 @@ fn temporary_from(value: Option<OsString>) -> PathBuf {
 
 /// The user's directory, which is made if it isn't there. It is private.
 pub fn users() -> Result<PathBuf, DirectoryError> {
-    let users = users_in(&base()?);
-    make_private(&users)?;
-    Ok(users)
+    private_in(&base()?)
+}
+
+fn private_in(base: &Path) -> Result<PathBuf, DirectoryError> {
+    let users = users_in(base);
+    let Err(error) = make_private(&users) else {
+        return Ok(users);
+    };
+    let Some(owner) = owner_of_taken(&users) else {
+        return Err(error);
+    };
+    if let Some(other) = other_in(base) {
+        return Ok(other);
+    }
+    let made = tempfile::Builder::new()
+        .prefix(&other_prefix())
+        .permissions(Permissions::from_mode(PRIVATE))
+        .tempdir_in(base);
+    let made = made.map_err(|error| DirectoryError::Taken {
+        users,
+        owner,
+        error,
+    });
+    Ok(made?.keep())
+}
+
+/// Whose the name of the user's directory is, if it is another user's.
+fn owner_of_taken(users: &Path) -> Option<u32> {
+    let owner = fs::symlink_metadata(users).ok()?.uid();
+    (owner != Uid::effective().as_raw()).then_some(owner)
+}
+
+/// The user's directory where its usual name is another user's. Only this user, or root, can have
+/// made it.
+fn other_in(base: &Path) -> Option<PathBuf> {
+    let prefix = other_prefix();
+    let entries = fs::read_dir(base).ok()?.flatten();
+    let ours = entries.filter(|entry| {
+        entry
+            .file_name()
+            .as_encoded_bytes()
+            .starts_with(prefix.as_bytes())
+    });
+    ours.map(|entry| entry.path())
+        .filter(|path| is_private(path))
+        .min()
+}
+
+fn other_prefix() -> String {
+    format!("rperf-{}-", Uid::effective())
 }
 
 /// Makes the user's directory `users`, if it isn't there, and sees to it that it is private.
@@ -151,8 +213,12 @@ pub fn make_private(users: &Path) -> Result<(), DirectoryError> {
 
 /// The user's directory, if it is there and private.
 pub fn existing_users() -> Option<PathBuf> {
-    let users = users_in(&base().ok()?);
-    is_private(&users).then_some(users)
+    let base = base().ok()?;
+    let users = users_in(&base);
+    match is_private(&users) {
+        true => Some(users),
+        false => owner_of_taken(&users).and_then(|_| other_in(&base)),
+    }
 }
 
 fn users_in(base: &Path) -> PathBuf {
@@ -160,13 +226,12 @@ fn users_in(base: &Path) -> PathBuf {
 }
 
 fn create_in(base: &Path) -> Result<PathBuf, DirectoryError> {
-    let users = users_in(base);
     let cannot = |error| DirectoryError::Io {
-        users: users.clone(),
+        users: users_in(base),
         error,
     };
     for _ in 0..ATTEMPTS {
-        make_private(&users)?;
+        let users = private_in(base)?;
         // Nobody may look at a directory that isn't locked yet.
         let guard = File::open(&users).map(|users| Flock::lock(users, FlockArg::LockExclusive));
         remove_stale(&users);
@@ -257,8 +322,7 @@ fn owner(name: &str) -> Option<ProcessId> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs::Permissions;
-    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::os::unix::fs::symlink;
 
     fn users(base: &Path) -> PathBuf {
         base.join(format!("rperf-{}", Uid::effective()))

@@ -182,7 +182,9 @@ impl Place {
     }
 }
 
-fn checked(directory: &Path) -> Result<PathBuf, PlaceError> {
+/// Where the directory is, without links, if it is there and nobody can put something else in the
+/// place of what is made in it.
+pub fn checked(directory: &Path) -> Result<PathBuf, PlaceError> {
     let Ok(found) = fs::metadata(directory) else {
         return Err(PlaceError::Missing(directory.into()));
     };

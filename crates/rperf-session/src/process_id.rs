@@ -25,6 +25,12 @@ impl ProcessId {
         kernel_state(pid).map(|(_, start)| ProcessId { pid, start })
     }
 
+    /// The process that has this number now; whichever has it, where the system doesn't tell when it
+    /// started.
+    pub fn named(pid: i32) -> Self {
+        Self::present(pid).unwrap_or(ProcessId { pid, start: 0 })
+    }
+
     /// The kernel's letter for its state, such as `T` if it is stopped; `None` if the system doesn't
     /// tell, or it is gone.
     pub fn state(self) -> Option<char> {
@@ -41,6 +47,13 @@ impl ProcessId {
             None => can_be_signalled(self.pid),
         }
     }
+}
+
+/// The process that has started the one with this number, where the system tells.
+pub fn parent(pid: i32) -> Option<i32> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (_, rest) = stat.rsplit_once(") ")?;
+    rest.split(' ').nth(1)?.parse().ok().filter(|it| *it > 0)
 }
 
 /// State and start from /proc, where there is such a thing.

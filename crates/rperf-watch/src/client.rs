@@ -5,7 +5,7 @@
 use crate::connection::{Connection, Reply};
 use crate::failure::{AskError, Failure};
 use crate::find;
-use crate::process::{State, check, runs_ruby, state};
+use crate::process::{State, check, runs_ruby, state, user};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::unistd::Uid;
 use rperf_protocol::ask::Ask;
@@ -28,6 +28,8 @@ pub struct Client {
     stream: UnixStream,
     peer: Peer,
     process: Option<ProcessId>,
+    /// The user that the process has now.
+    uid: u32,
     received: Vec<u8>,
 }
 
@@ -43,28 +45,42 @@ impl Client {
         })?;
         let peer = Peer::of(&stream)?;
         let own = Uid::effective();
-        if !own.is_root() && !peer.is_trusted_by(own.as_raw()) {
+        let process = ProcessId::present(peer.pid);
+        let uid = user(peer.pid).unwrap_or(peer.uid);
+        // The process that listened first can have ended, and its number be another user's by now.
+        let is_trusted = peer.is_trusted_by(own.as_raw()) || own.is_root() && uid == peer.uid;
+        if !is_trusted {
             let Peer { pid, uid } = peer;
             return Err(AskError::Impostor { pid, uid });
         }
         Ok(Client {
             stream,
             peer,
-            process: ProcessId::present(peer.pid),
+            process,
+            uid,
             received: Vec::new(),
         })
     }
 
-    /// Its user.
+    /// The user with whose rights its process runs now: it may have listened as root before.
     pub fn uid(&self) -> u32 {
-        self.peer.uid
+        self.uid
     }
 
-    /// Fails if it is another process than `pid`.
-    pub fn expect_pid(self, pid: i32) -> Result<Self, AskError> {
-        match self.peer {
-            peer if peer.pid == pid => Ok(self),
-            Peer { pid, uid } => Err(AskError::Impostor { pid, uid }),
+    /// Its process.
+    pub fn process(&self) -> ProcessId {
+        let (pid, start) = (self.peer.pid, 0);
+        self.process.unwrap_or(ProcessId { pid, start })
+    }
+
+    /// Fails if it is another process than this one, such as a later one with its number.
+    pub fn expect(self, process: ProcessId) -> Result<Self, AskError> {
+        let Peer { pid, uid } = self.peer;
+        let is_later = process.start > 0 && self.process != Some(process);
+        match pid == process.pid {
+            true if is_later => Err(AskError::Closed),
+            true => Ok(self),
+            false => Err(AskError::Impostor { pid, uid }),
         }
     }
 
@@ -125,12 +141,16 @@ impl Client {
     }
 }
 
-/// Connects to the port of the process `pid`.
-pub fn reach(pid: i32) -> Result<Client, Failure> {
+/// Connects to the port of the process.
+pub fn reach(process: ProcessId) -> Result<Client, Failure> {
+    let pid = process.pid;
     check(pid)?;
+    if !process.is_alive() {
+        return Err(AskError::Closed.into());
+    }
     let mut last = None;
     for path in find::of(pid) {
-        match Client::connect(&path).and_then(|client| client.expect_pid(pid)) {
+        match Client::connect(&path).and_then(|client| client.expect(process)) {
             Ok(client) => return Ok(client),
             Err(AskError::Closed) => {}
             Err(error) => last = Some(error),
@@ -179,7 +199,7 @@ impl Connection for Client {
     }
 
     fn another(&self) -> Result<Box<dyn Connection>, Failure> {
-        Ok(Box::new(reach(self.peer.pid)?))
+        Ok(Box::new(reach(self.process())?))
     }
 
     fn state(&self) -> State {
@@ -282,9 +302,14 @@ mod tests {
         let _listener = UnixListener::bind(&path).expect("bound");
         let client = Client::connect(&path).expect("connected");
         assert_eq!(client.pid(), std::process::id() as i32);
-        let error = client.expect_pid(1).err().expect("another");
-        let pid = std::process::id() as i32;
-        assert!(matches!(error, AskError::Impostor { pid: it, .. } if it == pid));
+        let own = ProcessId::own();
+        let client = client.expect(own).expect("the one that is meant");
+        let start = own.start + 1;
+        let later = client.expect(ProcessId { start, ..own });
+        assert!(own.start == 0 || matches!(later, Err(AskError::Closed)));
+        let client = Client::connect(&path).expect("connected");
+        let error = client.expect(ProcessId::named(1)).err().expect("another");
+        assert!(matches!(error, AskError::Impostor { pid, .. } if pid == own.pid));
         std::fs::remove_file(&path).expect("removed");
         assert!(matches!(Client::connect(&path), Err(AskError::Closed)));
     }

@@ -66,6 +66,8 @@ pub enum Failure {
     Stopped,
     /// No Ruby is in its process.
     NoRuby,
+    /// Its user has more than so many programs, which is no reason to wait for all of them.
+    TooMany(usize),
     /// It has no port.
     NoPort,
     /// It was asked in vain.

@@ -7,11 +7,12 @@ use crate::program::Program;
 use crate::pull::SESSION;
 use crate::take::read;
 use rperf_model::Profile;
+use rperf_session::process_id::ProcessId;
 use std::time::{Duration, Instant};
 
 /// A program, and the session that was asked for in it, if it had none.
 pub struct KeptSession {
-    pid: i32,
+    process: ProcessId,
     own: Option<Own>,
     asked: Instant,
 }
@@ -27,7 +28,7 @@ impl KeptSession {
     /// Begins a session in the process if none runs. The error says why there is none yet.
     pub fn begin(pid: i32) -> Result<Self, Failure> {
         let mut kept = KeptSession {
-            pid,
+            process: ProcessId::named(pid),
             own: None,
             asked: Instant::now(),
         };
@@ -43,7 +44,7 @@ impl KeptSession {
             }) => program,
             // One that has begun has ended.
             _ => {
-                let mut program = Program::connect(self.pid)?;
+                let mut program = Program::connect(self.process)?;
                 if program.hello.session.is_some() {
                     return Ok(());
                 }
@@ -88,7 +89,7 @@ impl KeptSession {
     /// What the session has so far, and how long the program took for it. It is asked on a new
     /// connection: an answer that comes late would be taken for another one.
     pub fn snapshot(&mut self) -> Result<(Profile, Duration), Failure> {
-        let mut program = Program::connect(self.pid)?;
+        let mut program = Program::connect(self.process)?;
         let mut began = Instant::now();
         let mut asked = program.snapshot(false, ANSWER);
         if lacks_session(&asked) {

@@ -17,3 +17,4 @@ mod scripted;
 pub mod several;
 pub mod sums;
 pub mod take;
+pub mod users;

@@ -39,6 +39,14 @@ fn exists(pid: i32) -> bool {
     matches!(kill(Pid::from_raw(pid), None), Ok(()) | Err(Errno::EPERM))
 }
 
+/// The user with whose rights the process runs now, where the system tells.
+pub(crate) fn user(pid: i32) -> Option<u32> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
+    // The real user comes first.
+    line.split_whitespace().nth(1)?.parse().ok()
+}
+
 /// Why the process can't be asked, as far as the system knows that.
 pub(crate) fn check(pid: i32) -> Result<(), Failure> {
     if !exists(pid) {
@@ -129,5 +137,9 @@ mod tests {
         assert_eq!(state(std::process::id() as i32), State::There);
         assert_eq!(state(i32::MAX), State::Gone);
         assert!(matches!(check(i32::MAX), Err(Failure::NoProcess)));
+        assert_eq!(user(i32::MAX), None);
+        let own = Uid::effective().as_raw();
+        let known = cfg!(target_os = "linux").then_some(own);
+        assert_eq!(user(std::process::id() as i32), known);
     }
 }

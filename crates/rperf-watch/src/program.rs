@@ -11,6 +11,7 @@ use rperf_protocol::ask::{Ask, Sampling};
 use rperf_protocol::hello::Hello;
 use rperf_protocol::limits::MAX_HELLO;
 use rperf_protocol::stacks::Stacks;
+use rperf_session::process_id::ProcessId;
 use std::mem;
 use std::time::{Duration, Instant};
 
@@ -31,8 +32,8 @@ pub struct Program {
 
 impl Program {
     /// Connects to the port of the process.
-    pub fn connect(pid: i32) -> Result<Self, Failure> {
-        Self::greet(Box::new(reach(pid)?), HELLO)
+    pub fn connect(process: ProcessId) -> Result<Self, Failure> {
+        Self::greet(Box::new(reach(process)?), HELLO)
     }
 
     /// The program at the other end, if it says in time what it is.

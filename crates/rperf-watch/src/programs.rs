@@ -7,11 +7,19 @@ use crate::find;
 use crate::patience::LISTED;
 use crate::process::{State, command_line};
 use crate::program::Program;
+use crate::users::Users;
+use nix::unistd::Uid;
+use rperf_session::process_id::{ProcessId, parent};
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::thread;
 
 /// Programs that are asked at a time.
 const ASKED_AT_A_TIME: usize = 16;
+
+/// Programs of another user that are asked what they are: so that nobody makes the command wait for
+/// long.
+const MOST_OF_OTHERS: usize = 64;
 
 /// More generations than anybody has.
 const GENERATIONS: usize = 64;
@@ -19,7 +27,7 @@ const GENERATIONS: usize = 64;
 /// A program with a port.
 pub struct Found {
     /// Its process.
-    pub pid: i32,
+    pub process: ProcessId,
     /// The user of its process.
     pub uid: u32,
     /// Where its port is.
@@ -33,28 +41,45 @@ impl Found {
     pub fn name(&self) -> String {
         match &self.program {
             Ok(program) => program.hello.program.clone(),
-            Err(_) => command_line(self.pid),
+            Err(_) => command_line(self.process.pid),
         }
     }
 }
 
-/// All programs with ports that `is_meant` wants, in the order of their processes, after each was
-/// asked what it is.
-pub fn all(is_meant: impl Fn(i32) -> bool) -> Vec<Found> {
+/// The programs that have ports.
+pub struct Listing {
+    /// Programs that are meant, in the order of their processes.
+    pub programs: Vec<Found>,
+    /// How many belong to users that aren't meant. They weren't asked anything.
+    pub of_others: usize,
+}
+
+/// All programs with ports of these users that `is_meant` wants, after each was asked what it is.
+pub fn all(users: &Users, is_meant: impl Fn(i32) -> bool) -> Listing {
     let mut clients: Vec<_> = find::all().into_iter().filter_map(connect).collect();
     clients.sort_by_key(|(_, client)| client.pid());
     clients.dedup_by_key(|(_, client)| client.pid());
     clients.retain(|(_, client)| is_meant(client.pid()));
+    let there = clients.len();
+    clients.retain(|(_, client)| users.has(client.uid()));
+    let of_others = there - clients.len();
+    let own = Uid::effective().as_raw();
+    let mut counts: HashMap<u32, usize> = HashMap::new();
     let asked = clients.into_iter().map(|(path, client)| {
-        let (pid, uid) = (client.pid(), client.uid());
-        let program = Err(AskError::Silent.into());
+        let (process, uid) = (client.process(), client.uid());
+        let count = counts.entry(uid).or_default();
+        *count += 1;
+        let is_asked = uid == own || *count <= MOST_OF_OTHERS;
         let found = Found {
-            pid,
+            process,
             uid,
             path,
-            program,
+            program: Err(match is_asked {
+                true => AskError::Silent.into(),
+                false => Failure::TooMany(MOST_OF_OTHERS),
+            }),
         };
-        (found, Some(client))
+        (found, is_asked.then_some(client))
     });
     let mut asked: Vec<_> = asked.collect();
     side_by_side(&mut asked, |it| {
@@ -65,7 +90,10 @@ pub fn all(is_meant: impl Fn(i32) -> bool) -> Vec<Found> {
             };
         }
     });
-    asked.into_iter().map(|(found, _)| found).collect()
+    Listing {
+        programs: asked.into_iter().map(|(found, _)| found).collect(),
+        of_others,
+    }
 }
 
 /// How many programs have their port in the user's directory, but no number here: they are in other
@@ -84,7 +112,7 @@ fn connect(path: PathBuf) -> Option<(PathBuf, Client)> {
 
 /// The processes with ports that are `first`, or were started by it or its children, and are none of
 /// `known`.
-pub fn family(first: i32, known: &[i32]) -> Vec<i32> {
+pub fn family(first: i32, known: &[i32]) -> Vec<ProcessId> {
     let there = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let there = there.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     let mut pids: Vec<i32> = there.filter(|pid| is_of_family(*pid, first)).collect();
@@ -98,20 +126,13 @@ pub fn family(first: i32, known: &[i32]) -> Vec<i32> {
         found.any(|(_, client)| client.pid() == pid)
     };
     pids.retain(|pid| !known.contains(pid) && has_port(*pid));
-    pids
+    pids.into_iter().map(ProcessId::named).collect()
 }
 
 fn is_of_family(pid: i32, first: i32) -> bool {
     let parent = |pid: &i32| parent(*pid);
     let mut line = std::iter::successors(Some(pid), parent).take(GENERATIONS);
     line.any(|it| it == first)
-}
-
-/// The process that has started this one, where the system tells.
-fn parent(pid: i32) -> Option<i32> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let (_, rest) = stat.rsplit_once(") ")?;
-    rest.split(' ').nth(1)?.parse().ok().filter(|it| *it > 0)
 }
 
 /// Asks several at a time: each may take long to answer.

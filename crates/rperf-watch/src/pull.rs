@@ -14,6 +14,7 @@ use rperf_protocol::delta::{BadDelta, Delta};
 use rperf_protocol::hello::Session;
 use rperf_protocol::limits::MAX_DELTA;
 use rperf_protocol::refusal::Refusal;
+use rperf_session::process_id::ProcessId;
 use std::mem;
 use std::ops::Deref;
 use std::time::{Duration, Instant};
@@ -83,8 +84,8 @@ impl Deref for Pull {
 
 impl Pull {
     /// Connects to the port of the process.
-    pub fn connect(pid: i32) -> Result<Self, Failure> {
-        Program::connect(pid).map(Self::of)
+    pub fn connect(process: ProcessId) -> Result<Self, Failure> {
+        Program::connect(process).map(Self::of)
     }
 
     /// Nothing has been pulled from it.

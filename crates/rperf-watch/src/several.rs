@@ -8,28 +8,37 @@ use crate::take::{Content, Take};
 use rperf_model::label_keys::{PID, PROCESS};
 use rperf_model::{MergeError, Profile};
 use rperf_protocol::ask::Wanted;
+use rperf_session::process_id::ProcessId;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
 
 /// Takes what is told of a process.
 pub type Tell<'a> = &'a (dyn Fn(i32, &Event) + Sync);
 
-/// The profiles of these processes, of at most `most` bytes each, and why there is none. While they
-/// are waited for, `goes_on` says again and again whether they may take longer.
+/// A program that is asked for its profile.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked {
+    /// Its process.
+    pub process: ProcessId,
+    /// Bytes of the profile's file at most.
+    pub most: usize,
+}
+
+/// The profiles of these programs, and why there is none. While they are waited for, `goes_on` says
+/// again and again whether they may take longer.
 pub fn several(
-    pids: &[i32],
+    asked: &[Asked],
     wanted: Wanted,
-    most: usize,
     tell: Tell<'_>,
     mut goes_on: impl FnMut() -> bool,
 ) -> Vec<(i32, Result<Content, Failure>)> {
     let is_over = AtomicBool::new(false);
-    let take = |pid| {
-        let mut take = Take::begin(Program::connect(pid)?, wanted, most)?;
+    let take = |Asked { process, most }| {
+        let mut take = Take::begin(Program::connect(process)?, wanted, most)?;
         loop {
             let step = take.step(is_over.load(SeqCst));
             for event in take.program.take_events() {
-                tell(pid, &event);
+                tell(process.pid, &event);
             }
             if let Some(content) = step? {
                 return Ok(content);
@@ -38,12 +47,12 @@ pub fn several(
     };
     thread::scope(|scope| {
         let take = &take;
-        let begin = |pid: &i32| {
-            let pid = *pid;
-            let thread = thread::Builder::new().spawn_scoped(scope, move || take(pid));
-            (pid, thread)
+        let begin = |asked: &Asked| {
+            let asked = *asked;
+            let thread = thread::Builder::new().spawn_scoped(scope, move || take(asked));
+            (asked.process.pid, thread)
         };
-        let threads: Vec<_> = pids.iter().map(begin).collect();
+        let threads: Vec<_> = asked.iter().map(begin).collect();
         let running = threads.iter().filter_map(|it| it.1.as_ref().ok());
         while running.clone().any(|thread| !thread.is_finished()) {
             if !goes_on() {

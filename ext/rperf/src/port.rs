@@ -39,8 +39,9 @@ pub fn init(native: RModule) -> Result<(), Error> {
 }
 
 /// `listen(directory, tcp, ruby, inherited)`: opens the port, in `directory` or the user's, and at the
-/// loopback port `tcp` unless that is nil; its path, or its URL there. `ruby` is the version. If
-/// this is `inherited`, and another process has the loopback port, there is only the path.
+/// loopback port `tcp` unless that is nil; its path, or its URL there, and a line for the user or nil.
+/// `ruby` is the version. If this is `inherited`, and another process has the loopback port, there is
+/// only the path.
 fn listen(
     ruby: &Ruby,
     directory: Option<PathBuf>,
@@ -58,19 +59,25 @@ fn listen(
         session: facts::facts,
         ask: helper::ask,
     };
+    let mut line = None;
     let path = match tcp.filter(|_| inherited) {
-        Some(tcp) => rperf_port::open_as_inherited(directory.as_deref(), tcp, program),
+        Some(tcp) => rperf_port::open_as_inherited(directory.as_deref(), tcp, program, |it| {
+            line = Some(it);
+        }),
         None => rperf_port::open(directory.as_deref(), tcp, program),
     };
     let path = path.map_err(|error| refused(ruby, &error))?;
     native::session::tell_port(&native::gvl(ruby));
-    Ok(match rperf_port::number().filter(|_| tcp.is_some()) {
+    let place = match rperf_port::number().filter(|_| tcp.is_some()) {
         Some(number) => {
             let url = format!("http://127.0.0.1:{number}");
             settings::text(ruby, url.as_ref())
         }
         None => settings::text(ruby, path.as_os_str()),
-    })
+    };
+    Ok(ruby
+        .ary_new_from_values(&[place, ruby.into_value(line)])
+        .as_value())
 }
 
 fn refused(ruby: &Ruby, error: &OpenError) -> Error {

@@ -21,7 +21,8 @@ module Rperf
       # @return [String] the socket's path; with `tcp`, the URL of that port
       # @raise [Rperf::Error] if there can't be a port
       def begin(directory, tcp = nil, wake: true, helper: false, inherited: false)
-        place = Native.listen(directory, tcp, RUBY_VERSION, inherited)
+        place, line = Native.listen(directory, tcp, RUBY_VERSION, inherited)
+        Message.say(line) if line
         return place if @has_begun
 
         @has_begun = true

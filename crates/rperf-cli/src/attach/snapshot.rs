@@ -7,6 +7,7 @@ use crate::options::Options;
 use crate::{FAILURE, Refusal, delivery, say};
 use rperf_session::merge::Merged;
 use rperf_session::page::stat::CommandTimes;
+use rperf_session::process_id::ProcessId;
 use rperf_session::settings::{FORMAT, LINES, OUTPUT, Setting};
 use rperf_watch::failure::AskError;
 use rperf_watch::patience;
@@ -38,7 +39,7 @@ pub fn run(args: &SnapshotArgs) -> Result<i32, Refusal> {
 }
 
 fn taken(pid: i32, may_wake: bool) -> Result<Vec<u8>, Refusal> {
-    let program = Program::connect(pid);
+    let program = Program::connect(ProcessId::named(pid));
     let mut program = program.map_err(|failure| of_failure(pid, &failure))?;
     match program.snapshot(may_wake, patience::SNAPSHOT) {
         Ok(reply) => {

@@ -1,12 +1,13 @@
 //! The profile of several programs over the same time, as one. On threads of the command's.
 
-use super::programs::Present;
+use super::programs::{Present, Running};
 use crate::live::words::{of_event, of_failure};
 use rperf_model::{Note, Profile};
 use rperf_protocol::ask::Wanted;
 use rperf_watch::condition::Event;
-use rperf_watch::several::{Whole, several};
+use rperf_watch::several::{Asked, Whole, several};
 use rperf_watch::take::Content;
+use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -17,10 +18,13 @@ const GRACE: Duration = Duration::from_secs(2);
 /// Programs at a time.
 const MOST: usize = 64;
 
-/// Bytes of their files together: each program may have its part, and once more for the profile so
-/// far, which is kept in case it is killed. Read, they are some ten times as large: one at a time
-/// is, and what is merged of them has no bound of its own.
+/// Bytes of their files together: each user has a part, and each program its part of that, and once
+/// more for the profile so far, which is kept in case it is killed. Read, they are some ten times as
+/// large.
 const ROOM: usize = 128 << 20;
+
+/// Bytes in memory of the profiles that are merged, of which each user has a part, too.
+const MEMORY: usize = 512 << 20;
 
 /// What came of it.
 pub struct Taken {
@@ -32,14 +36,12 @@ pub struct Taken {
 
 /// Profiles all of them, until their time is over or `stops`.
 pub fn of_all(present: Present, wanted: Wanted, stops: &dyn Fn() -> bool) -> Taken {
-    let Present {
-        mut programs,
-        silent,
-    } = present;
-    let mut notes = silent;
-    for (pid, program) in programs.split_off(programs.len().min(MOST)) {
+    let mut programs = in_turn(present.programs);
+    let mut notes = present.silent;
+    for Running { process, name, .. } in programs.split_off(programs.len().min(MOST)) {
+        let pid = process.pid;
         notes.push(format!(
-            "{pid} ({program}): more than {MOST} programs at a time"
+            "{pid} ({name}): more than {MOST} programs at a time"
         ));
     }
     let facts = Mutex::new(Vec::new());
@@ -50,21 +52,27 @@ pub fn of_all(present: Present, wanted: Wanted, stops: &dyn Fn() -> bool) -> Tak
             facts.push(of_event(pid, event));
         }
     };
-    let (pids, names): (Vec<_>, Vec<_>) = programs.into_iter().unzip();
     let ends = Instant::now() + wanted.time + GRACE;
-    let most = ROOM / pids.len().max(1);
-    let found = several(&pids, wanted, most, &tell, || {
+    let found = several(&asked(&programs), wanted, &tell, || {
         Instant::now() < ends && !stops()
     });
     let mut whole = Whole::new(true);
     let mut left_out = Vec::new();
-    for ((pid, content), name) in found.into_iter().zip(names) {
+    let mut rest = shares(&programs, MEMORY);
+    for ((pid, content), Running { uid, name, .. }) in found.into_iter().zip(programs) {
         match content.and_then(Content::read) {
             Ok((profile, event)) => {
                 event.iter().for_each(|event| tell(pid, event));
-                if let Err(error) = whole.add(pid, profile) {
-                    left_out.push(format!("{pid} ({name}): left out, {error}"));
-                }
+                let rest = rest.entry(uid).or_default();
+                let why = match rest.checked_sub(profile.memory()) {
+                    None => Some(format!("{} MB are its user's part", MEMORY >> 20)),
+                    Some(less) => {
+                        *rest = less;
+                        whole.add(pid, profile).err().map(|error| error.to_string())
+                    }
+                };
+                let line = why.map(|why| format!("{pid} ({name}): left out, {why}"));
+                left_out.extend(line);
             }
             Err(failure) => {
                 let message = of_failure(pid, &failure).message;
@@ -83,11 +91,45 @@ pub fn of_all(present: Present, wanted: Wanted, stops: &dyn Fn() -> bool) -> Tak
     Taken { profile, notes }
 }
 
+/// The first program of each user, then the second of each, and so on: no user's keep out those of
+/// another.
+fn in_turn(programs: Vec<Running>) -> Vec<Running> {
+    let mut counts: BTreeMap<u32, usize> = BTreeMap::new();
+    let turns = programs.into_iter().map(|program| {
+        let count = counts.entry(program.uid).or_default();
+        *count += 1;
+        (*count, program)
+    });
+    let mut turns: Vec<_> = turns.collect();
+    turns.sort_by_key(|(turn, _)| *turn);
+    turns.into_iter().map(|(_, program)| program).collect()
+}
+
+/// What each user has of `all`.
+fn shares(programs: &[Running], all: usize) -> BTreeMap<u32, usize> {
+    let users: BTreeMap<u32, usize> = programs.iter().map(|it| (it.uid, 0)).collect();
+    let count = users.len();
+    users.into_keys().map(|user| (user, all / count)).collect()
+}
+
+fn asked(programs: &[Running]) -> Vec<Asked> {
+    let room = shares(programs, ROOM);
+    let asked = programs.iter().map(|program| {
+        let of_user = programs.iter().filter(|it| it.uid == program.uid).count();
+        Asked {
+            process: program.process,
+            most: room.get(&program.uid).map_or(0, |room| room / of_user),
+        }
+    });
+    asked.collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use rperf_model::Mode;
     use rperf_protocol::ask::Sampling;
+    use rperf_session::process_id::ProcessId;
 
     const WANTED: Wanted = Wanted {
         time: Duration::from_millis(1),
@@ -97,11 +139,35 @@ mod tests {
         },
     };
 
+    fn running(pid: i32, uid: u32, name: &str) -> Running {
+        Running {
+            process: ProcessId { pid, start: 0 },
+            uid,
+            name: name.into(),
+        }
+    }
+
+    #[test]
+    fn no_user_keeps_out_another() {
+        let many = (1..=MOST as i32).map(|pid| running(pid, 1000, "sleeper"));
+        let programs = in_turn(many.chain([running(9999, 0, "ours")]).collect());
+        let order: Vec<_> = programs.iter().map(|it| it.process.pid).collect();
+        assert_eq!(order[..3], [1, 9999, 2]);
+        let asked = asked(&programs);
+        assert_eq!(asked[1].most, ROOM / 2);
+        assert_eq!(asked[0].most, ROOM / 2 / MOST);
+        assert_eq!(
+            shares(&programs, 100),
+            BTreeMap::from([(0, 50), (1000, 50)])
+        );
+    }
+
     #[test]
     fn a_program_that_is_not_there_is_said_and_waited_for_no_longer() {
         let present = Present {
-            programs: vec![(i32::MAX, "puma".into())],
+            programs: vec![running(i32::MAX, 0, "puma")],
             silent: vec!["7 (rake): its port doesn't answer".into()],
+            hint: None,
         };
         let taken = of_all(present, WANTED, &|| false);
         assert!(taken.profile.is_none());
@@ -111,10 +177,10 @@ mod tests {
 
     #[test]
     fn more_than_so_many_are_left_out_and_said() {
-        let programs = (0..MOST + 1).map(|number| (i32::MAX - number as i32, "x".into()));
+        let programs = (0..MOST + 1).map(|number| running(i32::MAX - number as i32, 0, "x"));
         let present = Present {
             programs: programs.collect(),
-            silent: Vec::new(),
+            ..Present::default()
         };
         let taken = of_all(present, WANTED, &|| false);
         let more = format!("more than {MOST} programs at a time");

@@ -1,56 +1,81 @@
 //! The programs that are there now. On threads of the command's.
 
 use crate::Refusal;
-use crate::live::choose::Pattern;
-use crate::live::words::{NO_ANSWER, STOPPED};
+use crate::live::choose::Selection;
+use crate::live::users::UserArgs;
+use crate::live::words::{NO_ANSWER, STOPPED, of_too_many};
+use rperf_session::process_id::ProcessId;
 use rperf_watch::failure::Failure;
-use rperf_watch::programs::all;
 
 /// Which are meant.
-pub struct Programs {
-    pattern: Option<Pattern>,
+pub struct Programs(Selection);
+
+/// A program that is running.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Running {
+    /// Its process.
+    pub process: ProcessId,
+    /// Its user.
+    pub uid: u32,
+    /// What it calls itself.
+    pub name: String,
 }
 
 /// The programs that are running, and those that don't answer.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Present {
-    /// Their processes, and what they call themselves.
-    pub programs: Vec<(i32, String)>,
+    /// Programs that answer.
+    pub programs: Vec<Running>,
     /// A line about each that doesn't answer.
     pub silent: Vec<String>,
+    /// A line about those of other users, if nobody has asked for them.
+    pub hint: Option<String>,
 }
 
 impl Programs {
-    /// Programs whose name matches the expression; all if there is none.
-    pub fn matching(expression: Option<&str>) -> Result<Self, Refusal> {
-        let pattern = expression.map(Pattern::new).transpose()?;
-        Ok(Programs { pattern })
+    /// Programs of these users whose name matches the expression; all if there is none.
+    pub fn of(expression: Option<&str>, users: &UserArgs) -> Result<Self, Refusal> {
+        Selection::of(expression, users).map(Programs)
     }
 
     /// The programs that are running now, without this one.
     pub fn now(&self) -> Present {
         let own = std::process::id() as i32;
-        let mut present = Present::default();
-        for found in all(|pid| pid != own) {
-            let (pid, name) = (found.pid, found.name());
-            if !self.are_matched_by(&name) {
-                continue;
-            }
+        let listing = self.0.listing(|pid| pid != own);
+        let mut present = Present {
+            hint: self.0.hint(&listing),
+            ..Present::default()
+        };
+        for found in listing.programs {
+            let name = found.name();
+            let (process, uid) = (found.process, found.uid);
             let why = match found.program {
                 Ok(_) => {
-                    present.programs.push((pid, name));
+                    present.programs.push(Running { process, uid, name });
                     continue;
                 }
-                Err(Failure::Stopped) => STOPPED,
-                Err(_) => NO_ANSWER,
+                Err(Failure::Stopped) => STOPPED.into(),
+                Err(Failure::TooMany(most)) => format!("its user has {}", of_too_many(most)),
+                Err(_) => NO_ANSWER.into(),
             };
-            present.silent.push(format!("{pid} ({name}): {why}"));
+            present
+                .silent
+                .push(format!("{} ({name}): {why}", process.pid));
         }
         present
     }
+}
 
-    fn are_matched_by(&self, program: &str) -> bool {
-        let pattern = self.pattern.as_ref();
-        pattern.is_none_or(|pattern| pattern.matches(program))
+impl Present {
+    /// What is said where there is none of those that are meant.
+    pub fn says_nobody(&self) -> Option<String> {
+        if !self.programs.is_empty() || !self.silent.is_empty() {
+            return None;
+        }
+        let hint = self.hint.iter().map(|hint| format!("; {hint}"));
+        Some(format!(
+            "no such program with a port runs{}",
+            hint.collect::<String>()
+        ))
     }
 }

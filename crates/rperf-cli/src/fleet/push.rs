@@ -10,7 +10,7 @@ use crate::signals::Actions;
 use crate::{FAILURE, Installation, Refusal, options, say};
 use nix::sys::signal::{SigHandler, Signal};
 use rperf_protocol::ask::{Sampling, Wanted};
-use rperf_push::{Destination, Kind, Names, Next, Owner, Sender, Wish};
+use rperf_push::{AUTHORIZATION, Destination, Kind, Names, Next, Owner, Sender, Wish};
 use rperf_session::settings::quoted;
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -53,6 +53,11 @@ struct Plan {
 /// Sends until a signal comes, or `-n` profiles are made. Returns the exit status.
 pub fn run(args: &PushArgs, installation: &Installation) -> Result<i32, Refusal> {
     let plan = Plan::of(args)?;
+    if plan.destination.shows_password {
+        say(&format!(
+            "lists of processes show the password in this command line to all users; {AUTHORIZATION} hides it"
+        ));
+    }
     let mut poster = Poster::start(installation)?;
     ENDED.store(false, SeqCst);
     // A second one doesn't wait for the server.
@@ -172,7 +177,7 @@ impl Plan {
             every: Duration::from_secs_f64(every),
             sampling: options::sampling_of(&options::for_push(&args.settings)?),
             count: args.count.unwrap_or(u64::MAX),
-            programs: Programs::matching(args.matching.as_deref())?,
+            programs: Programs::of(args.matching.as_deref(), &args.users)?,
         })
     }
 }
@@ -187,10 +192,9 @@ fn collect(plan: &Plan, queue: &Queue) {
     let mut count = 0;
     while count < plan.count && !has_ended() {
         let present = plan.programs.now();
+        let nobody = present.says_nobody();
         let mut taken = of_all(present, wanted, &has_ended);
-        if taken.profile.is_none() && taken.notes.is_empty() {
-            taken.notes.push("no such program with a port runs".into());
-        }
+        taken.notes.extend(nobody);
         let notes: HashSet<_> = taken.notes.into_iter().collect();
         notes.difference(&said).for_each(|note| say(note));
         said = notes;

@@ -2,30 +2,19 @@
 
 use super::profile::of_all;
 use super::programs::Programs;
+use crate::clients::{Client, STEP, Stream, read};
 use crate::say;
-use nix::sys::socket::{MsgFlags, Shutdown, recv, shutdown};
 use rperf_format::pprof;
 use rperf_protocol::access::Token;
 use rperf_protocol::ask::{PPROF, Wanted, check_method};
 use rperf_protocol::limits::MAX_REQUEST;
-use rperf_protocol::message::{Request, bytes_response, parse_request};
+use rperf_protocol::message::{Request, bytes_response};
 use rperf_protocol::refusal::{Code, Refusal};
 use std::collections::HashSet;
-use std::io::{self, Read, Write};
+use std::io;
 use std::ops::RangeInclusive;
-use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
-
-/// How long a client may take to send its request.
-const HEAD: Duration = Duration::from_secs(2);
-
-/// How long it may take in nothing of the answer.
-const STALLED: Duration = Duration::from_secs(5);
-
-/// How soon it is seen that nobody is to be answered any more.
-const STEP: Duration = Duration::from_millis(50);
 
 /// Seconds that a profile may take.
 const SECONDS: RangeInclusive<f64> = 0.01..=3600.0;
@@ -55,16 +44,11 @@ impl Site {
         }
     }
 
-    /// Reads one request, calls `heard`, and answers. A profile ends early if `ends`, or the client
-    /// goes.
-    pub fn serve(
-        &self,
-        stream: &(impl Stream + ?Sized),
-        ends: &dyn Fn() -> bool,
-        heard: &dyn Fn(),
-    ) -> io::Result<()> {
+    /// Reads one request, and answers. A profile ends early if `ends`, or the client goes.
+    pub fn serve(&self, client: &Client<impl Stream>, ends: &dyn Fn() -> bool) -> io::Result<()> {
+        let stream = client.stream();
         let request = stream.block().and_then(|()| read(stream, ends));
-        heard();
+        client.has_asked();
         let response = match request? {
             Ok(request) => self.response(&request, &|| ends() || stream.is_gone()),
             Err(refusal) => refusal.response(true),
@@ -122,10 +106,10 @@ impl Site {
         let mut text = "profile?seconds=30  the time of all threads of these programs, as a pprof \
                         file; also mode=cpu and frequency=100\n\n"
             .to_string();
-        for (pid, program) in present.programs {
-            text.push_str(&format!("{pid} {program}\n"));
+        for program in present.programs {
+            text.push_str(&format!("{} {}\n", program.process.pid, program.name));
         }
-        for line in present.silent {
+        for line in present.silent.iter().chain(&present.hint) {
             text.push_str(&format!("{line}\n"));
         }
         text
@@ -135,14 +119,12 @@ impl Site {
         let wanted = Wanted::of(request, SECONDS)?;
         let _turn = Turn::take(&self.profiles)?;
         let present = self.programs.now();
-        let is_nobody = present.programs.is_empty() && present.silent.is_empty();
+        let nobody = present.says_nobody();
         let taken = of_all(present, wanted, ends);
         self.say(&taken.notes);
         let Some(profile) = taken.profile else {
-            let error = match is_nobody {
-                true => "no such program with a port runs".into(),
-                false => format!("there is no profile: {}", taken.notes.join("; ")),
-            };
+            let why = || format!("there is no profile: {}", taken.notes.join("; "));
+            let error = nobody.unwrap_or_else(why);
             let hint = "start programs with RPERF_LISTEN=1; 'rperf ps' lists those with a port";
             return Err(Refusal::new(Code::Failed, error, hint));
         };
@@ -200,82 +182,10 @@ pub fn turn_away(stream: &(impl Stream + ?Sized), count: usize) {
     let _ = stream.send(&refusal.response(true));
 }
 
-/// A connection of either kind.
-pub trait Stream: AsRawFd {
-    /// Reading and writing wait: the sockets of a listener that doesn't may not either, on some systems.
-    fn block(&self) -> io::Result<()>;
-    /// Reads some, or fails when `rest` is over.
-    fn receive(&self, bytes: &mut [u8], rest: Duration) -> io::Result<usize>;
-    /// Writes all; each part may take so long.
-    fn send(&self, bytes: &[u8]) -> io::Result<()>;
-    /// Ends the connection, which another thread may be reading from.
-    fn end(&self) {
-        let _ = shutdown(self.as_raw_fd(), Shutdown::Both);
-    }
-    /// Whether the client has ended the connection.
-    fn is_gone(&self) -> bool {
-        let flags = MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT;
-        matches!(recv(self.as_raw_fd(), &mut [0], flags), Ok(0))
-    }
-}
-
-macro_rules! stream {
-    ($kind:ty) => {
-        impl Stream for $kind {
-            fn block(&self) -> io::Result<()> {
-                self.set_nonblocking(false)
-            }
-
-            fn receive(&self, bytes: &mut [u8], rest: Duration) -> io::Result<usize> {
-                self.set_read_timeout(Some(rest.max(Duration::from_millis(1))))?;
-                (&*self).read(bytes)
-            }
-
-            fn send(&self, bytes: &[u8]) -> io::Result<()> {
-                self.set_write_timeout(Some(STALLED))?;
-                (&*self).write_all(bytes)
-            }
-        }
-    };
-}
-
-stream!(std::net::TcpStream);
-stream!(std::os::unix::net::UnixStream);
-
-fn read(
-    stream: &(impl Stream + ?Sized),
-    ends: &dyn Fn() -> bool,
-) -> io::Result<Result<Request, Refusal>> {
-    let until = Instant::now() + HEAD;
-    let mut received = Vec::new();
-    loop {
-        match parse_request(&received) {
-            Ok(Some((request, _))) => return Ok(Ok(request)),
-            Ok(None) if ends() || Instant::now() >= until => {
-                return Err(io::ErrorKind::TimedOut.into());
-            }
-            Ok(None) => {}
-            Err(refusal) => return Ok(Err(refusal)),
-        }
-        let mut bytes = [0; 1024];
-        let room = (MAX_REQUEST - received.len().min(MAX_REQUEST)).min(bytes.len());
-        match stream.receive(&mut bytes[..room], STEP) {
-            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-            Ok(count) => received.extend_from_slice(&bytes[..count]),
-            Err(error) if is_nothing_yet(&error) => {}
-            Err(error) => return Err(error),
-        }
-    }
-}
-
-fn is_nothing_yet(error: &io::Error) -> bool {
-    use io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
-    matches!(error.kind(), WouldBlock | TimedOut | Interrupted)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::{Read, Write};
     use std::os::unix::net::UnixStream;
 
     #[test]

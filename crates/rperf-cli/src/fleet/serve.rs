@@ -1,29 +1,26 @@
 //! `rperf serve`: the profile of all programs with a port, at one address. Called by `run`, on
 //! the main thread.
 
+use super::bound::Bound;
 use super::programs::Programs;
-use super::reply::{Site, Stream, turn_away};
+use super::reply::{Site, turn_away};
 use crate::args::ServeArgs;
+use crate::clients::{Clients, Stream};
 use crate::signals::Actions;
 use crate::{FAILURE, Refusal, say};
 use nix::poll::{PollFd, PollFlags, poll};
 use nix::sys::signal::{SigHandler, Signal};
 use nix::unistd::Uid;
-use rperf_protocol::access::{Token, VARIABLE};
+use rperf_protocol::access::{FILE_VARIABLE, Token, VARIABLE};
 use rperf_session::output::system_words;
 use rperf_session::peer::Peer;
 use rperf_session::place::{Place, TokenFile};
 use rperf_session::settings::quoted;
-use std::collections::VecDeque;
-use std::fs::{self, Permissions};
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
-use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
 use std::time::Duration;
 
@@ -36,9 +33,6 @@ const SHORTAGE: Duration = Duration::from_millis(100);
 
 /// Clients that are answered at a time; more are not.
 const MAX_CLIENTS: usize = 16;
-
-/// Only its user.
-const PRIVATE: u32 = 0o600;
 
 /// Signals that end it.
 const ENDS: [Signal; 3] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP];
@@ -76,7 +70,7 @@ impl Address {
 
 /// Serves until a signal comes. Returns the exit status.
 pub fn run(args: &ServeArgs) -> Result<i32, Refusal> {
-    let programs = Programs::matching(args.matching.as_deref())?;
+    let programs = Programs::of(args.matching.as_deref(), &args.users)?;
     let address = Address::of(&args.http)?;
     ENDED.store(false, SeqCst);
     let _signals = Actions::set(&ENDS, SigHandler::Handler(end));
@@ -98,7 +92,7 @@ fn over_tcp(programs: Programs, number: u16) -> Result<i32, Refusal> {
     let told = token.to_tell().map(Told::tell).transpose()?;
     let place = match &told {
         Some(told) => format!("in {}", told.place.token_path().display()),
-        None => format!("that of {VARIABLE}"),
+        None => format!("that of {}", variable()),
     };
     say(&format!(
         "serving profiles at http://127.0.0.1:{number}/debug/pprof/profile; the token is {place}"
@@ -106,6 +100,14 @@ fn over_tcp(programs: Programs, number: u16) -> Result<i32, Refusal> {
     let site = Site::new(programs, Some(token));
     answer_all(&site, listener.as_fd(), || Ok(Some(listener.accept()?.0)));
     Ok(0)
+}
+
+/// The variable that has named the token.
+fn variable() -> &'static str {
+    match std::env::var_os(FILE_VARIABLE).is_some_and(|path| !path.is_empty()) {
+        true => FILE_VARIABLE,
+        false => VARIABLE,
+    }
 }
 
 /// The file with the token, for as long as this lives.
@@ -132,7 +134,8 @@ impl Drop for Told {
 
 fn over_socket(programs: Programs, path: &Path) -> Result<i32, Refusal> {
     let shown = path.display();
-    let listener = bind(path).map_err(|error| failure(unbound(&shown.to_string(), &error)))?;
+    let bound = Bound::at(path).map_err(|error| failure(unbound(&shown.to_string(), &error)))?;
+    let listener = bound.listener();
     say(&format!(
         "serving profiles at the socket {shown}, below /debug/pprof/"
     ));
@@ -143,45 +146,7 @@ fn over_socket(programs: Programs, path: &Path) -> Result<i32, Refusal> {
         let is_trusted = Peer::of(&stream)?.is_trusted_by(own);
         Ok(is_trusted.then_some(stream))
     });
-    let _ = fs::remove_file(path);
     Ok(0)
-}
-
-fn bind(path: &Path) -> io::Result<UnixListener> {
-    // One that nobody listens at any more is in the way.
-    let is_dead = || {
-        let found = fs::symlink_metadata(path);
-        let error = UnixStream::connect(path).err();
-        found.is_ok_and(|found| found.file_type().is_socket())
-            && error.is_some_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
-    };
-    if is_dead() {
-        fs::remove_file(path)?;
-    }
-    let listener = UnixListener::bind(path)?;
-    fs::set_permissions(path, Permissions::from_mode(PRIVATE))?;
-    listener.set_nonblocking(true)?;
-    Ok(listener)
-}
-
-/// Clients that haven't sent a request yet, the oldest first.
-struct Silent<S>(Mutex<VecDeque<Arc<S>>>);
-
-impl<S: Stream> Silent<S> {
-    fn all(&self) -> MutexGuard<'_, VecDeque<Arc<S>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn remove(&self, stream: &Arc<S>) {
-        self.all().retain(|it| !Arc::ptr_eq(it, stream));
-    }
-
-    /// Makes room for another one: so nobody is kept out by connections that ask nothing. Returns
-    /// whether there was one.
-    fn end_oldest(&self) -> bool {
-        let oldest = self.all().pop_front();
-        oldest.inspect(|stream| stream.end()).is_some()
-    }
 }
 
 /// `accept` gives a client of the listener; `None` for one that may not ask.
@@ -190,8 +155,7 @@ fn answer_all<S: Stream + Send + Sync>(
     listener: BorrowedFd<'_>,
     accept: impl Fn() -> io::Result<Option<S>>,
 ) {
-    let clients = AtomicUsize::new(0);
-    let silent = Silent(Mutex::default());
+    let clients = Clients::new(MAX_CLIENTS);
     let has_ended = || ENDED.load(SeqCst);
     thread::scope(|scope| {
         while !has_ended() {
@@ -200,7 +164,7 @@ fn answer_all<S: Stream + Send + Sync>(
                 continue;
             }
             let stream = match accept() {
-                Ok(Some(stream)) => Arc::new(stream),
+                Ok(Some(stream)) => stream,
                 Ok(None) => continue,
                 // The client has gone, or files have run short for the moment.
                 Err(error) => {
@@ -210,23 +174,16 @@ fn answer_all<S: Stream + Send + Sync>(
                     continue;
                 }
             };
-            if clients.load(SeqCst) >= MAX_CLIENTS && !silent.end_oldest() {
-                turn_away(&*stream, MAX_CLIENTS);
-                continue;
-            }
-            clients.fetch_add(1, SeqCst);
-            silent.all().push_back(Arc::clone(&stream));
-            let (clients, silent, has_ended) = (&clients, &silent, &has_ended);
-            let asking = Arc::clone(&stream);
-            let answer = move || {
-                let heard = || silent.remove(&asking);
-                // Who asks may be gone.
-                let _ = site.serve(&*asking, has_ended, &heard);
-                clients.fetch_sub(1, SeqCst);
-            };
-            if thread::Builder::new().spawn_scoped(scope, answer).is_err() {
-                silent.remove(&stream);
-                clients.fetch_sub(1, SeqCst);
+            match clients.take_in(stream) {
+                Err(stream) => turn_away(&stream, MAX_CLIENTS),
+                Ok(client) => {
+                    let answer = move || {
+                        // Who asks may be gone.
+                        let _ = site.serve(&client, &has_ended);
+                    };
+                    // Without a thread the connection ends.
+                    let _ = thread::Builder::new().spawn_scoped(scope, answer);
+                }
             }
         }
     });

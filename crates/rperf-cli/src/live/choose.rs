@@ -1,12 +1,16 @@
-//! Which running programs a command is about: those that the user names by PID, or those whose
-//! program, as `rperf ps` shows it, matches an expression. Used by `ps`, `top` and `attach`, on
-//! the main thread and on those of `top`.
+//! Which running programs a command is about: those that the user names by PID, or those of some
+//! users whose program, as `rperf ps` shows it, matches an expression. Used by `ps`, `top`, `attach`
+//! and what watches a fleet, on the main thread and on others of theirs.
 
+use super::users::UserArgs;
 use crate::checked::pid;
 use crate::{FAILURE, Refusal};
 use rperf_report::regex;
+use rperf_report::terminal_text::shown;
+use rperf_session::process_id::ProcessId;
 use rperf_watch::failure::Failure;
-use rperf_watch::programs::{Found, all};
+use rperf_watch::programs::{Found, Listing, all};
+use rperf_watch::users::Users;
 
 /// The options that name programs.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
@@ -22,79 +26,124 @@ pub struct Choice {
     /// All programs that match this regular expression in the last column of 'rperf ps'
     #[arg(long = "match", id = "matching", value_name = "REGEX")]
     pub matching: Option<String>,
+    /// Whose programs may match.
+    #[command(flatten)]
+    pub users: UserArgs,
 }
 
 impl Choice {
-    /// The expression, if there is one.
-    pub fn pattern(&self) -> Result<Option<Pattern>, Refusal> {
-        self.matching.as_deref().map(Pattern::new).transpose()
+    /// Programs that match, if there is an expression.
+    pub fn selection(&self) -> Result<Option<Selection>, Refusal> {
+        if self.matching.is_none() {
+            self.users.refuse_with("PIDs")?;
+            return Ok(None);
+        }
+        Selection::of(self.matching.as_deref(), &self.users).map(Some)
     }
 
     /// The processes that are there now, each once. It is an error if there is none.
-    pub fn processes(&self) -> Result<Vec<i32>, Refusal> {
-        let mut pids = match self.pattern()? {
-            Some(pattern) => pattern.expect_processes()?,
-            None => self.pids.clone(),
+    pub fn processes(&self) -> Result<Vec<ProcessId>, Refusal> {
+        let mut processes = match self.selection()? {
+            Some(selection) => selection.expect_processes()?,
+            None => self.pids.iter().map(|pid| ProcessId::named(*pid)).collect(),
         };
-        pids.sort_unstable();
-        pids.dedup();
-        Ok(pids)
+        processes.sort_unstable_by_key(|it| it.pid);
+        processes.dedup();
+        Ok(processes)
     }
 }
 
-/// An expression for programs.
+/// Programs of some users, and an expression for them.
 #[derive(Debug, Clone)]
-pub struct Pattern {
+pub struct Selection {
+    users: Users,
+    /// The user of the command has named them.
+    are_named: bool,
+    pattern: Option<Pattern>,
+}
+
+#[derive(Debug, Clone)]
+struct Pattern {
     text: String,
     regex: regex::Regex,
 }
 
-impl Pattern {
-    /// The expression that the user has given.
-    pub fn new(text: &str) -> Result<Self, Refusal> {
-        let regex = regex(text).map_err(|error| Refusal::usage(format!("--match: {error}")))?;
-        Ok(Pattern {
-            text: text.into(),
-            regex,
+impl Selection {
+    /// Programs of these users that match the expression; all of theirs if there is none.
+    pub fn of(expression: Option<&str>, users: &UserArgs) -> Result<Self, Refusal> {
+        let pattern = expression.map(|text| {
+            let regex = regex(text).map_err(|error| Refusal::usage(format!("--match: {error}")))?;
+            let text = text.into();
+            Ok::<_, Refusal>(Pattern { text, regex })
+        });
+        Ok(Selection {
+            users: users.resolved()?,
+            are_named: users.are_given(),
+            pattern: pattern.transpose()?,
         })
+    }
+
+    /// Whether there is an expression.
+    pub fn has_pattern(&self) -> bool {
+        self.pattern.is_some()
     }
 
     /// Whether a program is meant that calls itself so.
     pub fn matches(&self, program: &str) -> bool {
-        self.regex.is_match(program)
+        let pattern = self.pattern.as_ref();
+        pattern.is_none_or(|pattern| pattern.regex.is_match(program))
     }
 
-    /// The processes with ports that match now and are none of `known`; those that don't answer
-    /// now, but for stopped ones, and our own, are left out.
-    pub fn processes(&self, known: &[i32]) -> Vec<i32> {
-        self.matching(known, |it| {
-            matches!(it.program, Ok(_) | Err(Failure::Stopped))
-        })
-    }
-
-    /// The processes that match and for which `is_meant` is true. One that doesn't answer is
+    /// The programs with ports that match and whose process `is_meant`. One that doesn't answer is
     /// matched by its command line.
-    fn matching(&self, known: &[i32], is_meant: impl Fn(&Found) -> bool) -> Vec<i32> {
-        let own = std::process::id() as i32;
-        let mut found = all(|pid| pid != own && !known.contains(&pid));
-        found.retain(|it| is_meant(it) && self.matches(&it.name()));
-        found.iter().map(|it| it.pid).collect()
+    pub fn listing(&self, is_meant: impl Fn(i32) -> bool) -> Listing {
+        let mut listing = all(&self.users, is_meant);
+        listing.programs.retain(|it| self.matches(&it.name()));
+        listing
+    }
+
+    /// What is said of programs that weren't asked, because they are of users that nobody has named.
+    pub fn hint(&self, listing: &Listing) -> Option<String> {
+        let shows = "--user NAME or --all-users";
+        match listing.of_others {
+            _ if self.are_named => None,
+            0 => None,
+            1 => Some(format!(
+                "1 program with a port is another user's: see {shows}"
+            )),
+            count => Some(format!(
+                "{count} programs with a port are other users': see {shows}"
+            )),
+        }
+    }
+
+    /// The processes that match now and are none of `known`; those that don't answer now, but for
+    /// stopped ones, and our own, are left out.
+    pub fn processes(&self, known: &[i32]) -> Vec<ProcessId> {
+        let found = self.listing(|pid| pid != own() && !known.contains(&pid));
+        let is_meant = |it: &Found| matches!(it.program, Ok(_) | Err(Failure::Stopped));
+        let found = found.programs.into_iter().filter(is_meant);
+        found.map(|it| it.process).collect()
     }
 
     /// Also those that don't answer: whoever asks them says why. It is an error if there is none.
-    pub fn expect_processes(&self) -> Result<Vec<i32>, Refusal> {
-        let found = self.matching(&[], |_| true);
-        if !found.is_empty() {
-            return Ok(found);
+    pub fn expect_processes(&self) -> Result<Vec<ProcessId>, Refusal> {
+        let listing = self.listing(|pid| pid != own());
+        if !listing.programs.is_empty() {
+            return Ok(listing.programs.iter().map(|it| it.process).collect());
         }
-        let text = rperf_report::terminal_text::shown(&self.text);
+        let text = self.pattern.as_ref().map_or("", |it| &it.text);
+        let hint = self.hint(&listing);
+        let hint = hint.unwrap_or_else(|| "'rperf ps' lists those that have one".into());
         Err(Refusal {
-            message: format!(
-                "no program with a port matches '{text}'; 'rperf ps' lists those that have one"
-            ),
+            message: format!("no program with a port matches '{}'; {hint}", shown(text)),
             status: FAILURE,
         })
     }
+}
+
+fn own() -> i32 {
+    std::process::id() as i32
 }
 
 #[cfg(test)]
@@ -109,25 +158,40 @@ mod tests {
         Choice::from_arg_matches(&matches).ok()
     }
 
+    fn selection(expression: &str) -> Result<Selection, Refusal> {
+        Selection::of(Some(expression), &UserArgs::default())
+    }
+
     #[test]
     fn programs_have_numbers_or_an_expression() {
-        let pids = |words: &[&str]| choice(words)?.processes().ok();
+        let pids = |words: &[&str]| {
+            let processes = choice(words)?.processes().ok()?;
+            Some(processes.iter().map(|it| it.pid).collect::<Vec<_>>())
+        };
         assert_eq!(pids(&["7", "5", "7"]), Some(vec![5, 7]));
-        assert!(choice(&["--match", "puma"]).is_some());
-        for words in [&[][..], &["0"], &["puma"], &["7", "--match", "puma"]] {
+        assert!(choice(&["--match", "puma", "--user", "root"]).is_some());
+        for words in [
+            &[][..],
+            &["0"],
+            &["puma"],
+            &["7", "--match", "puma"],
+            &["--match", "puma", "--user", "root", "--all-users"],
+        ] {
             assert!(choice(words).is_none(), "{words:?}");
         }
+        let named = choice(&["7", "--all-users"]).expect("clap takes it");
+        assert_eq!(named.processes().expect_err("refused").status, 2);
     }
 
     #[test]
     fn an_expression_is_looked_for_anywhere_in_the_program() {
-        let pattern = Pattern::new("cluster worker").expect("an expression");
-        assert!(pattern.matches("puma: cluster worker 0: 4690 [shop]"));
-        assert!(!pattern.matches("puma 7.1.0 [shop]"));
-        let refusal = Pattern::new("(").expect_err("refused");
+        let selected = selection("cluster worker").expect("an expression");
+        assert!(selected.matches("puma: cluster worker 0: 4690 [shop]"));
+        assert!(!selected.matches("puma 7.1.0 [shop]"));
+        let refusal = selection("(").expect_err("refused");
         assert_eq!(refusal.status, 2);
         assert!(refusal.message.starts_with("--match: '(' is no valid"));
-        let none = Pattern::new("^no such program $").expect("an expression");
+        let none = selection("^no such program $").expect("an expression");
         let refusal = none.expect_processes().expect_err("none");
         assert_eq!(refusal.status, 1);
     }

@@ -1,6 +1,7 @@
 //! `rperf ps`: the Ruby programs that have a port. Called by `run`, on the main thread.
 
-use super::choose::Pattern;
+use super::choose::Selection;
+use super::users::UserArgs;
 use crate::FAILURE;
 use crate::Refusal;
 use crate::refusal::say;
@@ -10,7 +11,7 @@ use rperf_protocol::hello::Hello;
 use rperf_report::terminal_text::shown;
 use rperf_watch::failure::{AskError, Failure};
 use rperf_watch::process::is_busy;
-use rperf_watch::programs::{Found, all, side_by_side, without_number};
+use rperf_watch::programs::{Found, side_by_side, without_number};
 use serde_json::{Value, json};
 use std::thread;
 use std::time::Duration;
@@ -38,6 +39,9 @@ pub struct PsArgs {
     /// Only programs that match this regular expression in the last column
     #[arg(long = "match", value_name = "REGEX")]
     pub matching: Option<String>,
+    /// Whose programs are listed.
+    #[command(flatten)]
+    pub users: UserArgs,
 }
 
 /// How a program's port is.
@@ -51,6 +55,8 @@ enum PortState {
     Stopped,
     /// Nothing comes.
     NoAnswer,
+    /// Its user has too many.
+    NotAsked,
     /// It speaks another version.
     OtherVersion,
 }
@@ -62,6 +68,7 @@ impl PortState {
             PortState::Idle => "idle",
             PortState::Stopped => "stopped",
             PortState::NoAnswer => "no answer",
+            PortState::NotAsked => "not asked",
             PortState::OtherVersion => "other version",
         }
     }
@@ -77,12 +84,11 @@ struct Listening {
 
 /// Prints the programs. Returns the exit status.
 pub fn run(args: &PsArgs) -> Result<i32, Refusal> {
-    let pattern = args.matching.as_deref().map(Pattern::new).transpose()?;
-    let mut programs: Vec<_> = all(|_| true).into_iter().map(Listening::new).collect();
-    programs.retain(|it| {
-        let pattern = pattern.as_ref();
-        pattern.is_none_or(|pattern| pattern.matches(&it.found.name()))
-    });
+    let selection = Selection::of(args.matching.as_deref(), &args.users)?;
+    let listing = selection.listing(|_| true);
+    let hint = selection.hint(&listing);
+    let programs = listing.programs.into_iter().map(Listening::new);
+    let mut programs: Vec<_> = programs.collect();
     if programs.iter().any(|it| it.hello().is_some()) {
         thread::sleep(INTERVAL);
     }
@@ -93,10 +99,14 @@ pub fn run(args: &PsArgs) -> Result<i32, Refusal> {
             "{}\n",
             json!({ "version": 1, "programs": as_json(&programs) })
         ),
-        false if programs.is_empty() && pattern.is_some() => "no program matches\n".into(),
+        false if programs.is_empty() && selection.has_pattern() => "no program matches\n".into(),
         false => table(&programs, &screen),
     };
     let written = screen.print(&text);
+    // Who reads JSON counts on an empty stderr.
+    if let Some(hint) = hint.filter(|_| !args.json) {
+        say(&hint);
+    }
     say_without_number();
     written.map(|()| 0).map_err(|error| Refusal {
         message: format!("can't write the list: {error}"),
@@ -122,6 +132,7 @@ impl Listening {
         let state = match &found.program {
             Err(Failure::Stopped) => PortState::Stopped,
             Err(Failure::Asking(AskError::OtherProtocol(_))) => PortState::OtherVersion,
+            Err(Failure::TooMany(_)) => PortState::NotAsked,
             _ => PortState::NoAnswer,
         };
         Listening {
@@ -146,7 +157,7 @@ impl Listening {
         let elapsed = after.clock_ns.saturating_sub(clock_ns);
         let used = after.cpu_ns.saturating_sub(cpu_ns);
         self.cpu = (elapsed > 0).then(|| used as f64 / elapsed as f64);
-        self.state = match is_busy(self.found.pid) {
+        self.state = match is_busy(self.found.process.pid) {
             true => PortState::Busy,
             false => PortState::Idle,
         };
@@ -156,7 +167,7 @@ impl Listening {
         let hello = self.hello();
         let of_hello = |text: fn(&Hello) -> String| hello.map_or_else(|| "-".into(), text);
         [
-            self.found.pid.to_string(),
+            self.found.process.pid.to_string(),
             of_hello(|hello| hello.uptime_ns.map_or_else(|| "-".into(), duration)),
             self.cpu
                 .map_or_else(|| "-".into(), |cpu| format!("{:.0}%", cpu * 100.0)),
@@ -169,7 +180,7 @@ impl Listening {
     fn to_json(&self) -> Value {
         let hello = self.hello();
         json!({
-            "pid": self.found.pid,
+            "pid": self.found.process.pid,
             "socket": shown(&self.found.path.to_string_lossy()),
             "uid": self.found.uid,
             "state": self.state.name(),

@@ -13,6 +13,7 @@ use rperf_protocol::limits::MAX_STACKS as MOST;
 use rperf_protocol::stacks::{Fibers, Frame, Source, Stacks, Thread, ThreadState};
 use rperf_report::terminal_text::shown;
 use rperf_report::{CodePaths, numbers};
+use rperf_session::process_id::ProcessId;
 use rperf_watch::failure::AskError;
 use rperf_watch::program::Program;
 use std::cmp::Reverse;
@@ -57,7 +58,7 @@ pub struct StacksArgs {
 /// Prints the stacks. Returns the exit status: 1 if the VM has said nothing.
 pub fn run(args: &StacksArgs) -> Result<i32, Refusal> {
     let failed = |failure| of_failure(args.pid, &failure);
-    let mut program = Program::connect(args.pid).map_err(failed)?;
+    let mut program = Program::connect(ProcessId::named(args.pid)).map_err(failed)?;
     let answer = program.stacks(args.fibers, !args.no_wake);
     let answer = answer.map_err(|error| failed(error.into()))?;
     let hello = program.hello;

@@ -18,6 +18,11 @@ pub const STOPPED: &str = "was stopped (SIGSTOP)";
 /// Said of a program that says nothing.
 pub const NO_ANSWER: &str = "its port doesn't answer";
 
+/// Said of a program that isn't asked, as its user has more than `most`.
+pub fn of_too_many(most: usize) -> String {
+    format!("more than {most} programs with ports, which aren't all asked")
+}
+
 /// The share of a CPU from which on a program isn't one whose threads all wait.
 const WORKS: f64 = 0.5;
 
@@ -100,6 +105,7 @@ fn message(pid: i32, failure: &Failure) -> String {
             "process {pid}{} doesn't run Ruby; 'rperf ps' lists the Ruby programs that can be asked",
             in_parentheses(&name(pid))
         ),
+        Failure::TooMany(most) => format!("{pid}: its user has {}", of_too_many(*most)),
         Failure::NoPort => format!(
             "process {pid}{} has no port. Start it with RPERF_LISTEN=1 (and rperf in its Gemfile), or \
              call Rperf.listen",

@@ -3,6 +3,7 @@
 
 use super::page_data::data;
 use crate::live::words::{of_condition, of_event, of_failure};
+use rperf_session::process_id::ProcessId;
 use rperf_watch::condition::Condition;
 use rperf_watch::failure::{AskError, Failure};
 use rperf_watch::process::{State, state};
@@ -135,7 +136,7 @@ impl Current {
     }
 
     fn connect(&mut self) -> Result<Pull, String> {
-        let found = Pull::connect(self.pid);
+        let found = Pull::connect(ProcessId::named(self.pid));
         let is_other = match &found {
             Ok(found) => *self.start.get_or_insert(found.hello.start) != found.hello.start,
             Err(_) => state(self.pid) == State::Gone,

@@ -55,16 +55,28 @@ impl Entrance {
 
 /// Whether the other end belongs to this user; true if the system doesn't tell.
 fn is_own(stream: &TcpStream) -> bool {
-    let (Ok(near), Ok(far)) = (stream.local_addr(), stream.peer_addr()) else {
-        return false;
-    };
-    let tables: Vec<_> = TABLES.iter().filter_map(|it| File::open(it).ok()).collect();
-    tables.is_empty()
-        || tables.into_iter().any(|table| {
-            let lines = BufReader::new(table).lines().map_while(Result::ok);
-            let owner = owner(lines, far, near);
-            owner.is_some_and(|user| [geteuid().as_raw(), ROOT].contains(&user))
-        })
+    let has_tables = TABLES.iter().any(|it| File::open(it).is_ok());
+    !has_tables || user(stream).is_some_and(is_trusted)
+}
+
+/// Whether the other end is known to belong to another user. A table that changes while it is read
+/// can lack a connection.
+pub fn is_of_other(stream: &TcpStream) -> bool {
+    user(stream).is_some_and(|user| !is_trusted(user))
+}
+
+fn is_trusted(user: u32) -> bool {
+    [geteuid().as_raw(), ROOT].contains(&user)
+}
+
+/// Whose the other end is, if the system tells.
+fn user(stream: &TcpStream) -> Option<u32> {
+    let (near, far) = (stream.local_addr().ok()?, stream.peer_addr().ok()?);
+    let mut tables = TABLES.iter().filter_map(|it| File::open(it).ok());
+    tables.find_map(|table| {
+        let lines = BufReader::new(table).lines().map_while(Result::ok);
+        owner(lines, far, near)
+    })
 }
 
 /// The user whose end of a connection is `far`, if the table has it.
@@ -105,7 +117,7 @@ mod tests {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
         let client = TcpStream::connect(listener.local_addr().expect("one")).expect("a server");
         let (stream, _) = listener.accept().expect("a client");
-        assert!(is_own(&stream));
+        assert!(is_own(&stream) && !is_of_other(&stream));
         let mut entrance = Entrance::open("/x/".into());
         assert!(entrance.is_at("/x/") && !entrance.is_at("/y/"));
         assert!(entrance.admit(&stream) && !entrance.admit(&stream));

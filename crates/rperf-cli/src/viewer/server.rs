@@ -2,17 +2,19 @@
 //! Called by `viewer`.
 //!
 //! Whoever is on this machine can connect: a request is read up to a small limit and a short
-//! time, a body never, and each has a thread of its own, so that none can hold up another.
+//! time, a body never, and each has a thread of its own, so that none can hold up another. Half of
+//! the places are for connections of this user's.
 
-use super::entrance::Entrance;
+use super::entrance::{Entrance, is_of_other};
+use crate::clients::{Client, Clients, read};
 use crate::signals::Actions;
 use nix::sys::signal::{SigHandler, Signal};
 use rperf_protocol::access::is_loopback;
-use rperf_protocol::message::{Request, parse_request};
+use rperf_protocol::message::Request;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -20,11 +22,12 @@ use std::time::Duration;
 /// How soon a signal, or a request, is heeded.
 const POLL: Duration = Duration::from_millis(50);
 
-/// How long a client may take to send its request, and to take in each part of the answer.
+/// How long a client may take to take in each part of the answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Requests that are answered at a time; more are not.
+/// Requests that are answered at a time; more are not. Others than this user's own have the first half.
 const MAX_CLIENTS: usize = 32;
+const MAX_OTHERS: usize = MAX_CLIENTS / 2;
 
 /// Bytes of the token: nobody else on this machine can guess it.
 const TOKEN_BYTES: usize = 16;
@@ -81,7 +84,6 @@ struct Page {
     content: Vec<u8>,
     policy: &'static str,
     site: Option<Arc<dyn Site>>,
-    clients: AtomicUsize,
 }
 
 impl Server {
@@ -100,7 +102,6 @@ impl Server {
             content,
             policy,
             site,
-            clients: AtomicUsize::new(0),
         };
         Ok(Self {
             listener,
@@ -133,32 +134,38 @@ impl Server {
     }
 
     fn answer_until(&self, has_ended: impl Fn() -> bool) {
+        let clients = Clients::new(MAX_CLIENTS);
         while !has_ended() {
             // None may wait, or files have run short for the moment.
             let Ok((stream, _)) = self.listener.accept() else {
                 thread::sleep(POLL);
                 continue;
             };
-            let page = Arc::clone(&self.page);
-            if page.clients.fetch_add(1, SeqCst) >= MAX_CLIENTS {
-                page.clients.fetch_sub(1, SeqCst);
+            if clients.taken() >= MAX_OTHERS && is_of_other(&stream) {
                 continue;
             }
-            thread::spawn(move || {
+            let Ok(client) = clients.take_in(stream) else {
+                continue;
+            };
+            let page = Arc::clone(&self.page);
+            let answer = move || {
                 // Who asks may be gone.
-                let _ = page.answer(&stream);
-                page.clients.fetch_sub(1, SeqCst);
-            });
+                let _ = page.answer(&client);
+            };
+            // Without a thread the connection ends.
+            let _ = thread::Builder::new().spawn(answer);
         }
     }
 }
 
 impl Page {
-    fn answer(&self, stream: &TcpStream) -> io::Result<()> {
+    fn answer(&self, client: &Client<TcpStream>) -> io::Result<()> {
+        let stream = client.stream();
         stream.set_nonblocking(false)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;
-        let Some(request) = read(stream)? else {
+        let request = read(stream, &|| ENDED.load(SeqCst));
+        client.has_asked();
+        let Ok(request) = request? else {
             return respond(stream, "400 Bad Request", "", b"this is no request\n", true);
         };
         let is_get = request.method == "GET";
@@ -265,23 +272,6 @@ fn respond(
         stream.write_all(body)?;
     }
     stream.flush()
-}
-
-/// The next request; `None` if what comes is none, or is too long.
-fn read(mut stream: &TcpStream) -> io::Result<Option<Request>> {
-    let mut received = Vec::new();
-    loop {
-        match parse_request(&received) {
-            Ok(Some((request, _))) => return Ok(Some(request)),
-            Ok(None) => {}
-            Err(_) => return Ok(None),
-        }
-        let mut bytes = [0; 1024];
-        match stream.read(&mut bytes)? {
-            0 => return Ok(None),
-            count => received.extend_from_slice(&bytes[..count]),
-        }
-    }
 }
 
 /// Whether the page is asked for by a name of this machine: another site's name may have been made

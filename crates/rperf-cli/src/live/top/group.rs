@@ -3,7 +3,7 @@
 
 use super::rates::Window;
 use crate::Refusal;
-use crate::live::choose::{Choice, Pattern};
+use crate::live::choose::{Choice, Selection};
 use crate::live::words::{of_condition, of_event, of_failure};
 use rperf_session::process_id::ProcessId;
 use rperf_watch::failure::AskError;
@@ -63,7 +63,7 @@ enum Source {
     /// The user has named them.
     Named,
     /// Programs that match come in.
-    Matching(Pattern),
+    Matching(Selection),
     /// We have started this process: it comes in, and those that it starts.
     Family(i32),
 }
@@ -87,16 +87,17 @@ pub struct Group {
 impl Group {
     /// The programs that `choice` names, whose sums come into `sums`.
     pub fn connect(choice: &Choice, sums: &LockedSums) -> Result<Self, Refusal> {
-        let source = choice.pattern()?.map_or(Source::Named, Source::Matching);
+        let source = choice.selection()?;
+        let source = source.map_or(Source::Named, Source::Matching);
         let mut group = Self::empty(source, sums);
-        let pids = choice.processes()?;
-        if pids.len() > MOST {
+        let processes = choice.processes()?;
+        if processes.len() > MOST {
             let message = format!("at most {MOST} programs can be watched at a time");
             return Err(Refusal::usage(message));
         }
-        for pid in pids {
-            let connected = Pull::connect(pid);
-            match connected.map_err(|failure| of_failure(pid, &failure)) {
+        for process in processes {
+            let connected = Pull::connect(process);
+            match connected.map_err(|failure| of_failure(process.pid, &failure)) {
                 Ok(program) => group.add(program),
                 // It may have ended since it was found.
                 Err(refusal) if choice.matching.is_some() => group.lines.push(refusal.message),
@@ -280,11 +281,12 @@ impl Group {
         let known: Vec<_> = known.chain(left_out).collect();
         let (found, first) = match &self.source {
             Source::Named => (Vec::new(), None),
-            Source::Matching(pattern) => (pattern.processes(&known), None),
+            Source::Matching(selection) => (selection.processes(&known), None),
             Source::Family(first) => (family(*first, &known), Some(*first)),
         };
-        for pid in found {
-            match Pull::connect(pid) {
+        for process in found {
+            let pid = process.pid;
+            match Pull::connect(process) {
                 Ok(program) => {
                     if first != Some(pid) {
                         let name =

@@ -3,6 +3,7 @@
 use crate::Refusal;
 use crate::checked::NO_PID;
 use crate::live::choose::Choice;
+use crate::live::users::UserArgs;
 use crate::path_args::PathArgs;
 use std::ffi::OsString;
 use std::fs::File;
@@ -24,6 +25,9 @@ pub struct TopArgs {
         conflicts_with = "words"
     )]
     pub matching: Option<String>,
+    /// Whose programs may match.
+    #[command(flatten)]
+    pub users: UserArgs,
     /// Print one table and end
     #[arg(long, conflicts_with = "count")]
     pub once: bool,
@@ -65,6 +69,9 @@ pub enum Subject {
 impl TopArgs {
     /// What the words name.
     pub fn subject(&self) -> Result<Subject, Refusal> {
+        if !self.words.is_empty() {
+            self.users.refuse_with("PIDs, files or a command")?;
+        }
         let mut words = self.words.iter();
         Ok(match words.next() {
             Some(first) if is_number(first) => {
@@ -79,6 +86,7 @@ impl TopArgs {
                 Subject::Programs(Choice {
                     pids: pids.collect::<Result<_, _>>()?,
                     matching: None,
+                    users: UserArgs::default(),
                 })
             }
             Some(first) if is_profile(first) => {
@@ -88,6 +96,7 @@ impl TopArgs {
             None => Subject::Programs(Choice {
                 pids: Vec::new(),
                 matching: self.matching.clone(),
+                users: self.users.clone(),
             }),
         })
     }
@@ -178,6 +187,7 @@ mod tests {
         Subject::Programs(Choice {
             pids: pids.to_vec(),
             matching: None,
+            users: UserArgs::default(),
         })
     }
 
@@ -210,6 +220,7 @@ mod tests {
             Some(Subject::Programs(Choice {
                 pids: Vec::new(),
                 matching: Some("puma".into()),
+                users: UserArgs::default(),
             }))
         );
     }

@@ -4,6 +4,7 @@
 
 use super::group::Member;
 use rperf_protocol::stacks::{Source, Stacks, Thread};
+use rperf_session::process_id::ProcessId;
 use rperf_watch::program::Program;
 use rperf_watch::sums::{LockedSums, ThreadFacts, lock};
 use std::collections::HashMap;
@@ -91,7 +92,7 @@ impl Asker {
 
 /// `start`: when the process began, as another may have its number by now.
 fn answer(pid: i32, start: u64) -> Option<Stacks<'static>> {
-    let mut program = Program::connect(pid).ok()?;
+    let mut program = Program::connect(ProcessId::named(pid)).ok()?;
     let is_it = program.hello.start == start;
     is_it.then(|| program.stacks(false, false).ok())?
 }
