@@ -160,16 +160,25 @@ RSpec.describe "bin/package" do
       FileUtils.cp_r(File.realpath(file), path("root#{place}"))
     end
 
-    def make_root(programs)
+    def program(name) = ENV.fetch("PATH").split(":").map { File.join(it, name) }.find { File.executable?(it) }
+
+    def take_programs(names)
       FileUtils.mkdir_p(path("root/usr/bin"))
       File.symlink("usr/bin", path("root/bin"))
-      found = programs.to_h { |name| [name, `command -v #{name}`.chomp] }
+      found = names.to_h { |name| [name, program(name)] }
       found.each { |name, file| take(file, "/usr/bin/#{name}") }
+      take_libraries_of(found.values)
+    end
+
+    def take_ruby
       take(RbConfig.ruby)
       libraries = RbConfig::CONFIG.values_at("rubylibdir", "rubyarchdir", "vendordir").select { Dir.exist?(it) }
       libraries.each { |directory| take(directory) }
-      native = libraries.flat_map { |directory| Dir["#{directory}/**/*.so"] }
-      needed, = Open3.capture2("ldd", *found.values, RbConfig.ruby, *native, err: File::NULL)
+      take_libraries_of([RbConfig.ruby, *libraries.flat_map { |directory| Dir["#{directory}/**/*.so"] }])
+    end
+
+    def take_libraries_of(files)
+      needed, = Open3.capture2("ldd", *files, err: File::NULL)
       needed.scan(%r{^\s.*?(/\S+) \(0x}).flatten.uniq.each { |library| take(library, File.expand_path(library)) }
     end
 
@@ -178,10 +187,11 @@ RSpec.describe "bin/package" do
       linux = RbConfig::CONFIG["host_os"].start_with?("linux")
       skip "needs user namespaces" unless linux && system(*namespaces, err: File::NULL)
 
-      make_root(programs)
+      take_programs(programs)
     end
 
     it "takes one that has what this checkout has built" do
+      take_ruby
       copy_of_project
       version = RUBY_VERSION[/\d+\.\d+/]
       { "rperf.so" => "lib/#{version}/rperf.so", "bin/rperf-command" => "lib/bin/rperf-command" }.each do |from, to|
