@@ -15,7 +15,7 @@ RSpec.describe "A program that has redefined a method", vm: true do
       "fork" => proc { WAIT.call(FORK.call {}) }
     }.freeze
     # What the VM calls itself, and what begins or ends a process here: without it there is no end to look at.
-    OWN = %i[_fork exec exit! initialize method_added respond_to_missing? singleton_method_added warn].freeze
+    OWN = %i[_fork call exec exit! initialize method_added respond_to_missing? singleton_method_added warn].freeze
     scope = %w[Process Ractor].include?(owner) ? Object.const_get(owner).singleton_class : Object.const_get(owner)
     names = (scope.instance_methods(false) + scope.private_instance_methods(false)).sort - OWN
     finish = ENDS.fetch(how)

@@ -13,7 +13,7 @@ module Rperf
     # Wraps exit!, which runs no at_exit block.
     module BeforeExit
       def exit!(*arguments)
-        Native.finish(arguments) if Ractor.main?
+        Native.finish(arguments) if Native.main_ractor?
         super
       end
     end
@@ -22,7 +22,7 @@ module Rperf
     # profiling goes on.
     module BeforeExec
       def exec(*arguments)
-        return super unless Ractor.main?
+        return super unless Native.main_ractor?
 
         begin
           Native.hand_over(arguments)
@@ -37,7 +37,7 @@ module Rperf
     # Wraps daemon, which goes on in a child and ends this process.
     module BeforeDaemon
       def daemon(*)
-        return super unless Ractor.main?
+        return super unless Native.main_ractor?
 
         settings = Session.current&.destination&.settings
         begin

@@ -14,7 +14,7 @@ module Rperf
     module Hook
       def _fork
         # Only the main Ractor may call Native.
-        return super unless Ractor.main?
+        return super unless Native.main_ractor?
 
         parent = Native.process
         shared = Session.current&.shared
@@ -38,7 +38,7 @@ module Rperf
 
       # Returns in a child only; the parent has ended.
       def daemon(*)
-        return super unless Ractor.main?
+        return super unless Native.main_ractor?
 
         session = Session.current
         # A session that the parent has made ends with the parent: the daemon can't join it.
