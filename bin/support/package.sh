@@ -24,6 +24,7 @@ package_platform() {
   build_package "the command for $platform" "$platform" --package rperf-command
   take_built "$target" rperf-command "$work/lib/bin/rperf-command"
   list_crates "$target" "$work" "$name"
+  check_names "$work"
   "$RUBY" bin/support/package/check.rb "$cpu" "$GLIBC" "$work"/lib/*/* || die "these files can't be packaged"
   pack "$platform" "$work" "${versions[@]}"
   (cd "$work/debug" && deterministic_tar .) | xz -6 -T1 >"pkg/$name.debug.tar.xz"
@@ -65,13 +66,15 @@ build_library() {
   take_built "$(target_of "$platform")" librperf.so "$4"
 }
 
-# build_package NAME PLATFORM ARGS...: by cargo.
+# build_package NAME PLATFORM ARGS...: by cargo. What zig compiles of the C library and links in has no debug
+# information, because that would name zig's directory; its cache has none that was compiled otherwise.
 build_package() {
   local name=$1 platform=$2 target
   shift 2
   target=$(target_of "$platform")
   case $platform in *-gnu) target="$target.$GLIBC" ;; esac
-  step "building $name" env "RUSTFLAGS=$(rust_flags "$platform")" cargo zigbuild --locked --profile packaged \
+  step "building $name" env "RUSTFLAGS=$(rust_flags "$platform")" CCC_OVERRIDE_OPTIONS='#+-g0' \
+    ZIG_GLOBAL_CACHE_DIR="$TOOLS/zig-$ZIG_VERSION-parts" cargo zigbuild --locked --profile packaged \
     --target "$target" --target-dir "$ROOT/target/package" "$@" || exit 1
 }
 
@@ -101,6 +104,15 @@ take_built() {
   mkdir -p "${3%/*}" "${debug%/*}"
   "$objcopy" --only-keep-debug "$output" "$debug" &&
     "$objcopy" --strip-all --add-gnu-debuglink="$debug" "$output" "$3" && chmod 755 "$3" || exit 1
+}
+
+# check_names DIRECTORY: native files and their debug information name no directories of this machine.
+check_names() {
+  local found names=(-e "$TOOLS/" -e "${CARGO_HOME:-$USER_HOME/.cargo}/")
+  # All files name the checkout so.
+  [ "$ROOT" = /rperf ] || names+=(-e "$ROOT/")
+  found=$(grep -rlF "${names[@]}" "$1/lib" "$1/debug") || return 0
+  die "these name directories of this machine: ${found//$'\n'/ }"
 }
 
 # What lists crates and licences.

@@ -6,7 +6,7 @@ module Rperf
     # One line. Goes past $stderr, which is the program's.
     def self.say(text)
       # Other Ractors may not call Native.
-      Native.say(text) if Ractor.main?
+      Native.say(text) if Native.main_ractor?
     end
 
     # @return [String] of an error's message, which may have several lines

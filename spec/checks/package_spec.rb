@@ -30,6 +30,13 @@ RSpec.describe "bin/package" do
     FileUtils.rm_f(Dir[path("project/lib/rperf/*.{so,bundle}")] + Dir[path("project/lib/rperf/bin/*")])
   end
 
+  def pack(*arguments, umask: 0o022)
+    command = [RbConfig.ruby, path("project/bin/support/package/pack.rb"), *arguments]
+    output, status = Open3.capture2e({ "SOURCE_DATE_EPOCH" => "1700000000" }, *command, umask:)
+    expect(status).to be_success, output
+    Dir[path("project/pkg/*.gem")].first
+  end
+
   describe "packing" do
     before do
       copy_of_project
@@ -38,13 +45,6 @@ RSpec.describe "bin/package" do
       FileUtils.mkdir_p(path("built/lib/bin"))
       FileUtils.cp(File.join(Commands::ROOT, "lib/rperf/bin/rperf-command"), path("built/lib/bin"))
       write("built/LICENSES-THIRD-PARTY.md", "their licences")
-    end
-
-    def pack(*arguments, umask: 0o022)
-      command = [RbConfig.ruby, path("project/bin/support/package/pack.rb"), *arguments]
-      output, status = Open3.capture2e({ "SOURCE_DATE_EPOCH" => "1700000000" }, *command, umask:)
-      expect(status).to be_success, output
-      Dir[path("project/pkg/*.gem")].first
     end
 
     def pack_for_linux(**) = pack("x86_64-linux-gnu", path("built"), "3.4", "4.0", **)
@@ -141,6 +141,74 @@ RSpec.describe "bin/package" do
       source = "static const char room[7000000] = { 1 }; const char *Init_rperf(void) { return room; }"
       file = build("large", source)
       expect(check(file)).to match([false, /has \d+ bytes; 6500000 is the limit/])
+    end
+  end
+
+  # The system is made of files of this one: Ruby, and what the script runs. So there is no compiler in it.
+  describe "the try of a gem" do
+    programs = %w[bash cat date dirname env grep readlink sed sh sleep]
+
+    def script(*arguments)
+      Open3.capture2e(File.join(Commands::ROOT, "bin/support/package/try.sh"), path("root"), RbConfig.ruby, *arguments)
+    end
+
+    # To the same place in the other system, whatever links lead to it here.
+    def take(file, place = file)
+      return if File.exist?(path("root#{place}"))
+
+      FileUtils.mkdir_p(File.dirname(path("root#{place}")))
+      FileUtils.cp_r(File.realpath(file), path("root#{place}"))
+    end
+
+    def program(name) = ENV.fetch("PATH").split(":").map { File.join(it, name) }.find { File.executable?(it) }
+
+    def take_programs(names)
+      FileUtils.mkdir_p(path("root/usr/bin"))
+      File.symlink("usr/bin", path("root/bin"))
+      found = names.to_h { |name| [name, program(name)] }
+      found.each { |name, file| take(file, "/usr/bin/#{name}") }
+      take_libraries_of(found.values)
+    end
+
+    def take_ruby
+      take(RbConfig.ruby)
+      libraries = RbConfig::CONFIG.values_at("rubylibdir", "rubyarchdir", "vendordir").select { Dir.exist?(it) }
+      libraries.each { |directory| take(directory) }
+      take_libraries_of([RbConfig.ruby, *libraries.flat_map { |directory| Dir["#{directory}/**/*.so"] }])
+    end
+
+    def take_libraries_of(files)
+      needed, = Open3.capture2("ldd", *files, err: File::NULL)
+      needed.scan(%r{^\s.*?(/\S+) \(0x}).flatten.uniq.each { |library| take(library, File.expand_path(library)) }
+    end
+
+    before do
+      namespaces = %w[unshare --user --map-root-user --mount --pid --fork mount -t proc proc /proc]
+      linux = RbConfig::CONFIG["host_os"].start_with?("linux")
+      skip "needs user namespaces" unless linux && system(*namespaces, err: File::NULL)
+
+      take_programs(programs)
+    end
+
+    it "takes one that has what this checkout has built" do
+      take_ruby
+      copy_of_project
+      version = RUBY_VERSION[/\d+\.\d+/]
+      { "rperf.so" => "lib/#{version}/rperf.so", "bin/rperf-command" => "lib/bin/rperf-command" }.each do |from, to|
+        FileUtils.mkdir_p(File.dirname(path("built/#{to}")))
+        FileUtils.cp(File.join(Commands::ROOT, "lib/rperf", from), path("built/#{to}"))
+      end
+      write("built/LICENSES-THIRD-PARTY.md", "their licences")
+      output, status = script(pack("#{RbConfig::CONFIG["host_cpu"]}-linux-gnu", path("built"), version))
+      expect(output).to match(/^installed in \d+ ms$/).and end_with("all commands work\n")
+      expect(status).to be_success
+    end
+
+    it "refuses a system that has a compiler" do
+      write("root/usr/bin/cc", "", mode: 0o755)
+      write("some.gem", "")
+      output, status = script(path("some.gem"))
+      expect([output, status.exitstatus]).to eq(["this system has cc\n", 1])
     end
   end
 end

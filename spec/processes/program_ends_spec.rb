@@ -199,10 +199,10 @@ RSpec.describe "the end of a profiled program", vm: true do
   end
 
   ["exit", "exit!"].each do |call|
-    it "by #{call} is announced before the profile is made" do
+    it "by #{call} is announced, and then delivered" do
       outcome = record(<<~RUBY)
         Rperf.const_get(:Native).singleton_class.prepend(Module.new do
-          def finish
+          def finish(*)
             super
             $stdout.syswrite(File.readlines(File.join(ENV["RPERF_SESSION"], "status")).map { |line| line[/\\S+ /] }.join)
           end

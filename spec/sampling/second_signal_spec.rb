@@ -63,6 +63,19 @@ RSpec.describe "the end of a profiled program", vm: true do
       expect(outcome.messages).to contain_exactly(%r{can't write the profile to .*/out/p\.pb\.gz .*; it is in })
     end
 
+    it "whose handler calls exit! is by that" do
+      outcome = record("trap(:TERM) { $first ? exit!(3) : ($first = true; exit) }\n#{flood("TERM")}")
+      expect(outcome.status.exitstatus).to eq(3).or eq(0)
+      expect(outcome.messages).to contain_exactly(/wrote p\.pb\.gz/)
+      expect_profile
+    end
+
+    it "whose handler forks is that of one process" do
+      outcome = run_alone("trap(:TERM) { $first ? fork {} : ($first = true; exit) }\n#{flood("TERM")}", RPERF_STAT: "1")
+      expect(outcome.stderr.scan("Performance stats").size).to eq(1)
+      expect_profile
+    end
+
     it "that raises something else is by that" do
       outcome = record("trap(:TERM) { raise 'oh' }\n#{flood("TERM")}")
       expect([outcome.status.exitstatus, outcome.stderr]).to match([1, /oh \(RuntimeError\)/])

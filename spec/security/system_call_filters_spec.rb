@@ -42,6 +42,15 @@ RSpec.describe "A program with a filter for system calls", vm: true, emulated: f
     expect([outcome.stdout, outcome.status]).to match(["Errno::ECHILD\n", be_success])
   end
 
+  it "writes no core of ours" do
+    directory = path_to("cores")
+    Dir.mkdir(directory)
+    outcome = run("/bin/sh", "-c", 'ulimit -c unlimited; cd "$1"; shift; exec "$@"', "sh", directory, ruby,
+                  File.join(Commands::ROOT, "spec/security/filtered.rb"), "sched_setattr=kill", ruby,
+                  "-I#{Commands::ROOT}/lib", "-rrperf", "-e", "puts 'ran'")
+    expect([outcome.stdout, Dir.children(directory)]).to eq(["ran\n", []])
+  end
+
   it "may get the filter when rperf is there already" do
     code = <<~RUBY
       require "rperf"

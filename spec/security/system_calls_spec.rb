@@ -30,6 +30,13 @@ RSpec.describe "The system calls of rperf", vm: true, emulated: false, if: Gem::
   {
     "in a session of its own" => [{}, [*loaded, "-e", "Rperf.start(mode: :wall, output: 'p.pb.gz') {\n#{program}}"]],
     "where it is profiled as a whole" => [{ RPERF_ENABLED: "1" }, [*loaded, "-e", program]],
+    "with children" => [{}, [*loaded, "-e", <<~RUBY]],
+      Rperf.start(inherit: :fork, output: "p.pb.gz") do
+        Process.wait(fork { 1 })
+        exec("/no/such/program") rescue SystemCallError
+        #{program}
+      end
+    RUBY
     "with a port" => [{ RPERF_LISTEN: "1" }, [*loaded, "-e", program]]
   }.each do |what, (env, command)|
     it "are listed, #{what}" do

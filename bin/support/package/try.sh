@@ -12,7 +12,7 @@ cat >"$ROOT/tmp/try/run" <<'RUN'
 set -euo pipefail
 cd /tmp/try
 for tool in cc gcc cargo rustc make clang; do
-  ! command -v "$tool" || { echo "this system has $tool" && exit 1; }
+  ! command -v "$tool" >/dev/null || { echo "this system has $tool" && exit 1; }
 done
 has_work() { grep -m1 'Object#fib' "$1"; }
 cat >work.rb <<'WORK'

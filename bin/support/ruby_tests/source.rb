@@ -34,18 +34,24 @@ module RubyTests
       @directory = directory
     end
 
+    # What became of tests: by their names, whether they pass, for those that have run; and the number of the signal
+    # that has ended the run, or nil.
+    Run = Struct.new(:results, :signal)
+
     # @param before [Array<String>] a command in front of Ruby, and its options behind
-    # @return [Hash{String => Boolean}] whether it passes, for each test that has run, by its name
-    def results(tests, before: [], options: [], **env)
+    # @return [Hash{String => Boolean}] as {Run} has them; exits if no test has run
+    def results(tests, **) = run(tests, **).results.tap { |it| abort("no test has run") if it.empty? }
+
+    # @return [Run]
+    def run(tests, before: [], options: [], **env)
       command = [*before, RbConfig.ruby, *options, "test/runner.rb", "--verbose", "--jobs-status=none", *tests]
       env = { "RUBYOPT" => nil, "RUBYLIB" => nil }.merge(env.transform_keys(&:to_s))
       output, status = Open3.capture2e(env, *command, chdir: @directory)
       output = output.scrub
       ran = output.scan(RAN).flatten
-      abort("#{command.join(" ")}: no test has run:\n#{output}") if ran.empty?
-      warn "#{command.join(" ")}: ended by signal #{status.termsig}\n#{output.lines.last(30).join}" if status.termsig
+      warn "#{command.join(" ")}:\n#{output.lines.last(30).join}" if ran.empty? || status.termsig
       failed = output.scan(FAILED).flatten
-      ran.to_h { |name| [name, !failed.include?(name)] }
+      Run.new(ran.to_h { |name| [name, !failed.include?(name)] }, status.termsig)
     end
   end
 end

@@ -41,7 +41,10 @@ class RubySuite
     alone = @source.results(@tests, options:)
     puts "#{engine}, alone: #{summary(alone)}"
     MODES.flat_map do |mode|
-      profiled = @source.results(@tests, before: profiler(mode), options:)
+      run = @source.run(@tests, before: profiler(mode), options:)
+      next ["all tests (#{engine}, #{mode}): the run ended by signal #{run.signal}"] if run.signal
+
+      profiled = run.results
       puts "#{engine}, #{mode}: #{summary(profiled)}"
       names = alone.keys.reject { |name| profiled[name] == alone[name] }
       names = names.select { |name| differs_always?(name, mode, options) }
@@ -57,7 +60,7 @@ class RubySuite
   def differs_always?(name, mode, options)
     test = [*@tests, "-n", name.split("#").last]
     (1..RUNS).all? do
-      alone, profiled = [[], profiler(mode)].map { |before| @source.results(test, before:, options:)[name] }
+      alone, profiled = [[], profiler(mode)].map { |before| @source.run(test, before:, options:).results[name] }
       alone != profiled
     end
   end

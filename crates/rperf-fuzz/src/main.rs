@@ -15,6 +15,8 @@ fn main() -> ExitCode {
         }
         return ExitCode::from(2);
     };
+    // For an input that ends the process.
+    println!("seed {seed}");
     std::panic::set_hook(Box::new(|_| {}));
     let mut code = ExitCode::SUCCESS;
     for target in targets {

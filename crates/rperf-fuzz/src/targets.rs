@@ -27,7 +27,7 @@ pub const TARGETS: [Target; 7] = [
     Target {
         name: "zipped-profile",
         fed_by: "the same, as gzip has it",
-        read: profile::read,
+        read: profile::read_zipped,
         seeds: profile::zipped_seeds,
     },
     Target {

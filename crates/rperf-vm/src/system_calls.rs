@@ -29,10 +29,13 @@ static LEARNT: OnceLock<Learnt> = OnceLock::new();
 /// Has a child process try the calls, if there is a filter.
 pub fn learn() {
     let filters = filters();
-    LEARNT.get_or_init(|| Learnt {
-        filters,
-        short_slices: filters == 0 || survives(make_short_slices),
-        timer: filters == 0 || survives(make_timer),
+    LEARNT.get_or_init(|| {
+        let all = filters == 0 || survives(make_all);
+        Learnt {
+            filters,
+            short_slices: all || survives(make_short_slices),
+            timer: all || survives(make_timer),
+        }
     });
 }
 
@@ -72,8 +75,12 @@ fn survives(calls: fn()) -> bool {
     // only, and ends. It sends no signal at its end, so the program doesn't hear of it, nor do its waits.
     let child = unsafe { libc::syscall(libc::SYS_clone, 0, 0, 0, 0, 0) };
     if child == 0 {
-        // SAFETY: only sets what a signal does in this process; the program's own handler doesn't run here.
-        unsafe { libc::signal(libc::SIGSYS, libc::SIG_DFL) };
+        // SAFETY: only sets what a signal does in this process, in which the program's own handler doesn't
+        // run, and that no core is written: it would be one of the whole program. Ruby itself uses prctl.
+        unsafe {
+            libc::signal(libc::SIGSYS, libc::SIG_DFL);
+            libc::prctl(libc::PR_SET_DUMPABLE, 0 as libc::c_ulong, 0, 0, 0);
+        }
         calls();
         // SAFETY: ends this process at once.
         unsafe { libc::syscall(libc::SYS_exit_group, 0) };
@@ -126,6 +133,12 @@ pub(crate) fn make_short_slices() {
     unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attr, 0) };
     // SAFETY: sets this thread's timer slack (ns); no memory is involved.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong, 0, 0, 0) };
+}
+
+/// Makes all calls, and nothing else.
+fn make_all() {
+    make_short_slices();
+    make_timer();
 }
 
 /// Makes the call of [`Calls::Timer`], and nothing else.

@@ -2,6 +2,7 @@
 //! finished, and the moments in between in which other threads run. On Ruby threads, with the GVL.
 
 use crate::without_gvl::{try_without_gvl, without_gvl};
+use magnus::error::ErrorType;
 use magnus::rb_sys::protect;
 use magnus::{Error, RArray, Ruby, Value, prelude::*};
 use rperf_vm::Gvl;
@@ -70,6 +71,19 @@ impl Stretch {
     }
 }
 
+/// Whether a signal, `exit` or the end of the thread has raised it.
+pub fn is_of_signal(error: &Error) -> bool {
+    match error.value() {
+        // What is no exception is the end of the thread.
+        None => matches!(error.error_type(), ErrorType::Jump(_)),
+        Some(exception) => {
+            let ruby = Ruby::get_with(exception);
+            error.is_kind_of(ruby.exception_signal())
+                || error.is_kind_of(ruby.exception_system_exit())
+        }
+    }
+}
+
 /// Interrupts that have to wait. Handlers of signals run when the signals come, but what they
 /// raise, or another thread, is kept until [`Interrupts::raise`].
 #[derive(Default)]
@@ -123,7 +137,7 @@ impl Interrupts {
     }
 
     /// What `work` returns, which runs Ruby code that is nobody's to change, and is done again if an
-    /// interrupt comes. `None` if it fails each time: then what was raised is its own.
+    /// interrupt comes. `None` if it fails each time: then what was raised is its own, but for signals.
     pub fn if_possible<T>(&mut self, mut work: impl FnMut() -> Result<T, Error>) -> Option<T> {
         let mut raised = [const { None }; ATTEMPTS];
         for attempt in 0..ATTEMPTS {
@@ -135,6 +149,8 @@ impl Interrupts {
                 Err(error) => raised[attempt] = Some(error),
             }
         }
+        let signals = raised.into_iter().flatten().filter(is_of_signal);
+        signals.for_each(|it| self.keep(it));
         None
     }
 

@@ -25,10 +25,10 @@ pub fn say(interrupts: &mut Interrupts, line: &str) {
     write(interrupts, &format!("rperf: {line}\n"));
 }
 
-/// Writes a text as it is. A program may have closed its stderr: then nobody is told.
+/// Writes a text as it is. A program may have closed its stderr, or nobody reads it: then nobody is told.
 pub fn write(interrupts: &mut Interrupts, text: &str) {
     if let Some(descriptor) = descriptor().filter(|_| !text.is_empty()) {
-        let _ = interrupts.without_its_gvl(|| descriptor.write_all(text.as_bytes()));
+        let _ = interrupts.without_its_gvl(|| descriptor.write_while_read(text.as_bytes()));
     }
 }
 

@@ -17,6 +17,7 @@ use crate::labels::{self, endpoint, scope};
 use crate::message;
 use crate::probes::tracing::targets;
 use crate::profile::own_files;
+use crate::ruby::ractor;
 use crate::running::chosen::Notes;
 use crate::running::{facts, roots};
 use crate::settings::SettingsObject;
@@ -50,6 +51,7 @@ pub fn init(native: RModule) -> Result<(), Error> {
     native.define_singleton_method("own_files", function!(note_own_files, 1))?;
     native.define_singleton_method("say", function!(message::say_for_ruby, 1))?;
     native.define_singleton_method("process", function!(process, 0))?;
+    define_for_all_ractors(native)?;
     native.define_singleton_method("here?", function!(is_here, 1))?;
     #[cfg(feature = "measure")]
     measure::init(native)?;
@@ -153,6 +155,23 @@ fn note_targets(
         not_traceable,
     };
     tracing::targets::note(&gvl(ruby), notes);
+}
+
+/// Defines the one method that other Ractors may call.
+fn define_for_all_ractors(native: RModule) -> Result<(), Error> {
+    // SAFETY: on the main thread, which loads the extension. The method that is defined meanwhile reads what
+    // belongs to the calling Ractor alone.
+    unsafe { rb_sys::rb_ext_ractor_safe(true) };
+    let defined = native.define_singleton_method("main_ractor?", function!(is_main_ractor, 0));
+    // SAFETY: as above; all other methods are for the main Ractor.
+    unsafe { rb_sys::rb_ext_ractor_safe(false) };
+    defined
+}
+
+/// `Native.main_ractor?`: whether the main Ractor calls it. A program may have redefined Ractor.main?.
+fn is_main_ractor() -> bool {
+    // SAFETY: methods run on Ruby threads, with the GVL of their Ractor.
+    unsafe { ractor::is_main() }
 }
 
 /// `Native.process`: the number of this process.

@@ -6,7 +6,7 @@
 mod alone;
 mod member;
 
-use crate::interrupts::Interrupts;
+use crate::interrupts::{Interrupts, is_of_signal, let_others_run};
 use crate::made_session::{self, MadeSessionObject};
 use crate::message;
 use crate::native::{gvl, live, session};
@@ -14,10 +14,13 @@ use crate::profile;
 use crate::profile::errors;
 use crate::running::{facts, running};
 use crate::settings::{self, SettingsObject};
+use crate::without_gvl::without_gvl;
 use alone::Alone;
-use magnus::{Error, RArray, RHash, RModule, RString, Ruby, Value, function, prelude::*};
+use magnus::value::Qfalse;
+use magnus::{Error, Integer, RArray, RHash, RModule, RString, Ruby, Value, function, prelude::*};
 use member::Member;
 use rperf_model::Profile;
+use rperf_sampling::threads::native;
 use rperf_session::event::{Change, Event};
 use rperf_session::exec_target;
 use rperf_vm::Gvl;
@@ -25,7 +28,13 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::process;
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// How long a thread waits for another one that delivers the profile, before it looks again.
+const PAUSE: Duration = Duration::from_millis(2);
 
 /// How often delivery is tried if something else than a signal's handler raises.
 const ATTEMPTS: usize = 3;
@@ -34,7 +43,14 @@ const ATTEMPTS: usize = 3;
 struct Whole {
     process: u32,
     destination: Destination,
+    /// The native thread that delivers its last profile; 0 before that.
+    finisher: AtomicU32,
+    /// With which status `exit!` wants the process to end once that is done; none before: [`NO_STATUS`].
+    status: AtomicI32,
 }
+
+/// No status of a process.
+const NO_STATUS: i32 = i32::MIN;
 
 /// Where its profile goes.
 enum Destination {
@@ -47,6 +63,9 @@ enum Destination {
 /// What is running, from the start of profiling to its end.
 static WHOLE: Mutex<Option<Arc<Whole>>> = Mutex::new(None);
 
+/// The process that was profiled as a whole, if there is one: its session is never the program's own.
+static PROCESS: AtomicU32 = AtomicU32::new(0);
+
 /// The one that was told of an exec, which has not failed yet.
 static HANDED_OVER: Mutex<Option<Arc<Whole>>> = Mutex::new(None);
 
@@ -55,7 +74,7 @@ pub fn init(native: RModule) -> Result<(), Error> {
     native.define_singleton_method("start_as_member", function!(start_as_member, 3))?;
     native.define_singleton_method("start_alone", function!(start_alone, 3))?;
     native.define_singleton_method("whole?", function!(is_whole, 0))?;
-    native.define_singleton_method("finish", function!(finish, 0))?;
+    native.define_singleton_method("finish", function!(finish, 1))?;
     native.define_singleton_method("write_at_exit", function!(write_at_exit, 0))?;
     native.define_singleton_method("withdraw", function!(withdraw, 0))?;
     native.define_singleton_method("hand_over", function!(hand_over, 1))?;
@@ -74,11 +93,12 @@ fn start_as_member(
     directory: PathBuf,
     is_forked: bool,
 ) -> Result<(), Error> {
-    let member = Member::new(ruby, directory, is_forked);
+    let mut interrupts = Interrupts::default();
+    let member = Member::new(ruby, directory, is_forked, &mut interrupts);
     live::start_programs(ruby, &mut gvl(ruby), settings)?;
     member.tell_start();
     put(Destination::Session(member));
-    Ok(())
+    interrupts.raise()
 }
 
 /// `start_alone(settings, made, variables)`: begins the session of a program that profiles itself; `made`
@@ -100,10 +120,8 @@ fn start_alone(
 }
 
 fn put(destination: Destination) {
-    *slot(&WHOLE) = Some(Arc::new(Whole {
-        process: process::id(),
-        destination,
-    }));
+    PROCESS.store(process::id(), SeqCst);
+    *slot(&WHOLE) = Some(Arc::new(Whole::new(destination)));
 }
 
 fn slot(
@@ -118,32 +136,84 @@ fn current() -> Option<Arc<Whole>> {
     whole.filter(|it| it.process == process::id())
 }
 
-/// `whole?`: whether this process is profiled as a whole, and its profile isn't delivered yet.
+/// `whole?`: whether this process is profiled as a whole, and has not begun to deliver its last profile.
 fn is_whole() -> bool {
-    current().is_some()
+    current().is_some_and(|it| it.finisher.load(SeqCst) == 0)
 }
 
-/// `finish`: the program ends, and its profile is delivered, once.
-fn finish(ruby: &Ruby) -> Result<(), Error> {
+/// `finish(arguments)`: the program ends, by `exit!` if there are its arguments, and its profile is
+/// delivered, once. A handler of a signal may come to `exit!` while that is done: the process ends so when
+/// it is.
+fn finish(ruby: &Ruby, arguments: Option<RArray>) -> Result<(), Error> {
     let Some(whole) = current() else {
         return Ok(());
     };
-    if facts::is_running() {
-        whole.tell(Change::Ending);
+    let thread = native::id().0;
+    match whole.finisher.compare_exchange(0, thread, SeqCst, SeqCst) {
+        Ok(_) => whole.finish(ruby),
+        Err(finisher) if finisher == thread => {
+            let status = arguments.map_or(0, status_of);
+            whole.status.store(status, SeqCst);
+            Err(Error::new(ruby.exception_system_exit(), "exit"))
+        }
+        Err(_) => {
+            while current().is_some() {
+                let_others_run(&mut gvl(ruby))?;
+                without_gvl(|| thread::sleep(PAUSE));
+            }
+            Ok(())
+        }
     }
-    let delivered = whole.deliver(ruby, true, |gvl| {
-        let (profile, interrupts) = live::stop_programs(ruby, gvl)?;
-        Ok((profile.map(profile::shared).transpose()?, interrupts))
-    });
-    whole.leave();
-    delivered
+}
+
+/// The status with which `exit!` ends a process: true and nothing are 0, false is 1.
+fn status_of(arguments: RArray) -> i32 {
+    let Ok(status) = arguments.entry::<Value>(0) else {
+        return 0;
+    };
+    if Qfalse::from_value(status).is_some() {
+        return 1;
+    }
+    let number = Integer::from_value(status).and_then(|it| it.to_i32().ok());
+    number.unwrap_or(0)
+}
+
+impl Whole {
+    fn new(destination: Destination) -> Self {
+        Self {
+            process: process::id(),
+            destination,
+            finisher: AtomicU32::new(0),
+            status: AtomicI32::new(NO_STATUS),
+        }
+    }
+
+    fn finish(&self, ruby: &Ruby) -> Result<(), Error> {
+        if facts::is_running() {
+            self.tell(Change::Ending);
+        }
+        let delivered = self.deliver(ruby, true, |gvl| {
+            let (profile, interrupts) = live::stop_programs(ruby, gvl)?;
+            Ok((profile.map(profile::shared).transpose()?, interrupts))
+        });
+        self.leave();
+        match self.status.load(SeqCst) {
+            status if status != NO_STATUS && self.is_here() => {
+                // SAFETY: ends the process, as exit! does.
+                unsafe { libc::_exit(status) }
+            }
+            _ => delivered,
+        }
+    }
 }
 
 /// `write_at_exit`: a program that has called Rperf.start with a file ends, and may have stopped nothing:
 /// servers end by signals. The session goes on, because blocks that come later may stop it.
 fn write_at_exit(ruby: &Ruby) -> Result<(), Error> {
     let settings = match running(&gvl(ruby)) {
-        Some(session) if !is_whole() && !facts::is_of_clients() => Arc::clone(&session.settings),
+        Some(session) if !facts::is_of_clients() && PROCESS.load(SeqCst) != process::id() => {
+            Arc::clone(&session.settings)
+        }
         _ => return Ok(()),
     };
     let Some(output) = settings.output() else {
@@ -159,14 +229,11 @@ fn write_at_exit(ruby: &Ruby) -> Result<(), Error> {
         message::say(&mut interrupts, &line);
         return interrupts.raise();
     }
-    let whole = Whole {
-        process: process::id(),
-        destination: Destination::File(Alone {
-            made: made_session::of(&settings),
-            settings: Arc::clone(&settings),
-            variables: Vec::new(),
-        }),
-    };
+    let whole = Whole::new(Destination::File(Alone {
+        made: made_session::of(&settings),
+        settings: Arc::clone(&settings),
+        variables: Vec::new(),
+    }));
     whole.deliver_until_now(ruby, true)
 }
 
@@ -200,7 +267,8 @@ fn hand_over(ruby: &Ruby, arguments: RArray) -> Result<(), Error> {
 
 /// `take_back`: the exec has failed.
 fn take_back() {
-    if let Some(whole) = slot(&HANDED_OVER).take() {
+    let whole = slot(&HANDED_OVER).take();
+    if let Some(whole) = whole {
         whole.tell(Change::ExecFailed);
         whole.destination.take_back();
     }
@@ -265,9 +333,16 @@ fn is_missing(arguments: RArray) -> bool {
 }
 
 impl Whole {
+    /// Whether this is its process, and not a child that a handler of a signal has forked.
+    fn is_here(&self) -> bool {
+        self.process == process::id()
+    }
+
     /// Tells those who merge the profiles of a change, if there are some.
     fn tell(&self, change: Change) {
-        if let Destination::Session(member) = &self.destination {
+        if let Destination::Session(member) = &self.destination
+            && self.is_here()
+        {
             member.tell(change);
         }
     }
@@ -293,36 +368,39 @@ impl Whole {
         mut take: impl FnMut(&mut Gvl<'_>) -> Result<(Option<Arc<Profile>>, Interrupts), Error>,
     ) -> Result<(), Error> {
         let mut kept = Interrupts::default();
+        // If it comes to nothing, they are its own and nobody else's.
+        let mut failures = Interrupts::default();
         let mut attempts = 0;
         loop {
             let error = match take(&mut gvl(ruby)) {
                 Ok((profile, interrupts)) => {
+                    kept.add(failures);
                     kept.add(interrupts);
-                    if let Some(profile) = profile {
+                    if let Some(profile) = profile.filter(|_| self.is_here()) {
                         self.destination.deliver(ruby, profile, tables, &mut kept);
                     }
                     break;
                 }
                 Err(error) => error,
             };
-            if errors::is_of_signal(ruby, &error) {
+            if is_of_signal(&error) {
                 kept.keep(error);
                 continue;
             }
             attempts += 1;
             if errors::is_rperf(ruby, &error) || attempts == ATTEMPTS {
-                let line = format!("can't deliver the profile: {error}");
+                let line = format!("can't deliver the profile: {}", errors::line(&error));
                 message::say(&mut kept, &line);
                 break;
             }
-            kept.keep(error);
+            failures.keep(error);
         }
         kept.raise()
     }
 
     /// The profile is delivered: children that are forked now aren't profiled.
     fn leave(&self) {
-        *slot(&WHOLE) = None;
+        slot(&WHOLE).take_if(|whole| std::ptr::eq(&raw const **whole, self));
         self.destination.close();
     }
 }

@@ -18,7 +18,7 @@ module Rperf
     # @example
     #   Rperf.label(request: id, endpoint: "/users") { handle_request }
     def label(**labels)
-      return block_given? ? yield : {} unless Ractor.main? && Native.running?
+      return block_given? ? yield : {} unless Native.main_ractor? && Native.running?
       return change_labels(labels) unless block_given?
 
       undo = []
@@ -32,7 +32,7 @@ module Rperf
     end
 
     # @return [Hash{Symbol => Object}] the labels that samples get here; frozen
-    def labels = (Native.labels if Ractor.main? && Native.running?) || NO_LABELS
+    def labels = (Native.labels if Native.main_ractor? && Native.running?) || NO_LABELS
 
     private
 

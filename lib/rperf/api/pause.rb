@@ -13,7 +13,7 @@ module Rperf
     # @example
     #   Rperf.trace { work; Rperf.pause { report }; work }
     def pause
-      is_on = Ractor.main? && running?
+      is_on = Native.main_ractor? && running?
       return is_on && Native.hold(true) unless block_given?
       return yield unless is_on
 
@@ -31,6 +31,6 @@ module Rperf
     #
     # @return [Boolean] whether there was one
     # @raise [Rperf::Error] in a session that counts chosen methods
-    def resume = Ractor.main? && running? && Native.hold(false)
+    def resume = Native.main_ractor? && running? && Native.hold(false)
   end
 end

@@ -21,7 +21,7 @@ module Rperf
     #   Rperf.profile(endpoint: "/users") { handle_request }
     def profile(**labels)
       raise ArgumentError, "Rperf.profile needs a block" unless block_given?
-      return yield unless Ractor.main?
+      return yield unless Native.main_ractor?
       raise Error, "profiling is off; call Rperf.start (with defer: true) first" unless running?
 
       undo = []

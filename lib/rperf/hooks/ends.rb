@@ -12,8 +12,8 @@ module Rperf
   module Ends
     # Wraps exit!, which runs no at_exit block.
     module BeforeExit
-      def exit!(*)
-        Native.finish if Ractor.main?
+      def exit!(*arguments)
+        Native.finish(arguments) if Native.main_ractor?
         super
       end
     end
@@ -22,7 +22,7 @@ module Rperf
     # profiling goes on.
     module BeforeExec
       def exec(*arguments)
-        return super unless Ractor.main?
+        return super unless Native.main_ractor?
 
         begin
           Native.hand_over(arguments)
@@ -37,7 +37,7 @@ module Rperf
     # Wraps daemon, which goes on in a child and ends this process.
     module BeforeDaemon
       def daemon(*)
-        return super unless Ractor.main?
+        return super unless Native.main_ractor?
 
         settings = Session.current&.destination&.settings
         begin
@@ -68,7 +68,7 @@ module Rperf
 
       @installed = true
       # Nothing comes before the call: a handler of a signal may raise where a method of Ruby returns.
-      at_exit { Native.finish }
+      at_exit { Native.finish(nil) }
       [Process.singleton_class, Kernel.singleton_class].each { |owner| owner.prepend(BeforeExit, BeforeExec) }
       Process.singleton_class.prepend(BeforeDaemon)
       Kernel.prepend(KernelEnds)

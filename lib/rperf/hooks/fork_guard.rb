@@ -14,30 +14,31 @@ module Rperf
     module Hook
       def _fork
         # Only the main Ractor may call Native.
-        return super unless Ractor.main?
+        return super unless Native.main_ractor?
 
+        parent = Native.process
         shared = Session.current&.shared
         labels = shared && Native.labels
         begin
           Native.forking(true)
           pid = super
         ensure
-          is_child = Native.forking(false)
+          Native.forking(false)
         end
-        if is_child
+        if Native.here?(parent)
+          # The child may end before it can report its start.
+          shared&.report_fork(pid)
+        else
           ForkGuard.forget
           Port.begin_in_child
           ForkGuard.join(shared, labels)
-        else
-          # The child may end before it can report its start.
-          shared&.report_fork(pid)
         end
         pid
       end
 
       # Returns in a child only; the parent has ended.
       def daemon(*)
-        return super unless Ractor.main?
+        return super unless Native.main_ractor?
 
         session = Session.current
         # A session that the parent has made ends with the parent: the daemon can't join it.

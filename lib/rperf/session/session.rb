@@ -11,14 +11,14 @@ module Rperf
       # @return [Session, nil] this process's session; nil in a forked child that has begun none. Other Ractors have
       #   none, as they may neither call Native nor read @current.
       def current
-        return unless Ractor.main?
+        return unless Native.main_ractor?
 
         session = @current
         session if session&.here?
       end
 
       # @return [Session, nil] the current one, until it has ended
-      def running = (current if Ractor.main? && Native.running?)
+      def running = (current if Native.main_ractor? && Native.running?)
 
       attr_writer :current
 

@@ -9,17 +9,17 @@ use rperf_protocol::refusal::Refusal;
 use rperf_protocol::stacks::Stacks;
 use rperf_watch::sums::{Extent, Sums};
 
-/// Pages of a table, as a program has them; two in one input follow each other.
+/// Pages of a table, as a program has them.
 pub fn deltas() -> Vec<Vec<u8>> {
     vec![include_bytes!("../../../rperf-protocol/golden/delta.bin").to_vec()]
 }
 
-/// Each half of the input is a page, and so is the whole.
+/// The input is a page that comes behind a whole one, and again behind itself.
 pub fn read_deltas(input: &[u8]) {
     let mut sums = Sums::default();
     let process = sums.add_process(1, "program");
     sums.begin(process);
-    for piece in [input, input] {
+    for piece in [deltas().concat().as_slice(), input, input] {
         let Ok(delta) = Delta::from_bytes(piece) else {
             return;
         };

@@ -21,12 +21,21 @@ pub fn seeds() -> Vec<Vec<u8>> {
 }
 
 pub fn zipped_seeds() -> Vec<Vec<u8>> {
-    let zipped = |plain: Vec<u8>| {
-        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
-        encoder.write_all(&plain).ok()?;
-        encoder.finish().ok()
-    };
-    seeds().into_iter().filter_map(zipped).collect()
+    seeds().iter().filter_map(|plain| zipped(plain)).collect()
+}
+
+fn zipped(plain: &[u8]) -> Option<Vec<u8>> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(plain).ok()?;
+    encoder.finish().ok()
+}
+
+/// Damaged gzip seldom has a right checksum: what is in it is damaged, too.
+pub fn read_zipped(input: &[u8]) {
+    read(input);
+    if let Some(zipped) = zipped(input) {
+        read(&zipped);
+    }
 }
 
 pub fn read(input: &[u8]) {

@@ -13,6 +13,10 @@ use std::io::{self, Write};
 use std::os::fd::{BorrowedFd, RawFd};
 use std::path::{Path, PathBuf};
 
+/// Bytes that a pipe takes at once if it can take some: PIPE_BUF.
+const PIECE: usize = 4096;
+/// For how long a reader may take nothing, in ms.
+const PATIENCE: u16 = 10_000;
 /// Links that are followed until one leads to a descriptor; the system's limit.
 const MOST_LINKS: usize = 40;
 
@@ -68,6 +72,23 @@ impl Descriptor {
                 Err(Errno::EINTR) => {}
                 Err(Errno::EAGAIN) => self.wait_until_writable()?,
                 Err(Errno::EPIPE) if rest.len() < content.len() => return Ok(()),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes all of `content`, unless it is a pipe or socket from which nothing is read for 10 seconds:
+    /// that is an error. A terminal may be stopped for as long as its user likes.
+    pub fn write_while_read(self, content: &[u8]) -> io::Result<()> {
+        if nix::unistd::isatty(self.borrow()).unwrap_or(false) {
+            return self.write_all(content);
+        }
+        for piece in content.chunks(PIECE) {
+            let mut fds = [PollFd::new(self.borrow(), PollFlags::POLLOUT)];
+            match poll(&mut fds, PollTimeout::from(PATIENCE)) {
+                Ok(0) => return Err(Errno::ETIMEDOUT.into()),
+                Ok(_) | Err(Errno::EINTR) => self.write_all(piece)?,
                 Err(error) => return Err(error.into()),
             }
         }
@@ -130,6 +151,20 @@ mod tests {
             fcntl(end, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC)).expect("flags");
         }
         (reader.into(), writer.into())
+    }
+
+    #[test]
+    fn a_pipe_that_nobody_reads_is_given_up() {
+        let (reader, writer) = pipe();
+        let descriptor = Descriptor(writer.as_raw_fd());
+        descriptor.write_while_read(b"some").expect("there is room");
+        let began = std::time::Instant::now();
+        let error = descriptor
+            .write_while_read(&vec![b'x'; 1 << 20])
+            .expect_err("nobody reads");
+        assert_eq!(error.raw_os_error(), Some(libc::ETIMEDOUT));
+        assert!(began.elapsed().as_secs() >= 9);
+        drop(reader);
     }
 
     #[test]

@@ -27,13 +27,23 @@ pub fn is_rperf(ruby: &Ruby, error: &Error) -> bool {
     class.is_ok_and(|class| error.is_kind_of(class))
 }
 
-/// Whether a signal, `exit` or the end of the thread has raised it.
-pub fn is_of_signal(ruby: &Ruby, error: &Error) -> bool {
-    // What is no exception is the end of the thread.
-    let is_jump = matches!(error.error_type(), ErrorType::Jump(_));
-    is_jump
-        || error.is_kind_of(ruby.exception_signal())
-        || error.is_kind_of(ruby.exception_system_exit())
+/// One line on an error: its message, and what class it is of.
+pub fn line(error: &Error) -> String {
+    let text = match error.error_type() {
+        ErrorType::Error(class, message) => {
+            // SAFETY: the name of a class is read at once.
+            let name = unsafe { class.name() };
+            format!("{message} ({name})")
+        }
+        ErrorType::Exception(exception) => {
+            let message: Result<String, Error> = exception.funcall("message", ());
+            // SAFETY: the name of the object's class is read at once.
+            let name = unsafe { exception.classname() };
+            format!("{} ({name})", message.unwrap_or_default())
+        }
+        ErrorType::Jump(_) => "the thread has ended".to_string(),
+    };
+    text.lines().collect::<Vec<_>>().join(" ")
 }
 
 /// For a start while a session is running.

@@ -1,18 +1,18 @@
 //! What Ruby has counted since the process began: its collector and YJIT. On Ruby threads of the main
 //! Ractor, with the GVL. No method of the program's is called.
 
+use super::kept_method::KeptMethod;
 use crate::interrupts::Interrupts;
-use magnus::rb_sys::{AsRawValue, FromRawValue, protect};
-use magnus::{Error, RHash, RModule, Ruby, TryConvert, Value, prelude::*};
+use magnus::rb_sys::{AsRawValue, protect};
+use magnus::{RHash, RModule, Ruby, TryConvert, Value, prelude::*};
 use rb_sys::VALUE;
 use rperf_session::process_stats::RubyStats;
-use std::ptr;
 use std::sync::OnceLock;
 
 /// Methods of `RubyVM::YJIT`, as Ruby has them.
 struct Yjit {
-    is_enabled: VALUE,
-    runtime_stats: VALUE,
+    is_enabled: KeptMethod,
+    runtime_stats: KeptMethod,
 }
 
 /// `None` in a Ruby that is built without it.
@@ -24,21 +24,10 @@ pub fn init(ruby: &Ruby) {
         let vm: RModule = ruby.class_object().const_get("RubyVM").ok()?;
         let yjit: RModule = vm.const_get("YJIT").ok()?;
         Some(Yjit {
-            is_enabled: kept_method(ruby, yjit, "enabled?")?,
-            runtime_stats: kept_method(ruby, yjit, "runtime_stats")?,
+            is_enabled: KeptMethod::of(ruby, yjit, "enabled?")?,
+            runtime_stats: KeptMethod::of(ruby, yjit, "runtime_stats")?,
         })
     });
-}
-
-/// A method of the module as it is now, for ever.
-fn kept_method(ruby: &Ruby, module: RModule, name: &str) -> Option<VALUE> {
-    let name = ruby.to_symbol(name).as_raw();
-    // SAFETY: a Ruby thread with the GVL, and valid objects; `protect` catches what is raised if there is
-    // no such method, and returns a valid VALUE.
-    let method =
-        unsafe { Value::from_raw(protect(|| rb_sys::rb_obj_method(module.as_raw(), name)).ok()?) };
-    ruby.gc_register_mark_object(method);
-    Some(method.as_raw())
 }
 
 /// The counters now.
@@ -68,26 +57,14 @@ fn of_collector(ruby: &Ruby, name: &str) -> u64 {
 /// counts with --yjit-stats only.
 fn yjit(ruby: &Ruby, interrupts: &mut Interrupts) -> Option<(Option<u64>, Option<f64>)> {
     let yjit = YJIT.get()?.as_ref()?;
-    if !interrupts
-        .if_possible(|| called(yjit.is_enabled))?
-        .to_bool()
-    {
+    if !interrupts.if_possible(|| yjit.is_enabled.call())?.to_bool() {
         return None;
     }
-    let stats = RHash::from_value(interrupts.if_possible(|| called(yjit.runtime_stats))?)?;
+    let stats = RHash::from_value(interrupts.if_possible(|| yjit.runtime_stats.call())?)?;
     Some((
         value(ruby, stats, "compiled_iseq_count"),
         value(ruby, stats, "ratio_in_yjit"),
     ))
-}
-
-/// What a method without arguments returns. Runs Ruby's own code.
-fn called(method: VALUE) -> Result<Value, Error> {
-    // SAFETY: a Ruby thread with the GVL, and a method that is never collected; `protect` catches what it
-    // raises, and returns a valid VALUE.
-    unsafe {
-        protect(|| rb_sys::rb_method_call(0, ptr::null(), method)).map(|it| Value::from_raw(it))
-    }
 }
 
 fn value<T: TryConvert>(ruby: &Ruby, hash: RHash, key: &str) -> Option<T> {

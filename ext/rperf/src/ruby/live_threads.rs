@@ -1,12 +1,14 @@
 //! Which threads are alive. Asked for by methods of the native API; asking runs the VM's code.
 
+use super::kept_method::KeptMethod;
 use super::threads::{RubyThread, vm_thread};
 use magnus::rb_sys::AsRawValue;
-use magnus::{Error, RArray, Ruby, Value, prelude::*, value::Lazy};
+use magnus::{Error, RArray, Ruby, TryConvert, Value, prelude::*};
 use rperf_sampling::threads::{ThreadState, last_serial};
 use rperf_vm::{Gvl, VmThread};
 use std::hint::black_box;
 use std::ptr;
+use std::sync::OnceLock;
 
 /// The main Ractor's threads at one moment.
 pub struct LiveThreads {
@@ -22,7 +24,10 @@ impl LiveThreads {
     /// The main Ractor's threads as of now. Runs Ruby code.
     pub fn list(ruby: &Ruby, _: &mut Gvl<'_>) -> Result<LiveThreads, Error> {
         let last_serial = last_serial();
-        let list: RArray = ruby.get_inner(&LIST).funcall("call", ())?;
+        let list = LIST
+            .get()
+            .map_or_else(|| Ok(ruby.qnil().as_value()), KeptMethod::call)?;
+        let list = RArray::try_convert(list)?;
         // A program may have its own Thread.list: only what is a Thread counts.
         let class = ruby.class_thread();
         let threads = list.into_iter();
@@ -102,13 +107,12 @@ impl Drop for LiveThreads {
     }
 }
 
+/// Thread.list. A program may have its own.
+static LIST: OnceLock<KeptMethod> = OnceLock::new();
+
 /// Finds Thread.list. On the main thread, when the extension is loaded.
 pub fn init(ruby: &Ruby) {
-    Lazy::force(&LIST, ruby);
+    if let Some(list) = KeptMethod::of(ruby, ruby.class_thread(), "list") {
+        let _ = LIST.set(list);
+    }
 }
-
-/// Thread.list as it was when the extension was loaded.
-static LIST: Lazy<Value> = Lazy::new(|ruby| {
-    let list = ruby.class_thread().funcall("method", ("list",));
-    list.unwrap_or_else(|_| ruby.qnil().as_value())
-});

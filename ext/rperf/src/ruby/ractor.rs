@@ -1,11 +1,12 @@
 //! The main Ractor, whose threads share the GVL that [`Gvl`] stands for, and others, each of which
 //! has its own.
 
+use super::kept_method::KeptMethod;
 use super::other_gvl::OtherGvl;
 use super::threads::RubyThread;
 use super::version::{self, ThreadLayout};
 use magnus::rb_sys::AsRawValue;
-use magnus::{Error, Ruby, Value, prelude::*};
+use magnus::{Error, Ruby, TryConvert, Value, prelude::*};
 use rb_sys::VALUE;
 use rperf_vm::{Checked, Gvl, Memory, Unknown};
 use std::ffi::c_void;
@@ -13,6 +14,9 @@ use std::sync::OnceLock;
 
 /// Key whose value is non-null in the main Ractor only; a pointer, by its address.
 static KEY: OnceLock<usize> = OnceLock::new();
+
+/// Ractor.count. A program may have its own.
+static COUNT: OnceLock<KeptMethod> = OnceLock::new();
 
 /// Makes the key that tells the main Ractor from others. On the main Ractor, once.
 pub fn mark_main() {
@@ -84,6 +88,9 @@ static LAYOUT: OnceLock<Result<&ThreadLayout, Unknown>> = OnceLock::new();
 pub fn learn_numbers(ruby: &Ruby) -> Result<(), Error> {
     let ractor: Value = ruby.class_object().const_get("Ractor")?;
     let main: Value = ractor.funcall("main", ())?;
+    if let Some(count) = KeptMethod::of(ruby, ractor, "count") {
+        let _ = COUNT.set(count);
+    }
     // SAFETY: on the main Ractor, which loads this extension with its GVL.
     let gvl = unsafe { Gvl::assume_held() };
     let thread = RubyThread::current(&gvl);
@@ -156,7 +163,8 @@ unsafe fn read<T: Copy>(address: usize) -> T {
 
 /// Whether there are other Ractors than the main one. Runs Ruby code.
 pub fn are_there_others(ruby: &Ruby, _: &mut Gvl<'_>) -> Result<bool, Error> {
-    let ractor: Value = ruby.class_object().const_get("Ractor")?;
-    let count: usize = ractor.funcall("count", ())?;
-    Ok(count > 1)
+    let count = COUNT
+        .get()
+        .map_or_else(|| Ok(ruby.qnil().as_value()), KeptMethod::call)?;
+    Ok(usize::try_convert(count)? > 1)
 }

@@ -1,7 +1,6 @@
 //! What the program has printed and Ruby still holds. On Ruby threads of the main Ractor, with the GVL.
 
 use crate::interrupts::Interrupts;
-use magnus::Ruby;
 use magnus::rb_sys::protect;
 use rperf_session::output::Descriptor;
 use std::path::Path;
@@ -12,16 +11,11 @@ pub fn flush_before(path: &Path, interrupts: &mut Interrupts) {
     if Descriptor::named_by(path).is_none_or(|it| it.number() != 1) {
         return;
     }
-    // SAFETY: a Ruby thread with the GVL; the variable holds an object that can be written to, as Ruby
-    // sees to; `protect` catches what is raised.
-    let flushed = unsafe { protect(|| rb_sys::rb_io_flush(rb_sys::rb_stdout)) };
-    let Err(error) = flushed else {
-        return;
+    let flush = || {
+        // SAFETY: a Ruby thread with the GVL; the variable holds an object that can be written to, as
+        // Ruby sees to; `protect` catches what is raised.
+        unsafe { protect(|| rb_sys::rb_io_flush(rb_sys::rb_stdout)) }.map(drop)
     };
-    if let Some(exception) = error.value()
-        && error.is_kind_of(Ruby::get_with(exception).exception_standard_error())
-    {
-        return;
-    }
-    interrupts.keep(error);
+    // If it can't be flushed, that is met each time; what a handler of a signal raises, once.
+    let _ = interrupts.if_possible(flush);
 }

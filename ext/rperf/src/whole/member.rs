@@ -26,9 +26,14 @@ pub struct Member {
 
 impl Member {
     /// It begins now.
-    pub fn new(ruby: &Ruby, directory: PathBuf, is_forked: bool) -> Self {
+    pub fn new(
+        ruby: &Ruby,
+        directory: PathBuf,
+        is_forked: bool,
+        interrupts: &mut Interrupts,
+    ) -> Self {
         let before = match is_forked {
-            true => counters::counted(ruby, &mut Interrupts::default()),
+            true => counters::counted(ruby, interrupts),
             false => RubyStats::default(),
         };
         Self {
