@@ -235,7 +235,7 @@ impl MadeSessionObject {
         let merged = rb_self.0.merged(&own, &mut interrupts);
         let merged = merged.profile.map(|it| profile::wrap(ruby, it));
         interrupts.raise()?;
-        merged.unwrap_or_else(|| Ok(profile::wrap(ruby, Profile::clone(&own))?))
+        merged.unwrap_or_else(|| profile::wrap(ruby, Profile::clone(&own)))
     }
 
     /// `#close`
