@@ -146,6 +146,9 @@ layering() {
       rperf-protocol) depends_only "$crate" 'rperf-model rperf-format rperf-report' ;;
       rperf-port | rperf-watch) depends_only "$crate" 'rperf-model rperf-format rperf-report rperf-session rperf-protocol' ;;
       rperf-top) depends_only "$crate" 'rperf-model rperf-format rperf-report rperf-session rperf-protocol rperf-watch' ;;
+      rperf-fuzz)
+        depends_only "$crate" 'rperf-model rperf-format rperf-report rperf-session rperf-protocol rperf-watch'
+        ;;
       rperf-cli)
         depends_only "$crate" 'rperf-model rperf-format rperf-report rperf-session rperf-protocol rperf-watch rperf-push rperf-top'
         ;;
@@ -272,4 +275,4 @@ graphviz_ready() {
 run_benchmarks() { bin/bench all --smoke; }
 
 # run_trace_func_test SOURCE: a directory with the source of the Ruby that runs this.
-run_trace_func_test() { bin/env ruby bin/support/trace_func_test.rb "$1"; }
+run_trace_func_test() { bin/env ruby bin/support/ruby_tests/trace_func.rb "$1"; }

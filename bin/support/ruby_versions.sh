@@ -133,7 +133,7 @@ check_other_ruby() {
   fi
   source=$(version_variable RPERF_RUBY_SOURCE "$1")
   if [ "$LONG" = yes ] && [ -n "${!source:-}" ]; then
-    check "$title's test of its hooks" on_ruby "$1" ruby bin/support/trace_func_test.rb "${!source}"
+    check "$title's test of its hooks" on_ruby "$1" ruby bin/support/ruby_tests/trace_func.rb "${!source}"
   fi
 }
 

@@ -51,7 +51,7 @@ module Rperf
       def leave_session
         return unless %i[Session Port].all? { |part| Rperf.const_defined?(part, false) }
 
-        Session.of_whole_program&.withdraw
+        Session.current&.withdraw
         Port.close
       end
     end

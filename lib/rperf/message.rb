@@ -5,10 +5,8 @@ module Rperf
   module Message
     # One line. Goes past $stderr, which is the program's.
     def self.say(text)
-      # Other Ractors may not touch STDERR.
-      STDERR.write("rperf: #{text}\n") if Ractor.main?
-    rescue StandardError
-      nil # The program has closed its stderr, or put its own methods on it.
+      # Other Ractors may not call Native.
+      Native.say(text) if Ractor.main?
     end
 
     # @return [String] of an error's message, which may have several lines

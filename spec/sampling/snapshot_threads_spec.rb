@@ -157,7 +157,7 @@ RSpec.describe "a snapshot while other threads run", vm: true do
       work.call
       profiles = [stressed.call { native.snapshot(false) }, stressed.call { native.snapshot(true) }]
       work.call
-      profiles << stressed.call { native.stop }
+      stressed.call { native.stop_into(profiles) }
       profiles.each do |profile|
         names = profile.samples.flat_map { |row| row[0].map(&:last) }.uniq
         p [names.grep(/many_/).size > METHODS / 2, names & ["(unknown)", "[truncated]"], profile.check]

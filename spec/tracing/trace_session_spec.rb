@@ -257,7 +257,7 @@ RSpec.describe "Tracing", vm: true do
         native = Rperf.const_get(:Native)
         seen = []
         point = TracePoint.new(:call) do |it|
-          seen << native.snapshot(false) << native.stop if it.method_id == :method_12
+          seen << native.snapshot(false) << native.stop_into([]) if it.method_id == :method_12
         end
         point.enable { Rperf.start(mode: :trace) }
         3.times { leaf }

@@ -9,7 +9,7 @@ use crate::settings::{Inherit, LISTEN, PREFIX, SESSION_VARIABLE, Settings};
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 /// The variables by which Ruby loads us, and what stands between the parts of their values.
@@ -98,6 +98,54 @@ impl Environment {
     }
 }
 
+impl Environment {
+    /// The variables as they are to be when the session is over, or hidden: what was added to them is taken
+    /// away. A value that somebody has added to since loses only our part of it.
+    pub fn variables_without(&self) -> Vec<(OsString, Option<OsString>)> {
+        let restored = |(name, separator): (&str, &str)| {
+            let ours = self.setting(names::ADDED, name)?;
+            let original = self.setting(names::ORIGINAL, name);
+            let value = without_part(&env::var_os(name)?, ours, original, separator);
+            Some((name.into(), value))
+        };
+        let session = (SESSION_VARIABLE.into(), None);
+        let ruby = RUBY_VARIABLES.into_iter().filter_map(restored);
+        ruby.chain([session]).collect()
+    }
+
+    fn setting(&self, prefix: &str, name: &str) -> Option<&OsStr> {
+        let mut settings = self.settings.iter();
+        let is_it = |known: &str| known.strip_prefix(prefix) == Some(name);
+        let (_, value) = settings.find(|(known, _)| is_it(known))?;
+        Some(value)
+    }
+}
+
+/// `value` without `ours`, which was put in front of `original`; `None` if nothing is left.
+fn without_part(
+    value: &OsStr,
+    ours: &OsStr,
+    original: Option<&OsStr>,
+    separator: &str,
+) -> Option<OsString> {
+    let separator = separator.as_bytes();
+    let mut whole = ours.as_bytes().to_vec();
+    if let Some(original) = original {
+        whole.extend_from_slice(separator);
+        whole.extend_from_slice(original.as_bytes());
+    }
+    if value.as_bytes() == whole {
+        return original.map(OsStr::to_os_string);
+    }
+    let is_separator = |byte: &u8| separator.contains(byte);
+    let mut parts: Vec<&[u8]> = value.as_bytes().split(is_separator).collect();
+    if let Some(place) = parts.iter().position(|part| *part == ours.as_bytes()) {
+        parts.remove(place);
+    }
+    let rest = parts.join(separator);
+    (!parts.is_empty()).then(|| OsString::from_vec(rest))
+}
+
 /// The variables that have the Rubies of a program open their ports, and nothing else. Where the user
 /// has told them to, that stands: the ports may be to be elsewhere.
 pub fn with_ports(library: &Path) -> Result<Vec<(OsString, OsString)>, UnloadableLibrary> {
@@ -170,6 +218,23 @@ mod tests {
         for library in ["/a b:c/lib", "/a\tb:c/lib", "/a\x0bb:c/lib"] {
             let refusal = added(library).expect_err("refused").to_string();
             assert!(refusal.contains("both a blank and a ':'"));
+        }
+    }
+
+    #[test]
+    fn what_was_added_is_taken_away_and_nothing_else() {
+        let ours = "-r/lib/rperf";
+        for (value, original, rest) in [
+            ("-r/lib/rperf", None, None),
+            ("-r/lib/rperf -w", Some("-w"), Some("-w")),
+            ("-r/lib/rperf ", Some(""), Some("")),
+            ("-r/lib/rperf -w", None, Some("-w")),
+            ("-d -r/lib/rperf -w", Some("-w"), Some("-d -w")),
+            ("-r/lib/rperf", Some("-w"), None),
+            ("-w", Some("-w"), Some("-w")),
+        ] {
+            let left = without_part(value.as_ref(), ours.as_ref(), original.map(OsStr::new), " ");
+            assert_eq!(left.as_deref(), rest.map(OsStr::new), "{value:?}");
         }
     }
 

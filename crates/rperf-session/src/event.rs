@@ -84,13 +84,6 @@ const PLAIN_CHANGES: [(&str, Change); 7] = [
 ];
 
 impl Change {
-    fn named(name: &str, stats: Option<ProcessStats>) -> Option<Self> {
-        match stats {
-            Some(stats) => (name == DELIVERED).then_some(Change::Delivered(stats)),
-            None => Self::plain(&name.replace('_', "-")),
-        }
-    }
-
     fn plain(word: &str) -> Option<Self> {
         let mut changes = PLAIN_CHANGES.into_iter();
         changes.find_map(|(known, change)| (known == word).then_some(change))
@@ -106,29 +99,6 @@ impl Change {
 }
 
 impl Event {
-    /// What a process tells of itself, or of one that it has forked, by the event's name, in which
-    /// dashes may be underscores: `number` is a process's where that is all that is told, else
-    /// when this one began to be profiled. A delivery has `stats`.
-    pub fn named(name: &str, number: u64, stats: Option<ProcessStats>) -> Option<Self> {
-        let pid = i32::try_from(number).ok();
-        let own = ProcessId::own();
-        Some(match name {
-            STARTED => Event::Started {
-                process: own,
-                begun_ns: number,
-            },
-            FORKED => Event::Forked(pid?),
-            DECLINED => Event::Declined(pid?),
-            _ => {
-                let member = MemberId {
-                    pid: own.pid,
-                    begun_ns: number,
-                };
-                Event::Of(member, Change::named(name, stats)?)
-            }
-        })
-    }
-
     /// The line, without its end.
     pub fn to_line(&self) -> String {
         match self {
@@ -279,40 +249,6 @@ mod tests {
         ] {
             assert_eq!(Event::parse(line), None, "{line}");
         }
-    }
-
-    #[test]
-    fn events_have_names() {
-        let own = ProcessId::own();
-        let member = MemberId {
-            pid: own.pid,
-            begun_ns: 5,
-        };
-        let stats = ProcessStats::parse("gc_count=3");
-        for (name, stats, event) in [
-            (
-                "started",
-                None,
-                Event::Started {
-                    process: own,
-                    begun_ns: 5,
-                },
-            ),
-            ("forked", None, Event::Forked(5)),
-            ("declined", None, Event::Declined(5)),
-            ("exec_failed", None, Event::Of(member, Change::ExecFailed)),
-            (
-                "delivered",
-                Some(stats),
-                Event::Of(member, Change::Delivered(stats)),
-            ),
-        ] {
-            assert_eq!(Event::named(name, 5, stats), Some(event));
-        }
-        for (name, stats) in [("delivered", None), ("ending", Some(stats)), ("born", None)] {
-            assert_eq!(Event::named(name, 5, stats), None);
-        }
-        assert_eq!(Event::named("forked", u64::MAX, None), None);
     }
 
     #[test]

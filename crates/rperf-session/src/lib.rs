@@ -7,6 +7,7 @@
 pub mod directory;
 pub mod environment;
 pub mod event;
+pub mod exec_target;
 pub mod input;
 pub mod merge;
 pub mod os;

@@ -8,7 +8,7 @@ mod size_limit;
 mod stream;
 mod writable;
 
-pub use deliver::{Misplaced, WriteError, deliver, system_words};
+pub use deliver::{Misplaced, WriteError, deliver, system_words, write_profile};
 pub use descriptor::Descriptor;
 pub use file::{buffered, write, write_streaming};
 pub(crate) use size_limit::without_size_signal;

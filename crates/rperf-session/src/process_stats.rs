@@ -48,6 +48,17 @@ impl RubyStats {
         self.yjit_ratio = None;
     }
 
+    /// What has been counted since it was `before`. A ratio is that of the whole process.
+    pub fn since(mut self, mut before: Self) -> Self {
+        for ((_, now), (_, then)) in self.named().into_iter().zip(before.named()) {
+            *now = now.saturating_sub(*then);
+        }
+        self.yjit_methods = self
+            .yjit_methods
+            .map(|now| now.saturating_sub(before.yjit_methods.unwrap_or(0)));
+        self
+    }
+
     fn named(&mut self) -> [(&'static str, &mut u64); 6] {
         [
             ("gc_count", &mut self.gc_count),
@@ -184,6 +195,20 @@ mod tests {
         let none = ProcessStats::default();
         assert_eq!(ProcessStats::parse(&none.to_line()), none);
         assert_eq!(ProcessStats::parse("x= =y gc_count=-1 z=3"), none);
+    }
+
+    #[test]
+    fn what_was_counted_before_is_taken_off() {
+        let mut now = stats().ruby;
+        now.gc_count = 11;
+        now.yjit_methods = Some(53);
+        let since = now.since(stats().ruby);
+        assert_eq!((since.gc_count, since.gc_minor), (10, 0));
+        assert_eq!(
+            (since.yjit_methods, since.yjit_ratio),
+            (Some(3), Some(97.5))
+        );
+        assert_eq!(now.since(RubyStats::default()), now);
     }
 
     #[test]

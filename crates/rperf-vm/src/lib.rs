@@ -24,6 +24,8 @@ mod others_ready;
 mod session_slot;
 mod stack_digest;
 mod sync;
+#[cfg(target_os = "linux")]
+pub mod system_calls;
 mod thread_names;
 mod vm;
 

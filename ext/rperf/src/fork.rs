@@ -22,6 +22,8 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 thread_local! {
     static FORKING: Cell<bool> = const { Cell::new(false) };
+    /// The process in which a fork was announced.
+    static PARENT: Cell<u32> = const { Cell::new(0) };
 }
 
 /// The hook was removed for the fork that is under way.
@@ -33,11 +35,16 @@ pub fn watch() {
     unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
 }
 
-/// Process._fork begins or ends on the calling thread (lib/rperf/hooks/fork_guard.rb).
-/// Only such a fork is known to happen on a Ruby thread with the GVL: a C
-/// extension may fork on any thread, where nothing of the VM may be called.
-pub fn announce(forking: bool) {
+/// Process._fork begins or ends on the calling thread (lib/rperf/hooks/fork_guard.rb). Returns whether this
+/// is a child that has been forked since. Only such a fork is known to happen on a Ruby thread with the
+/// GVL: a C extension may fork on any thread, where nothing of the VM may be called.
+pub fn announce(forking: bool) -> bool {
     FORKING.set(forking);
+    let process = std::process::id();
+    if forking {
+        PARENT.set(process);
+    }
+    PARENT.get() != process
 }
 
 /// The token of a thread that has announced a fork.

@@ -122,14 +122,43 @@ impl Interrupts {
         work()
     }
 
-    fn keep(&mut self, error: Error) {
-        match error.value() {
-            Some(exception) if self.raised.is_some() => {
-                let ruby = Ruby::get_with(exception);
-                let later = self.later.get_or_insert_with(|| ruby.ary_new());
-                // It isn't frozen.
-                let _ = later.push(exception);
+    /// What `work` returns, which runs Ruby code that is nobody's to change, and is done again if an
+    /// interrupt comes. `None` if it fails each time: then what was raised is its own.
+    pub fn if_possible<T>(&mut self, mut work: impl FnMut() -> Result<T, Error>) -> Option<T> {
+        let mut raised = [const { None }; ATTEMPTS];
+        for attempt in 0..ATTEMPTS {
+            match work() {
+                Ok(value) => {
+                    raised.into_iter().flatten().for_each(|it| self.keep(it));
+                    return Some(value);
+                }
+                Err(error) => raised[attempt] = Some(error),
             }
+        }
+        None
+    }
+
+    /// Takes those of something else that is finished; they come after its own.
+    pub fn add(&mut self, other: Self) {
+        if let Some(error) = other.raised {
+            self.keep(error);
+        }
+        for exception in other.later.into_iter().flatten() {
+            self.keep_later(exception);
+        }
+    }
+
+    fn keep_later(&mut self, exception: Value) {
+        let ruby = Ruby::get_with(exception);
+        let later = self.later.get_or_insert_with(|| ruby.ary_new());
+        // It isn't frozen.
+        let _ = later.push(exception);
+    }
+
+    /// Keeps what was raised, or that the thread ends.
+    pub fn keep(&mut self, error: Error) {
+        match error.value() {
+            Some(exception) if self.raised.is_some() => self.keep_later(exception),
             // The first one; or the thread ends, whatever was raised.
             _ => self.raised = Some(error),
         }

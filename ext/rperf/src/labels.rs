@@ -32,8 +32,8 @@ pub fn labels(ruby: &Ruby, gvl: &mut Gvl<'_>) -> Result<Option<RHash>, Error> {
     }
     traced::note_present(gvl);
     let hash = SetObject::get(&present).map(|set| set.to_hash(ruby));
-    hash.transpose()
-        .inspect(|hash| hash.iter().for_each(|hash| hash.freeze()))
+    let hash = hash.transpose()?.filter(|hash| !hash.is_empty());
+    Ok(hash.inspect(|hash| hash.freeze()))
 }
 
 /// Merges the Hash `changes` into the labels of the present fiber; nil takes a label away.

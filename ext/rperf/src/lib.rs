@@ -10,6 +10,8 @@ mod abi;
 mod fork;
 mod interrupts;
 mod labels;
+mod made_session;
+mod message;
 mod native;
 mod port;
 mod probes;
@@ -20,23 +22,30 @@ mod ruby;
 mod running;
 mod sampling;
 mod settings;
-mod shared_session;
 mod text;
 mod tracing;
+mod variables;
+mod whole;
 mod without_gvl;
 
 use magnus::{Error, Module, Ruby};
+#[cfg(target_os = "linux")]
+use rperf_vm::system_calls;
 
 /// Defines `Rperf::Native`, and the classes beside it.
 #[magnus::init(name = "rperf")]
 fn init(ruby: &Ruby) -> Result<(), Error> {
     abi::check(ruby)?;
+    #[cfg(target_os = "linux")]
+    system_calls::learn();
     let rperf = ruby.define_module("Rperf")?;
     let native = rperf.define_module("Native")?;
     profile::init(ruby, rperf)?;
     settings::init(ruby, rperf)?;
     push::init(ruby, rperf)?;
-    shared_session::init(native)?;
+    made_session::init(ruby, rperf)?;
+    message::init(ruby)?;
+    whole::init(native)?;
     ruby::init(ruby)?;
     running::roots::init();
     running::tracing::make_key();

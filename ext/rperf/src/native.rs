@@ -14,6 +14,7 @@ pub use token::gvl;
 
 use crate::fork;
 use crate::labels::{self, endpoint, scope};
+use crate::message;
 use crate::probes::tracing::targets;
 use crate::profile::own_files;
 use crate::running::chosen::Notes;
@@ -27,7 +28,6 @@ use rperf_port::task::Why;
 /// Defines the methods.
 pub fn init(native: RModule) -> Result<(), Error> {
     native.define_singleton_method("start", function!(start, 1))?;
-    native.define_singleton_method("stop", function!(stop, 0))?;
     native.define_singleton_method("stop_into", function!(stop_into, 1))?;
     native.define_singleton_method("snapshot", function!(snapshot, 1))?;
     native.define_singleton_method("running?", function!(facts::is_running, 0))?;
@@ -48,6 +48,9 @@ pub fn init(native: RModule) -> Result<(), Error> {
     native.define_singleton_method("forking", function!(fork::announce, 1))?;
     native.define_singleton_method("forget_in_child", function!(forget_in_child, 0))?;
     native.define_singleton_method("own_files", function!(note_own_files, 1))?;
+    native.define_singleton_method("say", function!(message::say_for_ruby, 1))?;
+    native.define_singleton_method("process", function!(process, 0))?;
+    native.define_singleton_method("here?", function!(is_here, 1))?;
     #[cfg(feature = "measure")]
     measure::init(native)?;
     Ok(())
@@ -66,14 +69,8 @@ fn give_way(ruby: &Ruby, ends: bool) -> Result<(), Error> {
     live::give_way(ruby, &mut gvl(ruby), why)
 }
 
-/// `Native.stop`: ends the session; its profile, or nil if there is none.
-fn stop(ruby: &Ruby) -> Result<Option<Value>, Error> {
-    let (profile, interrupts) = live::stop_programs(ruby, &mut gvl(ruby))?;
-    interrupts.raise().map(|()| profile)
-}
-
-/// `Native.stop_into(array)`: as `stop`, but pushes the profile. A method of C can be
-/// interrupted as it returns, and then nobody gets what it returns.
+/// `Native.stop_into(array)`: ends the session, and pushes its profile, if there is one. A method of C
+/// can be interrupted as it returns, and then nobody gets what it returns.
 fn stop_into(ruby: &Ruby, array: RArray) -> Result<(), Error> {
     let (profile, interrupts) = live::stop_programs(ruby, &mut gvl(ruby))?;
     if let Some(profile) = profile {
@@ -156,6 +153,16 @@ fn note_targets(
         not_traceable,
     };
     tracing::targets::note(&gvl(ruby), notes);
+}
+
+/// `Native.process`: the number of this process.
+fn process() -> u32 {
+    std::process::id()
+}
+
+/// `Native.here?(process)`: whether this is the process of that number.
+fn is_here(process: u32) -> bool {
+    process == std::process::id()
 }
 
 /// In a forked child: what it inherited and nobody owns is let go of.

@@ -10,12 +10,13 @@ mod from_hash;
 mod object;
 pub mod own_files;
 mod questions;
-pub mod stat;
 mod viewer;
 
-pub use object::{copy, shared, wrap};
+pub use object::{shared, wrap};
 
 use crate::interrupts::{Interrupts, without_gvl_if_possible};
+use crate::message;
+use crate::ruby::stdout;
 use magnus::scan_args::{ScanArgsRequired, get_kwargs, scan_args};
 use magnus::{
     Error, RArray, RHash, RModule, RString, Ruby, Symbol, TypedData, Value, function, method,
@@ -25,7 +26,7 @@ use object::ProfileObject;
 use rperf_format::{Format, FormatError, TextOptions};
 use rperf_model::{PathView, Profile};
 use rperf_session::output;
-use rperf_session::page::{self, verbose};
+use rperf_session::page::verbose;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -48,8 +49,6 @@ pub fn init(ruby: &Ruby, rperf: RModule) -> Result<(), Error> {
     class.define_method("deliver", method!(ProfileObject::deliver, -1))?;
     class.define_method("encode", method!(ProfileObject::encode, -1))?;
     class.define_method("check", method!(ProfileObject::check, 0))?;
-    class.define_method("stat", method!(ProfileObject::stat, 1))?;
-    class.define_method("not_counted", method!(ProfileObject::not_counted, 0))?;
     class.define_method("verbose_lines", method!(ProfileObject::verbose_lines, 0))?;
     questions::init(class)
 }
@@ -88,6 +87,7 @@ impl ProfileObject {
         // It outlives this: the caller's frame holds the object, which never changes.
         let profile = &*rb_self.0;
         let mut interrupts = Interrupts::default();
+        stdout::flush_before(&path, &mut interrupts);
         let written = interrupts.without_its_gvl(|| {
             let viewed = viewed(profile, &view);
             let content = encoded(&viewed, format, options)?;
@@ -98,20 +98,23 @@ impl ProfileObject {
         written.map_err(|error| errors::system(ruby, &path, &error))
     }
 
-    /// `#deliver(path, format, messages, lines: false)`: as `#write`, but if it can't be written
-    /// there, it is elsewhere, and `messages` gets a line that says where. It isn't returned: a
-    /// method of C can be interrupted as it returns, and then nobody gets what it returns.
+    /// `#deliver(path, format, lines: false)`: as `#write`, but if it can't be written there, it is
+    /// elsewhere, and the error says where.
     fn deliver(ruby: &Ruby, rb_self: &Self, args: &[Value]) -> Result<(), Error> {
-        let ((path, format, messages), options, _) =
-            arguments::<(PathBuf, Option<Symbol>, RArray)>(args)?;
+        let ((path, format), options, _) = arguments::<(PathBuf, Option<Symbol>)>(args)?;
         let format = format.map(|name| named_format(ruby, name)).transpose()?;
         let profile = &*rb_self.0;
         let mut interrupts = Interrupts::default();
+        stdout::flush_before(&path, &mut interrupts);
         let deliver = || output::deliver(profile, &path, format, options);
-        if let Err(misplaced) = interrupts.without_its_gvl(deliver) {
-            messages.push(misplaced.to_string())?;
+        let Err(misplaced) = interrupts.without_its_gvl(deliver) else {
+            return interrupts.raise();
+        };
+        if let Err(interrupt) = interrupts.raise() {
+            message::say(&mut Interrupts::default(), &misplaced.to_string());
+            return Err(interrupt);
         }
-        interrupts.raise()
+        Err(errors::rperf(ruby, misplaced.to_string()))
     }
 
     /// `#encode(format, lines: false)`: what `#write` would write.
@@ -124,21 +127,10 @@ impl ProfileObject {
         Ok(ruby.str_from_slice(&content))
     }
 
-    /// `#not_counted`: a line for each chosen method whose calls are not counted.
-    fn not_counted(ruby: &Ruby, rb_self: &Self) -> RArray {
-        ruby.ary_from_vec(verbose::not_counted(&rb_self.0))
-    }
-
     /// `#check`: what is wrong with the profile, in words; empty if nothing is.
     fn check(ruby: &Ruby, rb_self: &Self) -> RArray {
         let violations = rb_self.0.check().err().unwrap_or_default();
         ruby.ary_from_iter(violations.iter().map(ToString::to_string))
-    }
-
-    /// `#stat(figures)`: the page of `rperf stat`.
-    fn stat(ruby: &Ruby, rb_self: &Self, figures: RHash) -> Result<String, Error> {
-        let figures = stat::figures(ruby, figures)?;
-        Ok(page::stat::render(&rb_self.0, &figures))
     }
 
     /// `#verbose_lines`: sampling statistics and the hottest methods.

@@ -2,6 +2,7 @@
 //! and objects of ours are made known to it. Nothing here knows a session of any kind.
 
 pub mod blocks;
+pub mod counters;
 pub mod data_type;
 pub mod event_hook;
 pub mod frames;
@@ -14,6 +15,7 @@ pub mod ractor;
 pub mod resolve;
 pub mod root_object;
 pub mod safepoint;
+pub mod stdout;
 pub mod thread_hook;
 pub mod thread_names;
 pub mod threads;
@@ -24,6 +26,7 @@ use rperf_vm::Gvl;
 
 /// Makes what is made once per process. On the main thread.
 pub fn init(ruby: &Ruby) -> Result<(), Error> {
+    counters::init(ruby);
     version::init(ruby);
     live_threads::init(ruby);
     threads::make_keys();

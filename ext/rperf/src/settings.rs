@@ -206,7 +206,7 @@ fn pairs(ruby: &Ruby, hash: RHash) -> Result<Vec<(String, String)>, Error> {
 }
 
 /// Names and values as the system has them.
-fn texts(hash: RHash) -> Result<HashMap<String, OsString>, Error> {
+pub fn texts(hash: RHash) -> Result<HashMap<String, OsString>, Error> {
     let mut texts = HashMap::new();
     hash.foreach(|name: RString, value: RString| {
         texts.insert(text::content(name), OsString::from_vec(text::bytes(value)));

@@ -2,7 +2,6 @@
 
 require_relative "../argument"
 require_relative "../session/options"
-require_relative "../session/output"
 require_relative "lazy_values"
 require_relative "questions"
 
@@ -70,7 +69,6 @@ module Rperf
         full_path = Argument.one_of(:full_path, full_path, [true, false])
         trim_path = directories(:trim_path, trim_path)
         profile = of(data)
-        Output.flush_before(path)
         profile.write(path, format, lines:, full_path:, trim_path:)
         nil
       end

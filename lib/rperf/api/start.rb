@@ -10,7 +10,7 @@ require_relative "profile"
 # Begin and end of profiling by a program itself.
 module Rperf
   # Only blocks that were there when rperf was loaded run after this one.
-  at_exit { write_at_exit }
+  at_exit { Native.write_at_exit }
 
   class << self
     # Profiles the block, or, without one, all that runs until {Rperf.stop}.
@@ -71,17 +71,6 @@ module Rperf
     # Half of the block would be a session that nobody can stop, or a lost profile: Timeout and
     # Thread#kill come after it.
     def uninterrupted(&) = Thread.handle_interrupt(Object => :never, &)
-
-    # A program that has asked for a file ends, and may have stopped nothing: servers end by signals. The session goes
-    # on: blocks that come later may stop it.
-    def write_at_exit
-      session = Session.running
-      return unless session && session.initiator.nil? && session.options.output
-
-      uninterrupted { session.destination.deliver(session.snapshot(false)) }
-    rescue Error => e
-      Message.say("the program ended without Rperf.stop, and #{session.options.output} can't be written: #{e.message}")
-    end
 
     # What the block raised matters more than a profile that can't be written.
     def stop_after_exception

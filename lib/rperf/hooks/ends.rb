@@ -1,16 +1,19 @@
 # frozen_string_literal: true
 
-require_relative "../session/delivery"
-require_relative "become"
+require_relative "../message"
+require_relative "../session/session"
+require_relative "../session/standalone"
 
 module Rperf
-  # Hooks into the ways in which a program ends. A signal ends a Ruby process by an
-  # exception, and so runs at_exit blocks.
+  # Hooks into the ways in which a program ends, and those in which a process goes on as another one: the profile until
+  # then is delivered. A signal ends a Ruby process by an exception, and so runs at_exit blocks.
+  #
+  # The program may have redefined any method by then: the hooks call those of Native, and nothing else.
   module Ends
     # Wraps exit!, which runs no at_exit block.
     module BeforeExit
       def exit!(*)
-        Delivery.finish
+        Native.finish if Ractor.main?
         super
       end
     end
@@ -19,14 +22,33 @@ module Rperf
     # profiling goes on.
     module BeforeExec
       def exec(*arguments)
-        Become.program(arguments) { super }
+        return super unless Ractor.main?
+
+        begin
+          Native.hand_over(arguments)
+          super
+        ensure
+          # Only a failed exec comes back.
+          Native.take_back
+        end
       end
     end
 
     # Wraps daemon, which goes on in a child and ends this process.
     module BeforeDaemon
       def daemon(*)
-        Become.daemon { super }
+        return super unless Ractor.main?
+
+        settings = Session.current&.destination&.settings
+        begin
+          Native.begin_daemon
+          result = super
+          is_daemon = true
+        ensure
+          Native.end_daemon(is_daemon || false)
+        end
+        Ends.go_on(settings) if settings
+        result
       end
     end
 
@@ -45,10 +67,18 @@ module Rperf
       return if @installed
 
       @installed = true
-      at_exit { Delivery.finish }
+      # Nothing comes before the call: a handler of a signal may raise where a method of Ruby returns.
+      at_exit { Native.finish }
       [Process.singleton_class, Kernel.singleton_class].each { |owner| owner.prepend(BeforeExit, BeforeExec) }
       Process.singleton_class.prepend(BeforeDaemon)
       Kernel.prepend(KernelEnds)
+    end
+
+    # Begins a session of the daemon's own.
+    def self.go_on(settings)
+      Standalone.begin(settings)
+    rescue StandardError => e
+      Message.say("the daemon can't be profiled: #{Message.first_line(e)}")
     end
   end
   private_constant :Ends

@@ -3,7 +3,6 @@
 require_relative "../live/port"
 require_relative "../message"
 require_relative "../session/member"
-require_relative "../session/process_stats"
 require_relative "../session/session"
 require_relative "../session/targets"
 
@@ -22,16 +21,16 @@ module Rperf
         begin
           Native.forking(true)
           pid = super
-          ForkGuard.forget if pid.zero?
         ensure
-          Native.forking(false)
+          is_child = Native.forking(false)
         end
-        if pid.zero?
+        if is_child
+          ForkGuard.forget
           Port.begin_in_child
           ForkGuard.join(shared, labels)
         else
           # The child may end before it can report its start.
-          shared&.report(:forked, pid)
+          shared&.report_fork(pid)
         end
         pid
       end
@@ -42,15 +41,15 @@ module Rperf
 
         session = Session.current
         # A session that the parent has made ends with the parent: the daemon can't join it.
-        shared = session&.shared unless session&.own_shared
+        shared = session&.joined
         labels = shared && Native.labels
         begin
           Native.forking(true)
           result = super
-          ForkGuard.forget
         ensure
           Native.forking(false)
         end
+        ForkGuard.forget
         Port.begin_in_child(ended: true)
         ForkGuard.join(shared, labels)
         result
@@ -77,7 +76,7 @@ module Rperf
         return unless shared
 
         begin_member(shared)
-        Native.enter([], labels, false) if labels&.any?
+        Native.enter([], labels, false) if labels
       rescue StandardError
         nil # A value without a to_s: the child goes without labels.
       end
@@ -85,10 +84,10 @@ module Rperf
       private
 
       def begin_member(shared)
-        Member.begin(shared, before: ProcessStats.now)
+        Member.begin(shared, forked: true)
       rescue StandardError => e
-        shared.report(:declined, Process.pid)
-        Message.say("process #{Process.pid} can't be profiled: #{Message.first_line(e)}")
+        shared.report_refusal
+        Message.say("process #{Native.process} can't be profiled: #{Message.first_line(e)}")
       end
     end
   end

@@ -2,7 +2,6 @@
 
 require_relative "../errors"
 require_relative "../processes/shared_session"
-require_relative "output"
 require_relative "session"
 
 module Rperf
@@ -24,20 +23,20 @@ module Rperf
       @shared = shared
     end
 
+    # @param settings [NativeSettings]
+    def start(settings) = Native.start(settings)
+
     # @return [NativeProfile] with what children have delivered
     # @raise [Rperf::Error] if it can't be written; says where it is now
     def deliver(own)
-      profile = @shared ? @shared.merge(own).profile : own
+      profile = @shared ? @shared.merge(own) : own
       $stderr.write(profile.verbose_lines) if @options.verbose
-      Output.write(profile, @options) if @options.output
+      profile.deliver(@options.output, @options.format, lines: @options.show_lines?) if @options.output
       profile
     end
 
-    # The session ends with the program, and nobody waits for reports.
+    # The session ends with the program.
     def settings = nil
-    def report(_event) = nil
-    def hand_over = nil
-    def take_back = nil
   end
   private_constant :Caller
 end

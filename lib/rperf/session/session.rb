@@ -20,12 +20,6 @@ module Rperf
       # @return [Session, nil] the current one, until it has ended
       def running = (current if Ractor.main? && Native.running?)
 
-      # @return [Session, nil] the current one, if it profiles the program as a whole
-      def of_whole_program
-        session = current
-        session if session&.initiator
-      end
-
       attr_writer :current
 
       # `session` has ended. Another one may have begun meanwhile.
@@ -34,7 +28,7 @@ module Rperf
       end
     end
 
-    attr_reader :options, :initiator, :shared, :destination
+    attr_reader :options, :initiator, :destination
 
     # @param options [Options]
     # @param destination [Caller, Standalone, Member]
@@ -50,15 +44,25 @@ module Rperf
     # Starts profiling.
     # @raise [Rperf::Error] if it is on already or can't start
     def begin
-      @process = Process.pid
+      @process = Native.process
       targets = Targets.of(options[:only])
-      Native.start(options.sampling)
+      destination.start(options.sampling)
       Session.current = self
       targets&.begin
     end
 
     # Whether this is the process that is profiled.
-    def here? = Process.pid == @process
+    def here? = Native.here?(@process)
+
+    # @return [SharedSession, nil] what forked children join: nothing once the program's profile is delivered
+    def shared
+      return @shared unless @initiator
+
+      @shared if Native.whole?
+    end
+
+    # @return [SharedSession, nil] what this process has joined itself
+    def joined = shared&.joined
 
     # @return [NativeProfile, nil] up to now; nil after the end
     # @raise [Rperf::Error] if this session gives none
@@ -96,43 +100,12 @@ module Rperf
       profile
     end
 
-    # The last profile has been delivered: children that are forked now aren't profiled.
-    def leave
-      own_shared&.close
-      @shared = nil
-    end
-
     # This program is an rperf command, which users don't want to see in the profile.
     def withdraw
       Targets.release
-      Native.stop
-      report(:withdrawn)
-      leave
+      Native.withdraw
       Session.leave(self)
     end
-
-    # @param event [Symbol] a step of the process; crates/rperf-session/src/event.rs has them
-    def report(event)
-      destination.report(event) if here?
-    end
-
-    # This process is about to become another program by exec. That one may go on with the profiling, but must not see
-    # a session that this process has made.
-    def hand_over
-      own_shared&.hide
-      destination.hand_over
-      report(:exec)
-    end
-
-    # The exec has failed.
-    def take_back
-      report(:exec_failed)
-      destination.take_back
-      own_shared&.show
-    end
-
-    # @return [SharedSession, nil] what children join, if this process merges their profiles
-    def own_shared = (shared if shared&.mine?)
 
     private
 
@@ -144,7 +117,7 @@ module Rperf
       begin
         destination.deliver(profile)
       ensure
-        own_shared&.close
+        @shared&.close
       end
     end
 

@@ -35,7 +35,7 @@ macro_rules! topic {
 }
 
 /// All pages, in the order of docs/guide/README.md.
-pub const TOPICS: [Topic; 35] = [
+pub const TOPICS: [Topic; 36] = [
     topic!("tutorial", "start", "guide"),
     topic!("recipes", "recipe", "slow", "install"),
     topic!("recipes-tests", "tests", "rspec", "minitest"),
@@ -70,6 +70,7 @@ pub const TOPICS: [Topic; 35] = [
         "alloy",
         "side-car"
     ),
+    topic!("production", "systemd", "service", "leave-on"),
     topic!("json",),
     topic!("tracing", "calls", "count-calls"),
     topic!("allocations", "objects", "alloc", "memory", "measure"),

@@ -47,6 +47,11 @@ impl Descriptor {
             .is_ok_and(|flags| OFlag::from_bits_retain(flags) & OFlag::O_ACCMODE != OFlag::O_RDONLY)
     }
 
+    /// The one with this number.
+    pub fn of(number: RawFd) -> Option<Self> {
+        (number >= 0).then_some(Self(number))
+    }
+
     /// Its number.
     pub fn number(self) -> RawFd {
         self.0

@@ -117,7 +117,7 @@ pub fn start_programs(
     session::start(ruby, gvl, &settings.0, Beginner::Program)
 }
 
-/// `Native.stop`: ends the program's session. Clients that watch it get what they have waited for.
+/// Ends the program's session. Clients that watch it get what they have waited for.
 pub fn stop_programs(ruby: &Ruby, gvl: &mut Gvl<'_>) -> Result<(Option<Value>, Interrupts), Error> {
     if facts::is_of_clients() {
         return Ok(Default::default());

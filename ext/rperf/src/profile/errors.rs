@@ -1,5 +1,6 @@
 //! Rust errors as Ruby exceptions. On a Ruby thread, with the GVL.
 
+use magnus::error::ErrorType;
 use magnus::{Error, Exception, ExceptionClass, RModule, Ruby, prelude::*};
 use std::io;
 use std::path::Path;
@@ -17,6 +18,22 @@ pub fn rperf(ruby: &Ruby, message: impl Into<String>) -> Error {
         .and_then(|rperf| rperf.const_get::<_, ExceptionClass>("Error"))
         .unwrap_or_else(|_| ruby.exception_runtime_error());
     Error::new(class, message.into())
+}
+
+/// Whether it is an `Rperf::Error`.
+pub fn is_rperf(ruby: &Ruby, error: &Error) -> bool {
+    let rperf: Result<RModule, Error> = ruby.class_object().const_get("Rperf");
+    let class = rperf.and_then(|rperf| rperf.const_get::<_, ExceptionClass>("Error"));
+    class.is_ok_and(|class| error.is_kind_of(class))
+}
+
+/// Whether a signal, `exit` or the end of the thread has raised it.
+pub fn is_of_signal(ruby: &Ruby, error: &Error) -> bool {
+    // What is no exception is the end of the thread.
+    let is_jump = matches!(error.error_type(), ErrorType::Jump(_));
+    is_jump
+        || error.is_kind_of(ruby.exception_signal())
+        || error.is_kind_of(ruby.exception_system_exit())
 }
 
 /// For a start while a session is running.

@@ -13,11 +13,6 @@ pub fn wrap(ruby: &Ruby, profile: Profile) -> Result<Value, Error> {
     Ok(ruby.obj_wrap(ProfileObject(Arc::new(profile))).as_value())
 }
 
-/// A copy of the profile in a Ruby object that [`wrap`] has made.
-pub fn copy(object: Value) -> Result<Profile, Error> {
-    Ok(Profile::clone(&*shared(object)?))
-}
-
 /// The profile in a Ruby object that [`wrap`] has made.
 pub fn shared(object: Value) -> Result<Arc<Profile>, Error> {
     Ok(Arc::clone(&<&ProfileObject>::try_convert(object)?.0))

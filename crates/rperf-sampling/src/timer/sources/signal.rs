@@ -6,6 +6,7 @@
 use super::schedule::Schedule;
 use super::source::Source;
 use crate::timer::ticks::{AfterTick, Ticks};
+use rperf_vm::system_calls::{Calls, may};
 use rperf_vm::{NativeId, clock};
 use std::cell::UnsafeCell;
 use std::io;
@@ -214,6 +215,9 @@ fn restore_handler(signal: i32, previous: &libc::sigaction) {
 }
 
 fn create_timer(signal: i32, worker: NativeId) -> io::Result<libc::timer_t> {
+    if !may(Calls::Timer) {
+        return Err(io::ErrorKind::PermissionDenied.into());
+    }
     // SAFETY: a zeroed sigevent is valid.
     let mut event: libc::sigevent = unsafe { MaybeUninit::zeroed().assume_init() };
     event.sigev_notify = libc::SIGEV_THREAD_ID;

@@ -1,0 +1,51 @@
+# frozen_string_literal: true
+
+require "open3"
+require "rbconfig"
+
+# Ruby's own tests, from a directory with Ruby's source.
+module RubyTests
+  ROOT = File.expand_path("../../..", __dir__)
+  NAME = /Test\w+(?:::\w+)*#test_[^\s:=]+[?!]?/
+  # The line of a test that has run to its end, and the report of one that didn't pass.
+  RAN = /(#{NAME}) = [\d.]+ s/
+  FAILED = /^ *\d+\) (?:Failure|Error):\n(#{NAME})/
+
+  # The source of the Ruby that runs this.
+  class Source
+    # @param test [String] a file that has to be there
+    # @return [Source] exits with a line if the directory has none of this Ruby's version
+    def self.at(directory, test)
+      header = File.join(directory, "include/ruby/version.h")
+      unless File.exist?(header) && File.exist?(File.join(directory, test)) && version_in(header) == version
+        abort("#{directory} has no source of Ruby #{RUBY_VERSION} with its tests")
+      end
+      new(directory)
+    end
+
+    def self.version = RUBY_VERSION[/\A\d+\.\d+/]
+
+    def self.version_in(header)
+      text = File.read(header)
+      %w[MAJOR MINOR].map { |name| text[/RUBY_API_VERSION_#{name} (\d+)/, 1] }.join(".")
+    end
+
+    def initialize(directory)
+      @directory = directory
+    end
+
+    # @param before [Array<String>] a command in front of Ruby, and its options behind
+    # @return [Hash{String => Boolean}] whether it passes, for each test that has run, by its name
+    def results(tests, before: [], options: [], **env)
+      command = [*before, RbConfig.ruby, *options, "test/runner.rb", "--verbose", "--jobs-status=none", *tests]
+      env = { "RUBYOPT" => nil, "RUBYLIB" => nil }.merge(env.transform_keys(&:to_s))
+      output, status = Open3.capture2e(env, *command, chdir: @directory)
+      output = output.scrub
+      ran = output.scan(RAN).flatten
+      abort("#{command.join(" ")}: no test has run:\n#{output}") if ran.empty?
+      warn "#{command.join(" ")}: ended by signal #{status.termsig}\n#{output.lines.last(30).join}" if status.termsig
+      failed = output.scan(FAILED).flatten
+      ran.to_h { |name| [name, !failed.include?(name)] }
+    end
+  end
+end

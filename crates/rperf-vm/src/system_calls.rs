@@ -1,0 +1,181 @@
+//! Which of our system calls a filter (seccomp) ends the process for. A filter can't be read, so a child
+//! process tries the calls as the extension is loaded, when the program is small still. On Linux; any
+//! thread.
+
+use std::fs;
+use std::mem::MaybeUninit;
+use std::ptr;
+use std::sync::OnceLock;
+
+/// System calls that go together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Calls {
+    /// `getpriority`, `sched_setattr` and `prctl`.
+    ShortSlices,
+    /// `timer_create`.
+    Timer,
+}
+
+/// What was learnt.
+struct Learnt {
+    /// How many filters there were.
+    filters: u32,
+    short_slices: bool,
+    timer: bool,
+}
+
+static LEARNT: OnceLock<Learnt> = OnceLock::new();
+
+/// Has a child process try the calls, if there is a filter.
+pub fn learn() {
+    let filters = filters();
+    LEARNT.get_or_init(|| Learnt {
+        filters,
+        short_slices: filters == 0 || survives(make_short_slices),
+        timer: filters == 0 || survives(make_timer),
+    });
+}
+
+/// Whether this thread may make the calls: no filter has come since that may end it for them.
+pub fn may(calls: Calls) -> bool {
+    let filters = filters();
+    let learnt = LEARNT.get().filter(|it| it.filters == filters);
+    match (learnt, calls) {
+        (None, _) => filters == 0,
+        (Some(learnt), Calls::ShortSlices) => learnt.short_slices,
+        (Some(learnt), Calls::Timer) => learnt.timer,
+    }
+}
+
+/// How many filters the calling thread has; 1 for some of an unknown number, and 0 if that can't be known.
+fn filters() -> u32 {
+    let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
+    filters_in(&status)
+}
+
+fn filters_in(status: &str) -> u32 {
+    let field = |name: &str| {
+        let mut lines = status.lines();
+        let value = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+        value.trim().parse::<u32>().ok()
+    };
+    match field("Seccomp") {
+        // Kernels before 5.9 don't say how many.
+        Some(2) => field("Seccomp_filters").unwrap_or(1),
+        _ => 0,
+    }
+}
+
+/// Whether a child process that makes these calls lives on; false if there can be no child.
+fn survives(calls: fn()) -> bool {
+    // SAFETY: a copy of this process, without its other threads, as fork makes it. It makes system calls
+    // only, and ends. It sends no signal at its end, so the program doesn't hear of it, nor do its waits.
+    let child = unsafe { libc::syscall(libc::SYS_clone, 0, 0, 0, 0, 0) };
+    if child == 0 {
+        // SAFETY: only sets what a signal does in this process; the program's own handler doesn't run here.
+        unsafe { libc::signal(libc::SIGSYS, libc::SIG_DFL) };
+        calls();
+        // SAFETY: ends this process at once.
+        unsafe { libc::syscall(libc::SYS_exit_group, 0) };
+    }
+    child > 0 && ends_well(child as libc::pid_t)
+}
+
+/// Whether the child ends by itself.
+fn ends_well(child: libc::pid_t) -> bool {
+    let mut status = 0;
+    loop {
+        // SAFETY: `status` is valid for the call. A child without a signal is waited for by __WALL only.
+        let waited = unsafe { libc::waitpid(child, &raw mut status, libc::__WALL) };
+        if waited == child {
+            return libc::WIFEXITED(status);
+        }
+        if std::io::Error::last_os_error().raw_os_error() != Some(libc::EINTR) {
+            return false;
+        }
+    }
+}
+
+/// Makes the calls of [`Calls::ShortSlices`], and nothing else.
+pub(crate) fn make_short_slices() {
+    #[repr(C)]
+    struct SchedAttr {
+        size: u32,
+        policy: u32,
+        flags: u64,
+        nice: i32,
+        priority: u32,
+        runtime: u64,
+        deadline: u64,
+        period: u64,
+    }
+    // The thread keeps the nice value it has inherited.
+    // SAFETY: getpriority has no memory arguments; 0 means this thread.
+    let nice = unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) };
+    let attr = SchedAttr {
+        size: size_of::<SchedAttr>() as u32,
+        policy: libc::SCHED_OTHER as u32,
+        flags: 0,
+        nice,
+        priority: 0,
+        runtime: 100_000,
+        deadline: 0,
+        period: 0,
+    };
+    // SAFETY: `attr` is a valid sched_attr of the size it states.
+    unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attr, 0) };
+    // SAFETY: sets this thread's timer slack (ns); no memory is involved.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong, 0, 0, 0) };
+}
+
+/// Makes the call of [`Calls::Timer`], and nothing else.
+fn make_timer() {
+    let mut event = MaybeUninit::<libc::sigevent>::zeroed();
+    let mut timer: libc::c_int = 0;
+    // SAFETY: both are valid for the call; a zeroed event with no notification is valid. The timer ends
+    // with the process.
+    unsafe {
+        (*event.as_mut_ptr()).sigev_notify = libc::SIGEV_NONE;
+        libc::syscall(
+            libc::SYS_timer_create,
+            libc::CLOCK_MONOTONIC,
+            event.as_mut_ptr(),
+            ptr::from_mut(&mut timer),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn filters_are_counted_if_the_system_says_so() {
+        for (status, count) in [
+            ("Name:\truby\nSeccomp:\t0\nSeccomp_filters:\t0\n", 0),
+            ("NoNewPrivs:\t1\nSeccomp:\t2\nSeccomp_filters:\t3\n", 3),
+            ("Seccomp:\t2\n", 1),
+            ("", 0),
+        ] {
+            assert_eq!(filters_in(status), count, "{status:?}");
+        }
+    }
+
+    #[test]
+    fn a_child_tells_what_kills_it() {
+        fn is_killed() {
+            // SAFETY: ends the child, as a filter does.
+            unsafe {
+                libc::syscall(
+                    libc::SYS_kill,
+                    libc::syscall(libc::SYS_getpid),
+                    libc::SIGSYS,
+                )
+            };
+        }
+        assert!(survives(|| {}));
+        assert!(survives(make_timer));
+        assert!(survives(make_short_slices));
+        assert!(!survives(is_killed));
+    }
+}

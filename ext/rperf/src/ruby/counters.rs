@@ -1,0 +1,96 @@
+//! What Ruby has counted since the process began: its collector and YJIT. On Ruby threads of the main
+//! Ractor, with the GVL. No method of the program's is called.
+
+use crate::interrupts::Interrupts;
+use magnus::rb_sys::{AsRawValue, FromRawValue, protect};
+use magnus::{Error, RHash, RModule, Ruby, TryConvert, Value, prelude::*};
+use rb_sys::VALUE;
+use rperf_session::process_stats::RubyStats;
+use std::ptr;
+use std::sync::OnceLock;
+
+/// Methods of `RubyVM::YJIT`, as Ruby has them.
+struct Yjit {
+    is_enabled: VALUE,
+    runtime_stats: VALUE,
+}
+
+/// `None` in a Ruby that is built without it.
+static YJIT: OnceLock<Option<Yjit>> = OnceLock::new();
+
+/// When the extension is loaded.
+pub fn init(ruby: &Ruby) {
+    YJIT.get_or_init(|| {
+        let vm: RModule = ruby.class_object().const_get("RubyVM").ok()?;
+        let yjit: RModule = vm.const_get("YJIT").ok()?;
+        Some(Yjit {
+            is_enabled: kept_method(ruby, yjit, "enabled?")?,
+            runtime_stats: kept_method(ruby, yjit, "runtime_stats")?,
+        })
+    });
+}
+
+/// A method of the module as it is now, for ever.
+fn kept_method(ruby: &Ruby, module: RModule, name: &str) -> Option<VALUE> {
+    let name = ruby.to_symbol(name).as_raw();
+    // SAFETY: a Ruby thread with the GVL, and valid objects; `protect` catches what is raised if there is
+    // no such method, and returns a valid VALUE.
+    let method =
+        unsafe { Value::from_raw(protect(|| rb_sys::rb_obj_method(module.as_raw(), name)).ok()?) };
+    ruby.gc_register_mark_object(method);
+    Some(method.as_raw())
+}
+
+/// The counters now.
+pub fn counted(ruby: &Ruby, interrupts: &mut Interrupts) -> RubyStats {
+    let (yjit_methods, yjit_ratio) = yjit(ruby, interrupts).unwrap_or_default();
+    RubyStats {
+        gc_count: of_collector(ruby, "count"),
+        gc_minor: of_collector(ruby, "minor_gc_count"),
+        gc_major: of_collector(ruby, "major_gc_count"),
+        gc_time_ms: of_collector(ruby, "time"),
+        allocated_objects: of_collector(ruby, "total_allocated_objects"),
+        freed_objects: of_collector(ruby, "total_freed_objects"),
+        yjit_methods,
+        yjit_ratio,
+    }
+}
+
+/// A counter of GC.stat; 0 if Ruby has none of this name.
+fn of_collector(ruby: &Ruby, name: &str) -> u64 {
+    let name = ruby.to_symbol(name).as_raw();
+    // SAFETY: a Ruby thread with the GVL; with a Symbol the function returns a number, which isn't used
+    // as an object, and raises if it doesn't know it.
+    unsafe { protect(|| rb_sys::rb_gc_stat(name) as VALUE) }.unwrap_or(0) as u64
+}
+
+/// How many methods YJIT has compiled, and the share of instructions that ran in compiled code, which it
+/// counts with --yjit-stats only.
+fn yjit(ruby: &Ruby, interrupts: &mut Interrupts) -> Option<(Option<u64>, Option<f64>)> {
+    let yjit = YJIT.get()?.as_ref()?;
+    if !interrupts
+        .if_possible(|| called(yjit.is_enabled))?
+        .to_bool()
+    {
+        return None;
+    }
+    let stats = RHash::from_value(interrupts.if_possible(|| called(yjit.runtime_stats))?)?;
+    Some((
+        value(ruby, stats, "compiled_iseq_count"),
+        value(ruby, stats, "ratio_in_yjit"),
+    ))
+}
+
+/// What a method without arguments returns. Runs Ruby's own code.
+fn called(method: VALUE) -> Result<Value, Error> {
+    // SAFETY: a Ruby thread with the GVL, and a method that is never collected; `protect` catches what it
+    // raises, and returns a valid VALUE.
+    unsafe {
+        protect(|| rb_sys::rb_method_call(0, ptr::null(), method)).map(|it| Value::from_raw(it))
+    }
+}
+
+fn value<T: TryConvert>(ruby: &Ruby, hash: RHash, key: &str) -> Option<T> {
+    let value: Value = hash.get(ruby.to_symbol(key))?;
+    T::try_convert(value).ok().filter(|_| !value.is_nil())
+}

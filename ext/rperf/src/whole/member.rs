@@ -1,0 +1,90 @@
+//! A process that takes part in a session of several: its profile goes into the session's directory, to be
+//! merged there. Each step of the process is a line of the session's status file.
+
+use crate::interrupts::Interrupts;
+use crate::message;
+use crate::ruby::counters;
+use magnus::Ruby;
+use rperf_format::{Format, TextOptions};
+use rperf_model::Profile;
+use rperf_session::directory;
+use rperf_session::event::{Change, Event, MemberId};
+use rperf_session::os::OsStats;
+use rperf_session::output::{WriteError, write_profile};
+use rperf_session::process_id::ProcessId;
+use rperf_session::process_stats::{ProcessStats, RubyStats};
+use rperf_vm::clock::monotonic_ns;
+use std::io;
+use std::path::PathBuf;
+
+pub struct Member {
+    directory: PathBuf,
+    begun_ns: u64,
+    /// What its parent had counted when it forked this process.
+    before: RubyStats,
+}
+
+impl Member {
+    /// It begins now.
+    pub fn new(ruby: &Ruby, directory: PathBuf, is_forked: bool) -> Self {
+        let before = match is_forked {
+            true => counters::counted(ruby, &mut Interrupts::default()),
+            false => RubyStats::default(),
+        };
+        Self {
+            directory,
+            begun_ns: monotonic_ns(),
+            before,
+        }
+    }
+
+    pub fn tell_start(&self) {
+        self.tell_event(&Event::Started {
+            process: ProcessId::own(),
+            begun_ns: self.begun_ns,
+        });
+    }
+
+    pub fn tell(&self, change: Change) {
+        self.tell_event(&Event::Of(self.id(), change));
+    }
+
+    fn id(&self) -> MemberId {
+        MemberId {
+            pid: std::process::id() as i32,
+            begun_ns: self.begun_ns,
+        }
+    }
+
+    /// If the session has ended nobody wants to know.
+    fn tell_event(&self, event: &Event) {
+        let _ = event.tell(&self.directory);
+    }
+
+    pub fn deliver(&self, ruby: &Ruby, profile: &Profile, interrupts: &mut Interrupts) {
+        // First, so that the figures don't include the writing.
+        let stats = ProcessStats {
+            ruby: counters::counted(ruby, interrupts).since(self.before),
+            os: OsStats::now(),
+            profiled_ns: 0,
+        };
+        let path = directory::profile_path(&self.directory, self.id().pid, self.begun_ns);
+        let written = interrupts.without_its_gvl(|| {
+            write_profile(profile, &path, Some(Format::Pprof), TextOptions::default())
+        });
+        match written {
+            Ok(()) => self.tell(Change::Delivered(stats)),
+            // The session has ended, and has said that this process still ran.
+            Err(WriteError::Io(error)) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => {
+                let line = format!(
+                    "the profile of process {} is lost: can't write to {} ({error})",
+                    self.id().pid,
+                    self.directory.display()
+                );
+                message::say(interrupts, &line);
+                self.tell(Change::Failed);
+            }
+        }
+    }
+}
