@@ -4,7 +4,7 @@
 use super::kept_method::KeptMethod;
 use crate::interrupts::Interrupts;
 use magnus::rb_sys::{AsRawValue, protect};
-use magnus::{RHash, RModule, Ruby, TryConvert, Value, prelude::*};
+use magnus::{RClass, RHash, RModule, Ruby, TryConvert, Value, prelude::*};
 use rb_sys::VALUE;
 use rperf_session::process_stats::RubyStats;
 use std::sync::OnceLock;
@@ -21,7 +21,7 @@ static YJIT: OnceLock<Option<Yjit>> = OnceLock::new();
 /// When the extension is loaded.
 pub fn init(ruby: &Ruby) {
     YJIT.get_or_init(|| {
-        let vm: RModule = ruby.class_object().const_get("RubyVM").ok()?;
+        let vm: RClass = ruby.class_object().const_get("RubyVM").ok()?;
         let yjit: RModule = vm.const_get("YJIT").ok()?;
         Some(Yjit {
             is_enabled: KeptMethod::of(ruby, yjit, "enabled?")?,
