@@ -48,7 +48,7 @@ module Rperf
   private_class_method :load_gem
 
   def self.load_or_stand_in(launch, listens)
-    obstacle = unsupported_ruby || launch&.obstacle || load_parts(launch)
+    obstacle = unsupported_ruby || launch&.obstacle || load_parts(launch) || another_user(launch)
     if obstacle
       refuse(obstacle, launch)
       require_relative "rperf/inert"
@@ -83,6 +83,12 @@ module Rperf
       "'ruby -S #{Names::COMMAND}' with that Ruby, once it has the gem, profiles it"
   end
   private_class_method :load_parts
+
+  # Returns why the environment isn't heeded: who has set it may have fewer rights than the program.
+  def self.another_user(launch)
+    "the program's file makes it run as another user, so RPERF_* isn't heeded" if launch && Native.of_another_user?
+  end
+  private_class_method :another_user
 
   # The file that was built for this version of Ruby. A gem that has several has a directory for each; what was built at
   # its installation is for one version, and refuses others.
