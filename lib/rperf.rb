@@ -16,9 +16,24 @@
 #   7 middleware/ rack/ viewer/ middleware.rb rack.rb sidekiq.rb active_job.rb viewer.rb pprof_endpoint.rb cli.rb
 #     launched.rb
 
+# Two copies of rperf in one process would be two profilers of it: the one that has come first stays. Whether it is the
+# same version is told by the files that say so.
+if defined?(Rperf) && Rperf.const_defined?(:HOME, false)
+  home = Rperf.const_get(:HOME, false)
+  versions = [home, __dir__].map { |directory| File.binread("#{directory}/rperf/version.rb") }
+  unless versions.uniq.size == 1
+    STDERR.write("rperf: #{__FILE__} isn't loaded, because the program has another version, #{home}/rperf.rb\n")
+  end
+  return
+end
+
 require_relative "rperf/original"
 
 module Rperf
+  # Where this copy's files are.
+  HOME = __dir__
+  private_constant :HOME
+
   # Why this Ruby can't be profiled, or nil if it can.
   def self.unsupported_ruby
     if RUBY_ENGINE != "ruby"

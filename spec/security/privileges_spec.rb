@@ -17,7 +17,7 @@ RSpec.describe "A program that its file makes run as another user", if: OtherUse
   it "writes nothing where the environment says" do
     others_public_directory do |directory|
       script = File.join(directory, "program.rb")
-      File.write(script, "$LOAD_PATH.unshift(#{File.join(Commands::ROOT, "lib").inspect}); require 'rperf'; puts Process.euid")
+      File.write(script, "require '#{File.join(Commands::ROOT, "lib/rperf")}'; puts Process.euid")
       output = path_to("of_root")
       env = { "RPERF_ENABLED" => "1", "RPERF_OUTPUT" => output }
       outcome = run("setpriv", "--reuid", OtherUser::USER.to_s, "--clear-groups", root_ruby(directory), script, env:)
