@@ -17,7 +17,6 @@ RSpec.describe "A second copy of rperf in a program", vm: true do
       require "#{second}"
       work
       p Rperf::VERSION, Rperf.running?
-      require "#{second}/viewer"
     RUBY
   end
 
