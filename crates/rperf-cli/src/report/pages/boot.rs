@@ -73,7 +73,7 @@ fn files_table(page: &Page<'_>, boot: &Boot) -> String {
     }
     let more = match all.saturating_sub(limit) {
         0 => String::new(),
-        more => format!("({} more files; -n shows more)\n", grouped(more as i64)),
+        more => format!("({} more; -n shows more)\n", grouped(more as i64)),
     };
     format!("\n{}{more}", page.screen.table(&table))
 }
