@@ -16,24 +16,15 @@
 #   7 middleware/ rack/ viewer/ middleware.rb rack.rb sidekiq.rb active_job.rb viewer.rb pprof_endpoint.rb cli.rb
 #     launched.rb
 
-# Two copies of rperf in one process would be two profilers of it: the one that has come first stays. Whether it is the
-# same version is told by the files that say so.
-if defined?(Rperf) && Rperf.const_defined?(:HOME, false)
-  home = Rperf.const_get(:HOME, false)
-  versions = [home, __dir__].map { |directory| File.binread("#{directory}/rperf/version.rb") }
-  unless versions.uniq.size == 1
-    STDERR.write("rperf: #{__FILE__} isn't loaded, because the program has another version, #{home}/rperf.rb\n")
-  end
+# Two copies of rperf in one process would be two profilers of it: the one that has come first stays.
+if defined?(Rperf.instead_of)
+  Rperf.instead_of(__FILE__)
   return
 end
 
 require_relative "rperf/original"
 
 module Rperf
-  # Where this copy's files are.
-  HOME = __dir__
-  private_constant :HOME
-
   # Why this Ruby can't be profiled, or nil if it can.
   def self.unsupported_ruby
     if RUBY_ENGINE != "ruby"
@@ -63,7 +54,7 @@ module Rperf
   private_class_method :load_gem
 
   def self.load_or_stand_in(launch, listens)
-    obstacle = unsupported_ruby || launch&.obstacle || load_parts(launch) || another_user(launch)
+    obstacle = unsupported_ruby || launch&.obstacle || load_parts(launch)
     if obstacle
       refuse(obstacle, launch)
       require_relative "rperf/inert"
@@ -88,6 +79,9 @@ module Rperf
   def self.load_parts(launch)
     require_relative "rperf/errors"
     require_relative extension
+    obstacle = another_user(launch)
+    return obstacle if obstacle
+
     Native.own_files("#{__dir__}/rperf")
     require_relative "rperf/api"
     nil
@@ -117,4 +111,28 @@ module Rperf
   private_class_method :extension
 
   load_gem
+
+  # Loads this copy's file in place of that of another copy, and says so if that is another version.
+  # @private
+  def self.instead_of(file)
+    library = File.dirname(File.realpath(file))
+    library = File.dirname(library) unless File.basename(file) == "#{Names::ENTRY}.rb"
+    return false if library == __dir__
+
+    versions = [library, __dir__].map { |directory| version_in(directory) }
+    if versions.all? && versions.uniq.size == 2
+      STDERR.write("rperf: #{file} isn't loaded, because the program has another version, in #{__dir__}\n")
+    end
+    require "#{__dir__}/rperf/#{File.basename(file)}" unless File.basename(file) == "#{Names::ENTRY}.rb"
+    true
+  rescue LoadError
+    false # This copy's files have been removed since.
+  end
+
+  def self.version_in(library)
+    File.binread("#{library}/rperf/version.rb")
+  rescue SystemCallError
+    nil # It isn't known.
+  end
+  private_class_method :version_in
 end

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+return if defined?(Rperf.instead_of) && Rperf.instead_of(__FILE__)
+
 require_relative "middleware/work"
 
 module Rperf

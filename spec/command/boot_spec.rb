@@ -33,7 +33,7 @@ RSpec.describe "rperf report --boot", vm: true do
     JSON.parse(outcome.stdout, symbolize_names: true)
   end
 
-  def file(name) = boot[:boot][:files].find { |it| it[:short_path] == "#{name}.rb" && it[:line].zero? }
+  def file(name) = boot[:boot][:files].find { |it| it[:short_path] == "#{name}.rb" && it[:kind] == "file" }
   def milliseconds(nanoseconds) = nanoseconds / 1e6
 
   # The time is measured by clocks that other programs' time is in, too.

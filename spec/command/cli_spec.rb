@@ -343,17 +343,43 @@ RSpec.describe "the rperf command" do
                                    "which builds it, in a checkout\n")
     end
 
-    it "works from a directory with a blank in its path, and with a colon too" do
+    it "works from a directory with a blank in its path, and names one with a colon too" do
       %w[lib exe].each { |part| FileUtils.cp_r(File.join(Commands::ROOT, part), directory) }
-      ["my gems", "my: gems"].each do |name|
-        FileUtils.mkdir_p(path_to(name))
-        %w[lib exe].each { |part| FileUtils.cp_r(path_to(part), path_to(name)) }
-        outcome = run(ruby, path_to("#{name}/exe/rperf"), "record", ruby, "-e", "puts Rperf.running?")
-        expect([outcome.stdout, outcome.messages]).to match(["true\n", [/wrote rperf\.data/]])
-      end
+      FileUtils.mkdir_p(path_to("my gems"))
+      %w[lib exe].each { |part| FileUtils.mv(path_to(part), path_to("my gems/#{part}")) }
+      outcome = run(ruby, path_to("my gems/exe/rperf"), "record", ruby, "-e", "1")
+      expect(outcome.messages).to contain_exactly(/wrote rperf\.data/)
+      FileUtils.mv(path_to("my gems"), path_to("my: gems"))
+      outcome = run(ruby, path_to("my: gems/exe/rperf"), "record", ruby, "-e", "1")
+      expect([outcome.status.exitstatus, outcome.stderr])
+        .to match([1, /can't load from a directory with both a blank and a ':'/])
     end
 
-    it "profiles children from there that have lost variables, and those that are another user's" do
+    it "refuses alike in a program that starts a session of its own from there, and in one that starts with it" do
+      FileUtils.mkdir_p(path_to("my: gems"))
+      FileUtils.cp_r(File.join(Commands::ROOT, "lib"), path_to("my: gems"))
+      write_file("app.rb", <<~'RUBY')
+        require_relative "my: gems/lib/rperf"
+        begin
+          Rperf.start(inherit: true)
+        rescue Rperf::Error => e
+          puts e.message
+        end
+        puts ENV.slice("RUBYOPT", "RUBYLIB", "RPERF_SESSION").inspect, Rperf.running?
+        system(RbConfig.ruby, "-e", "puts 'child'")
+      RUBY
+      line = "rperf is installed in #{path_to("my: gems/lib")}, and Ruby can't load from a directory with both a " \
+             "blank and a ':' in its path"
+      outcome = run(ruby, "app.rb")
+      expect([outcome.stdout, outcome.stderr]).to eq(["#{line}\n{}\nfalse\nchild\n", ""])
+      write_file("app.rb", "require_relative 'my: gems/lib/rperf'; system(RbConfig.ruby, '-e', 'puts :child'); exit 3")
+      outcome = run(ruby, "app.rb", env: { "RPERF_ENABLED" => "1", "RPERF_INHERIT" => "1" })
+      expect([outcome.stdout, outcome.stderr, outcome.status.exitstatus])
+        .to eq(["child\n", "rperf: #{line}; running without profiling\n", 3])
+      expect(session_directories).to be_empty
+    end
+
+    it "profiles children from there that have lost variables, if the cache has room for a link" do
       FileUtils.mkdir_p(path_to("my: gems"))
       FileUtils.cp_r(File.join(Commands::ROOT, "lib"), path_to("my: gems"))
       write_file("app.rb", <<~'RUBY')
@@ -366,17 +392,12 @@ RSpec.describe "the rperf command" do
         puts profile[:label_sets].filter_map { |set| set[:"%pid"] }.uniq.size
         puts ENV.slice("RUBYOPT", "RUBYLIB", "RPERF_SESSION").inspect
       RUBY
-      outcome = run(ruby, "app.rb")
-      link = %r{"/(?:var/)?tmp/rperf-lib-\d+-\h+/rperf/launched\.rb"}
-      child = /\A\["child", true, \[#{link}\]\]\n\z/
-      expect(outcome.stdout.lines).to match([child, child, "3\n", "{}\n"])
-      write_file("app.rb", "require_relative 'my: gems/lib/rperf'; system(RbConfig.ruby, '-e', 'puts :child'); exit 3")
-      env = { "RPERF_ENABLED" => "1", "RPERF_INHERIT" => "1", "RPERF_OUTPUT" => "p.pb.gz" }
-      outcome = run(ruby, "app.rb", env:)
-      expect([outcome.stdout, outcome.stderr, outcome.status.exitstatus]).to eq(["child\n", "", 3])
-      sets = read_profile(path_to("p.pb.gz"))[:label_sets]
-      expect(sets.filter_map { |set| set[:"%pid"] }.uniq.size).to eq(2)
-      expect(session_directories).to be_empty
+      Dir.mktmpdir("rperf-spec") do |cache|
+        outcome = run(ruby, "app.rb", env: { "XDG_CACHE_HOME" => cache })
+        launched = "#{File.realpath(cache)}/rperf/lib-"
+        child = %r{\A\["child", true, \["#{launched}\h{16}/rperf/launched\.rb"\]\]\n\z}
+        expect(outcome.stdout.lines).to match([child, child, "3\n", "{}\n"])
+      end
     end
 
     it "profiles forked children from there, which need not load it again", vm: true do

@@ -4,46 +4,76 @@ require "fileutils"
 
 # Two gems, or a gem and a checkout, may both be in a program's way.
 RSpec.describe "A second copy of rperf in a program", vm: true do
-  # A copy of this one, or of another version.
-  def copy(version: nil)
-    FileUtils.cp_r(File.join(Commands::ROOT, "lib"), directory)
-    write_file("lib/rperf/version.rb", "module Rperf; VERSION = #{version.inspect}; end") if version
-    path_to("lib/rperf")
+  entries = %w[rack middleware sidekiq active_job viewer pprof_endpoint]
+
+  # A copy of this one, or of another version; its directory.
+  def copy(version: nil, name: "copy")
+    FileUtils.mkdir(path_to(name))
+    FileUtils.cp_r(File.join(Commands::ROOT, "lib"), path_to(name))
+    write_file("#{name}/lib/rperf/version.rb", "module Rperf; VERSION = #{version.inspect}; end") if version
+    path_to("#{name}/lib")
   end
 
-  def program(second)
+  def program(second, *required)
     write_file("program.rb", <<~RUBY)
       def work = (i = 0; i += 1 while i < 1_000_000)
-      require "#{second}"
+      $LOAD_PATH.unshift("#{second}")
+      #{required.map { |it| "require #{it.inspect}" }.join("\n")}
       work
-      p Rperf::VERSION, Rperf.running?
+      p Rperf::VERSION, Rperf.running?, $LOADED_FEATURES.grep(%r{^#{second}/}).map { File.basename(it) }
     RUBY
   end
 
+  def record(program) = rperf("record", "-o", "p.pb.gz", ruby, "-w", program)
+
   it "isn't loaded, and the program's profile is whole" do
-    outcome = rperf("record", "-o", "p.pb.gz", ruby, "-w", program(copy))
-    expect([outcome.stdout, outcome.stderr.lines])
-      .to match(["#{Rperf::VERSION.inspect}\ntrue\n", [/\Arperf: wrote p\.pb\.gz/]])
+    second = copy
+    outcome = record(program(second, "#{second}/rperf", *entries.map { |it| "rperf/#{it}" }))
+    loaded = [*entries, "rperf"].map { |it| "#{it}.rb" }
+    expect(outcome.stdout.lines(chomp: true).first(2)).to eq([Rperf::VERSION.inspect, "true"])
+    expect(eval(outcome.stdout.lines.last)).to match_array(loaded) # rubocop:disable Security/Eval
+    expect(outcome.stderr.lines).to contain_exactly(/\Arperf: wrote p\.pb\.gz/)
     expect(read_profile(path_to("p.pb.gz"))[:samples].flat_map(&:first)).to include([/./, "Object#work"])
   end
 
   it "is told if it is another version" do
-    outcome = rperf("record", "-o", "p.pb.gz", ruby, "-w", program(copy(version: "0.0.1")))
-    expect([outcome.stdout, outcome.stderr.lines])
-      .to match(["#{Rperf::VERSION.inspect}\ntrue\n",
-                 [%r{\Arperf: #{Regexp.escape(directory)}/lib/rperf\.rb isn't loaded, because the program has another},
-                  /\Arperf: wrote p\.pb\.gz/]])
+    second = copy(version: "0.0.1")
+    outcome = record(program(second, "rperf/rack"))
+    expect(outcome.stdout).to eq("#{Rperf::VERSION.inspect}\ntrue\n[\"rack.rb\"]\n")
+    told = %r{\Arperf: #{Regexp.escape(second)}/rperf/rack\.rb isn't loaded, because the program has another version}
+    expect(outcome.stderr.lines).to match([told, /\Arperf: wrote p\.pb\.gz/])
   end
 
   it "leaves a session alone that the program has begun itself" do
     write_file("program.rb", <<~RUBY)
       require "#{File.join(Commands::ROOT, "lib/rperf")}"
       Rperf.start
-      require "#{copy}"
+      require "#{copy}/rperf"
       p Rperf.running?
       p Rperf.stop.class
     RUBY
     outcome = run(ruby, "-w", "program.rb")
     expect([outcome.stdout, outcome.stderr]).to eq(["true\nRperf::Profile\n", ""])
+  end
+
+  it "does no harm where the first one has been removed since, or couldn't be loaded" do
+    first, second = %w[first second].map { |name| copy(name:) }
+    FileUtils.rm(Dir["#{first}/rperf/rperf.*"])
+    write_file("program.rb", <<~RUBY)
+      begin
+        require "#{first}/rperf"
+      rescue LoadError => e
+        puts e.message.lines.first
+      end
+      require "#{second}/rperf"
+      puts Rperf.start { 1 }.class
+      require "fileutils"
+      FileUtils.rm_r("#{second}")
+      require "#{File.join(Commands::ROOT, "lib/rperf")}"
+      puts Rperf.start { 1 }.class
+    RUBY
+    outcome = run(ruby, "program.rb")
+    expect(outcome.stdout.lines).to match([/there is none for Ruby/, "Rperf::Profile\n", "Rperf::Profile\n"])
+    expect(outcome.messages).to be_empty
   end
 end

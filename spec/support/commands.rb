@@ -105,7 +105,8 @@ module Commands
 
   # As a user's shell has it, whatever started the specs.
   def clean_environment
-    ours = { "RUBYOPT" => nil, "RUBYLIB" => nil, "XDG_RUNTIME_DIR" => nil, "TMPDIR" => temporary_directory }
+    ours = { "RUBYOPT" => nil, "RUBYLIB" => nil, "XDG_RUNTIME_DIR" => nil, "TMPDIR" => temporary_directory,
+             "XDG_CACHE_HOME" => path_to(".cache") }
     ENV.keys.grep(/\A(RPERF_|BUNDLE)/).to_h { |name| [name, nil] }.merge(ours)
   end
 

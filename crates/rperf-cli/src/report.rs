@@ -47,6 +47,7 @@ pub fn run(args: ReportArgs) -> Result<i32, Refusal> {
     }
     let filtered = options.filter.apply(profile);
     check_time_line(&filtered.profile, &options)?;
+    check_loading(&filtered.profile, &options.view)?;
     if !filtered.unmatched.is_empty() {
         say_unmatched(&filtered.unmatched, filtered.idle != 0, &options)?;
     }
@@ -195,6 +196,17 @@ fn check_time_line(profile: &Profile, options: &Options) -> Result<(), Refusal> 
         return Err(Refusal::usage(message));
     }
     Ok(())
+}
+
+/// What the loading of files took is told by samples.
+fn check_loading(profile: &Profile, view: &View) -> Result<(), Refusal> {
+    let is_asked = matches!(view, View::Boot | View::Json { boot: true, .. });
+    match is_asked && profile.schema.is_traced() {
+        true => Err(Refusal::usage(
+            "--boot needs samples, which 'rperf record' takes, and this is a trace",
+        )),
+        false => Ok(()),
+    }
 }
 
 /// The calls of the trace that the options name, for the rows of `profile`.

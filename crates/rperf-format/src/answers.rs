@@ -220,9 +220,10 @@ pub fn callers(filtered: FilteredProfile<'_>, pattern: &NamePattern) -> Data {
     }))
 }
 
-/// The loading of files: up to `limit` files.
-pub fn boot(filtered: FilteredProfile<'_>, limit: Option<usize>) -> Data {
-    let boot = Boot::of(filtered.profile, filtered.profile.schema.default_column());
+/// The loading of files: up to `limit` files, or lines that load some.
+pub fn boot(filtered: FilteredProfile<'_>, sort: Sort, limit: Option<usize>) -> Data {
+    let column = filtered.profile.schema.default_column();
+    let boot = Boot::of(filtered.profile, column, sort);
     let files = boot.files.iter().take(limit.unwrap_or(usize::MAX));
     let files = files.map(|file| {
         let from = file.from.as_ref().map(|it| Data::fields(place(it)));
@@ -249,16 +250,18 @@ pub fn boot(filtered: FilteredProfile<'_>, limit: Option<usize>) -> Data {
     });
     Data::fields([
         ("total", boot.total.into()),
-        ("file_count", boot.files.len().into()),
+        ("program", boot.program.into()),
+        ("row_count", boot.files.len().into()),
         ("files", Data::list(files)),
         ("gems", Data::list(gems)),
         ("initializers", Data::list(initializers)),
     ])
 }
 
-/// A file, or a line that loads files; the line of a file is 0.
-fn place(place: &Place) -> [(&'static str, Data); 3] {
+/// A file, or a line that loads files.
+fn place(place: &Place) -> [(&'static str, Data); 4] {
     [
+        ("kind", place.kind.name().into()),
         ("path", (&*place.path).into()),
         ("short_path", (&*place.short_path).into()),
         ("line", u64::from(place.line).into()),

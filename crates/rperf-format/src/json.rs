@@ -40,7 +40,7 @@ pub fn json(filtered: FilteredProfile<'_>, options: &JsonOptions) -> String {
     let callers = callers.map(|pattern| ("callers", answers::callers(filtered, pattern)));
     let boot = options
         .boot
-        .then(|| ("boot", answers::boot(filtered, options.limit)));
+        .then(|| ("boot", answers::boot(filtered, options.sort, options.limit)));
     let fields = [("version", 1_u64.into())]
         .into_iter()
         .chain(answers::totals(filtered))

@@ -10,9 +10,10 @@ mod load_tree;
 
 use crate::code_paths::CodePaths;
 use crate::groups::{gem, is_file};
+use crate::top::Sort;
 use load_tree::{LoadTree, What};
 use rperf_model::{Column, FrameId, Profile, StringId};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
 
 /// What runs an initializer of a Rails program: its caller.
@@ -23,6 +24,8 @@ const RUNS_INITIALIZER: &str = "Rails::Initializable::Initializer#run";
 pub struct Boot {
     /// All time in which files were loaded: the sum of their own times and loads.
     pub total: i64,
+    /// Of this, the own time of the program's first file: its `<main>`, which is not only loading.
+    pub program: i64,
     /// Each file once, and each line that stands for files: the largest own time and load first.
     pub files: Vec<LoadedFile>,
     /// The gems of these files, the largest own time and load first.
@@ -33,16 +36,44 @@ pub struct Boot {
     pub branches: Vec<LoadBranch>,
 }
 
+/// What a row stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PlaceKind {
+    /// A file.
+    File,
+    /// A line, for the files that it loads.
+    Line,
+    /// The options of RUBYOPT, for the files that they load.
+    Options,
+}
+
+impl PlaceKind {
+    /// Its name in answers.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::File => "file",
+            Self::Line => "line",
+            Self::Options => "options",
+        }
+    }
+}
+
 /// A file, or a line of one.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    /// Path of the file, as it was recorded; empty if the files come from the command line.
+    /// What it is.
+    pub kind: PlaceKind,
+    /// Path of the file, as it was recorded; [`OPTIONS`] for options.
     pub path: String,
     /// The path as people see it.
     pub short_path: String,
-    /// A line that loads files; 0: the file itself.
+    /// The line; 0 if it isn't known, and for a file.
     pub line: u32,
 }
+
+/// What stands for a path where the options of RUBYOPT load files. Those of the command line itself are
+/// loaded before anything is recorded.
+pub const OPTIONS: &str = "(RUBYOPT)";
 
 /// What the loading of a file has taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,9 +93,9 @@ pub struct LoadedFile {
 /// What the loading of a gem's files has taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoadedGem {
-    /// The gem with its version, or the kind of code: `app`, `stdlib`.
+    /// The gem with its version, or in brackets the kind of code, such as `(application)`.
     pub name: String,
-    /// How many of its files had time.
+    /// How many of its files had time, those that they load included.
     pub files: usize,
     /// The own time of these files, and their load.
     pub own: i64,
@@ -97,23 +128,31 @@ pub struct LoadBranch {
 }
 
 impl Boot {
-    /// The loading of files in `profile`, by the values in `column`.
-    pub fn of(profile: &Profile, column: Column) -> Self {
+    /// The loading of files in `profile`, by the values in `column`. Files are in the order of `sort`:
+    /// own time and load, or total.
+    pub fn of(profile: &Profile, column: Column, sort: Sort) -> Self {
         let mut tree = LoadTree::of(profile, column);
         tree.add_up();
         let shown = Shown {
             profile,
             paths: CodePaths::of(profile),
         };
+        let roots = || tree.roots().map(|row| &tree.rows[row]);
+        let sum = |values: &mut dyn Iterator<Item = i64>| values.fold(0, i64::saturating_add);
         let mut boot = Boot {
-            total: tree.roots().map(|row| tree.rows[row].total).sum(),
+            total: sum(&mut roots().map(|row| row.total)),
+            program: sum(&mut roots().filter(|row| row.site.is_none()).map(|row| row.own)),
             files: files(&tree, &shown),
             gems: gems(&tree, &shown),
             initializers: initializers(profile, column, &shown),
             branches: branches(&tree, &shown),
         };
+        let value = |file: &LoadedFile| match sort {
+            Sort::SelfValue => file.own.saturating_add(file.load),
+            Sort::TotalValue => file.total,
+        };
         boot.files
-            .sort_by_cached_key(|it| (Reverse(it.own.saturating_add(it.load)), it.place.clone()));
+            .sort_by_cached_key(|it| (Reverse(value(it)), it.place.clone()));
         boot.gems
             .sort_by_cached_key(|it| (Reverse(it.own), it.name.clone()));
         boot.initializers
@@ -129,13 +168,17 @@ struct Shown<'a> {
 }
 
 impl Shown<'_> {
-    fn path(&self, path: Option<StringId>) -> &str {
-        path.map_or("", |id| self.profile.strings.get(id))
-    }
-
-    fn place(&self, path: Option<StringId>, line: u32) -> Place {
-        let path = self.path(path);
+    fn place(&self, kind: PlaceKind, path: Option<StringId>, line: u32) -> Place {
+        let Some(path) = path.map(|id| self.profile.strings.get(id)) else {
+            return Place {
+                kind: PlaceKind::Options,
+                path: OPTIONS.into(),
+                short_path: OPTIONS.into(),
+                line: 0,
+            };
+        };
         Place {
+            kind,
             path: path.into(),
             short_path: self.paths.short(path).into_owned(),
             line,
@@ -144,23 +187,22 @@ impl Shown<'_> {
 
     fn what(&self, tree: &LoadTree, what: What) -> Place {
         match what {
-            What::File(path) => self.place(Some(path), 0),
+            What::File(path) => self.place(PlaceKind::File, Some(path), 0),
             What::Line(site) => self.site(tree, site),
         }
     }
 
     fn site(&self, tree: &LoadTree, site: usize) -> Place {
         let site = &tree.sites[site];
-        self.place(site.path, site.line)
+        self.place(PlaceKind::Line, site.path, site.line)
     }
 
-    /// Whose code a file, or the line, is.
-    fn gem(&self, tree: &LoadTree, what: What) -> String {
-        let path = self.path(match what {
-            What::File(path) => Some(path),
-            What::Line(site) => tree.sites[site].path,
-        });
-        gem(self.profile.meta.origin("", path), path).into_owned()
+    /// Whose code a place is.
+    fn gem(&self, place: &Place) -> String {
+        match place.kind {
+            PlaceKind::Options => OPTIONS.into(),
+            _ => gem(self.profile.meta.origin("", &place.path), &place.path).into_owned(),
+        }
     }
 }
 
@@ -195,12 +237,13 @@ fn files(tree: &LoadTree, shown: &Shown<'_>) -> Vec<LoadedFile> {
 
 fn gems(tree: &LoadTree, shown: &Shown<'_>) -> Vec<LoadedGem> {
     let mut known: FxHashMap<What, usize> = FxHashMap::default();
+    let mut counted: FxHashSet<What> = FxHashSet::default();
     let mut by_name: FxHashMap<String, usize> = FxHashMap::default();
     let mut gems: Vec<LoadedGem> = Vec::new();
     let mut gem_of = Vec::with_capacity(tree.rows.len());
     for (row, found) in tree.rows.iter().enumerate() {
         let gem = *known.entry(found.what).or_insert_with(|| {
-            let name = shown.gem(tree, found.what);
+            let name = shown.gem(&shown.what(tree, found.what));
             let gem = *by_name.entry(name).or_insert_with_key(|name| {
                 gems.push(LoadedGem {
                     name: name.clone(),
@@ -210,9 +253,11 @@ fn gems(tree: &LoadTree, shown: &Shown<'_>) -> Vec<LoadedGem> {
                 });
                 gems.len() - 1
             });
-            gems[gem].files += usize::from(matches!(found.what, What::File(_)));
             gem
         });
+        if found.total != 0 && matches!(found.what, What::File(_)) && counted.insert(found.what) {
+            gems[gem].files += 1;
+        }
         gem_of.push(gem);
         let sum = &mut gems[gem];
         sum.own = sum.own.saturating_add(found.own).saturating_add(found.load);
@@ -279,7 +324,7 @@ fn initializers(profile: &Profile, column: Column, shown: &Shown<'_>) -> Vec<Ini
         let frame = frame(id)?;
         Some(Initializer {
             name: text(frame.name).into(),
-            place: shown.place(Some(frame.path), frame.first_line),
+            place: shown.place(PlaceKind::Line, Some(frame.path), frame.first_line),
             total,
         })
     };

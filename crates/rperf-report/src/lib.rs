@@ -50,7 +50,7 @@ mod units;
 mod waits;
 mod walk;
 
-pub use boot::{Boot, Initializer, LoadBranch, LoadedFile, LoadedGem, Place};
+pub use boot::{Boot, Initializer, LoadBranch, LoadedFile, LoadedGem, Place, PlaceKind};
 pub use calls::call_costs::{CallCost, CallCosts, FunctionCosts, FunctionKind};
 pub use calls::call_diff::{CallChange, CallDiff, CallDiffError};
 pub use calls::joined_calls::JoinedCalls;

@@ -4,7 +4,7 @@
 //! starts. Any thread.
 
 use crate::directory;
-use crate::library_link;
+use crate::library_link::{self, is_blank};
 use crate::output::without_size_signal;
 use crate::settings::{Inherit, LISTEN, PREFIX, SESSION_VARIABLE, Settings};
 use std::env;
@@ -205,11 +205,6 @@ fn loader(library: &Path, file: &str) -> OsString {
     option
 }
 
-/// What Ruby splits RUBYOPT at: as C's isspace has it.
-fn is_blank(byte: &u8) -> bool {
-    byte.is_ascii_whitespace() || *byte == 0x0b
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -235,8 +230,8 @@ mod tests {
             ["RUBYOPT=-rrperf/launched", "RUBYLIB=/a b/lib"]
         );
         assert_eq!(
-            added_with("/a b:c/lib", Some("/tmp/link")).expect("taken"),
-            ["RUBYOPT=-r/tmp/link/rperf/launched"]
+            added_with("/a b:c/lib", Some("/cache/link")).expect("taken"),
+            ["RUBYOPT=-r/cache/link/rperf/launched"]
         );
         for library in ["/a b:c/lib", "/a\tb:c/lib", "/a\x0bb:c/lib"] {
             let refusal = added(library).expect_err("refused").to_string();

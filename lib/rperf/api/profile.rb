@@ -74,8 +74,11 @@ module Rperf
     # What the loading of the program's files took.
     #
     # @param limit [Integer, nil] files at most; nil: all
+    # @param sort [Symbol] the order of the files: `:self`: by their own time and load; `:total`: with what they load
     # @return [Hash] `:total`, and rows of `:files`, `:gems` and `:initializers`, the largest first
-    def boot(limit: nil, **filters) = native.boot(Questions.limit(limit), Questions.filters(**filters))
+    def boot(limit: nil, sort: :self, **filters)
+      native.boot(Questions.sort(sort), Questions.limit(limit), Questions.filters(**filters))
+    end
 
     # What has changed between this profile and another one.
     #

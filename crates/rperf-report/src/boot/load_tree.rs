@@ -1,18 +1,23 @@
 //! Which file loads which, with the time of each. Made of a profile's call tree; any thread.
 
 use crate::groups::is_file;
-use rperf_model::frame_kind::is_main;
+use rperf_model::frame_kind::{is_main, method_of};
 use rperf_model::{CodePath, Column, Frame, Profile, StringId};
 use rustc_hash::FxHashMap;
+use std::cmp::Reverse;
 
 /// The methods that load files. Those that others put before them have the same names.
-const LOADERS: [&str; 5] = [
+const LOADERS: [&str; 6] = [
     "Kernel#require",
     "Kernel#require_relative",
     "Kernel#load",
     "Kernel.require",
+    "Kernel.require_relative",
     "Kernel.load",
 ];
+
+/// What Ruby puts before `require` where there is Bundler: its block is the new method.
+const BUNDLED_GEMS: (&str, &str) = ("replace_require", "/bundled_gems.rb");
 
 /// What a row of the tree is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -46,7 +51,7 @@ pub(super) struct Row {
     pub what: What,
     /// The file that loads it.
     caller: Option<usize>,
-    /// The line that does.
+    /// The line that does; of several, the one with the most.
     pub site: Option<usize>,
     pub own: i64,
     pub load: i64,
@@ -69,8 +74,12 @@ pub(super) struct LoadTree {
 struct At {
     /// The innermost file that runs.
     file: Option<usize>,
+    /// The line that has loaded this file.
+    loaded_by: Option<usize>,
     /// The line that loads one, which doesn't run yet.
     site: Option<usize>,
+    /// Other code has been called since that line.
+    is_beyond_site: bool,
     /// The innermost line of a file.
     path: Option<StringId>,
     line: u32,
@@ -98,6 +107,7 @@ impl LoadTree {
         };
         let at = tree.read(profile);
         let mut loads: FxHashMap<(Option<usize>, usize), i64> = FxHashMap::default();
+        let mut by_site: FxHashMap<(usize, usize), i64> = FxHashMap::default();
         for weight in profile.weights.iter() {
             let value = weight.value(column);
             let sum = match at[weight.key.node.0 as usize] {
@@ -107,11 +117,18 @@ impl LoadTree {
                     ..
                 } => loads.entry((file, site)).or_default(),
                 At {
-                    file: Some(file), ..
-                } => &mut tree.rows[file].own,
+                    file: Some(file),
+                    loaded_by,
+                    ..
+                } => {
+                    if let Some(site) = loaded_by {
+                        add(by_site.entry((file, site)).or_default(), value);
+                    }
+                    &mut tree.rows[file].own
+                }
                 _ => continue,
             };
-            *sum = sum.saturating_add(value);
+            add(sum, value);
         }
         let mut loads: Vec<_> = loads.into_iter().collect();
         loads.sort_unstable();
@@ -121,10 +138,20 @@ impl LoadTree {
                 _ => What::Line(site),
             };
             let row = tree.row(file, what, Some(site));
-            let load = &mut tree.rows[row].load;
-            *load = load.saturating_add(value);
+            add(&mut tree.rows[row].load, value);
+            add(by_site.entry((row, site)).or_default(), value);
         }
+        tree.choose_sites(by_site);
         tree
+    }
+
+    /// Each row has the line with the most of its own time and load.
+    fn choose_sites(&mut self, by_site: FxHashMap<(usize, usize), i64>) {
+        let mut by_site: Vec<_> = by_site.into_iter().collect();
+        by_site.sort_unstable_by_key(|((row, site), value)| (*row, *value, Reverse(*site)));
+        for ((row, site), _) in by_site {
+            self.rows[row].site = Some(site);
+        }
     }
 
     /// Adds the files and lines of the call tree. Returns what is known at each of its nodes.
@@ -138,42 +165,59 @@ impl LoadTree {
         let mut at = vec![At::default()];
         for (_, node) in profile.tree.iter() {
             let above = at[node.parent.0 as usize];
-            let place = |file, site| At {
-                file,
-                site,
+            let kind = kinds.get(node.frame.0 as usize).copied();
+            let here = At {
                 path: profile.frames.get(node.frame).map(|frame| frame.path),
                 line: node.line,
+                ..above
             };
-            let kind = kinds.get(node.frame.0 as usize).copied();
             at.push(match (kind.unwrap_or(Kind::Other), above.site) {
-                (Kind::File, _) => {
-                    let here = place(None, None);
-                    let file = here.path.map(|path| {
-                        if let Some(site) = above.site {
-                            self.sites[site].leads_to(path);
-                        }
-                        self.row(above.file, What::File(path), above.site)
-                    });
-                    At { file, ..here }
+                (Kind::File, site) => {
+                    if let (Some(site), Some(path)) = (site, here.path) {
+                        self.sites[site].leads_to(path);
+                    }
+                    let has_caller = site.is_none() && above.path.is_some();
+                    let loaded_by = match has_caller {
+                        true => Some(self.site(&mut sites, above)),
+                        false => site,
+                    };
+                    let file = here
+                        .path
+                        .map(|path| self.row(above.file, What::File(path), loaded_by));
+                    At {
+                        file,
+                        loaded_by,
+                        site: None,
+                        is_beyond_site: false,
+                        ..here
+                    }
                 }
-                (Kind::Loader, None) => {
-                    let key = (above.path, above.line);
-                    let site = *sites.entry(key).or_insert_with(|| {
-                        self.sites.push(Site {
-                            path: above.path,
-                            line: above.line,
-                            leads_to: LeadsTo::None,
-                        });
-                        self.sites.len() - 1
-                    });
-                    let site = Some(site);
-                    At { site, ..above }
-                }
-                (Kind::InFile, site) => place(above.file, site),
+                (Kind::Loader, Some(_)) if !above.is_beyond_site => above,
+                (Kind::Loader, _) => At {
+                    site: Some(self.site(&mut sites, above)),
+                    is_beyond_site: false,
+                    ..above
+                },
+                (Kind::InFile, site) => At {
+                    is_beyond_site: site.is_some(),
+                    ..here
+                },
                 _ => above,
             });
         }
         at
+    }
+
+    /// The line at which the stack of `at` stands.
+    fn site(&mut self, known: &mut FxHashMap<(Option<StringId>, u32), usize>, at: At) -> usize {
+        *known.entry((at.path, at.line)).or_insert_with(|| {
+            self.sites.push(Site {
+                path: at.path,
+                line: at.line,
+                leads_to: LeadsTo::None,
+            });
+            self.sites.len() - 1
+        })
     }
 
     /// The row of `what`, which `caller` loads.
@@ -201,12 +245,10 @@ impl LoadTree {
     pub(super) fn add_up(&mut self) {
         for row in (0..self.rows.len()).rev() {
             let found = &mut self.rows[row];
-            let own = found.own.saturating_add(found.load);
-            found.total = found.total.saturating_add(own);
+            add(&mut found.total, found.own.saturating_add(found.load));
             let (total, caller) = (found.total, found.caller);
             if let Some(caller) = caller {
-                let sum = &mut self.rows[caller].total;
-                *sum = sum.saturating_add(total);
+                add(&mut self.rows[caller].total, total);
             }
         }
     }
@@ -234,12 +276,18 @@ impl Site {
     }
 }
 
+fn add(sum: &mut i64, value: i64) {
+    *sum = sum.saturating_add(value);
+}
+
 fn kind(profile: &Profile, frame: &Frame) -> Kind {
     let [name, path] = [frame.name, frame.path].map(|id| profile.strings.get(id));
     let is_evaluated = matches!(CodePath::of(path), CodePath::Eval { .. });
+    let method = method_of(name);
+    let is_replaced = method.ends_with(BUNDLED_GEMS.0) && path.ends_with(BUNDLED_GEMS.1);
     if is_main(name) && !is_evaluated {
         Kind::File
-    } else if LOADERS.contains(&name) {
+    } else if LOADERS.contains(&method) || is_replaced {
         Kind::Loader
     } else if is_file(path) {
         Kind::InFile

@@ -30,7 +30,7 @@ fn boot(stacks: &[(&[TestFrame<'_>], i64)]) -> Boot {
         };
         test.profile.weights.push(key, &[1, *value, 0]);
     }
-    Boot::of(&test.profile, Column(1))
+    Boot::of(&test.profile, Column(1), Sort::SelfValue)
 }
 
 fn text(place: &Place) -> String {
@@ -82,7 +82,7 @@ fn what_require_takes_is_the_load_of_the_file_that_its_line_leads_to() {
         row("/app/bin/app", [11, 0, 66], None),
     ];
     assert_eq!(rows(&boot), expected);
-    assert_eq!(boot.total, 66);
+    assert_eq!((boot.total, boot.program), (66, 11));
     let gems: Vec<_> = boot
         .gems
         .iter()
@@ -170,7 +170,7 @@ fn only_what_files_do_as_they_are_loaded_counts() {
     ]);
     let expected = [
         row("/app/late.rb", [6, 0, 6], Some("/app/work.rb:7")),
-        row("", [0, 2, 2], None),
+        row("(RUBYOPT)", [0, 2, 2], None),
     ];
     assert_eq!(rows(&boot), expected);
     assert_eq!(boot.total, 8);
@@ -213,4 +213,70 @@ fn initializers_of_rails_are_the_blocks_that_it_runs() {
         .collect();
     let place = "/gems/activerecord-8.0.1/lib/active_record/railtie.rb:40".to_string();
     assert_eq!(found, [("block in <class:Railtie>", place, 11)]);
+}
+
+#[test]
+fn the_line_with_the_most_has_loaded_a_file() {
+    let at = |line| ("<main>", "/app/bin/app", 1, line);
+    let load = ("Kernel#load", "<C method>", 0, 0);
+    let slow = file("/app/slow.rb", 1);
+    let boot = boot(&[(&[at(3), load, slow], 10), (&[at(5), load, slow], 200)]);
+    let expected = row("/app/slow.rb", [210, 0, 210], Some("/app/bin/app:5"));
+    assert_eq!(rows(&boot)[0], expected);
+}
+
+#[test]
+fn what_others_put_before_require_is_part_of_it() {
+    let bundler = (
+        "block (2 levels) in Gem::BUNDLED_GEMS.replace_require",
+        "/usr/lib/ruby/3.4.0/bundled_gems.rb",
+        60,
+        82,
+    );
+    let original = ("Kernel.require", "<C method>", 0, 0);
+    let in_block = ("block in Kernel#require", RUBYGEMS.1, 40, 50);
+    let boot = boot(&[
+        (&[MAIN, bundler, original], 20),
+        (&[MAIN, bundler, original, file(RACK, 3)], 30),
+        (&[MAIN, RUBYGEMS, in_block, REQUIRE, file(RACK, 3)], 4),
+        (&[("<main>", "/app/bin/app", 1, 7), bundler, original], 5),
+    ]);
+    let expected = [
+        row(RACK, [34, 20, 54], Some("/app/bin/app:2")),
+        row("/app/bin/app:7", [0, 5, 5], None),
+    ];
+    let mut found = rows(&boot);
+    found.retain(|row| row.0 != "/app/bin/app");
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn what_a_loader_loads_for_itself_is_not_what_its_line_leads_to() {
+    let decorator = ("Kernel#require", "/app/decorator.rb", 5, 8);
+    let helps = ("Decorator.prepare", "/app/decorator.rb", 20, 21);
+    let boot = boot(&[
+        (&[MAIN, decorator, REQUIRE], 100),
+        (&[MAIN, decorator, REQUIRE, file("/app/big.rb", 1)], 7),
+        (&[MAIN, decorator, helps, REQUIRE], 2),
+        (
+            &[MAIN, decorator, helps, REQUIRE, file("/app/helper.rb", 1)],
+            1,
+        ),
+    ]);
+    let expected = [
+        row("/app/big.rb", [7, 100, 107], Some("/app/bin/app:2")),
+        row("/app/helper.rb", [1, 2, 3], Some("/app/decorator.rb:21")),
+    ];
+    let mut found = rows(&boot);
+    found.retain(|row| row.0 != "/app/bin/app");
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn a_file_without_a_loader_in_its_stack_comes_from_the_line_that_calls_it() {
+    let boot = boot(&[(&[MAIN, file("/app/a.rb", 1)], 3)]);
+    assert_eq!(
+        rows(&boot)[0],
+        row("/app/a.rb", [3, 0, 3], Some("/app/bin/app:2"))
+    );
 }

@@ -26,7 +26,7 @@ pub fn init(class: RClass) -> Result<(), Error> {
     class.define_method("top", method!(top, 4))?;
     class.define_method("tree", method!(tree, 3))?;
     class.define_method("callers", method!(callers, 2))?;
-    class.define_method("boot", method!(boot, 2))
+    class.define_method("boot", method!(boot, 3))
 }
 
 /// `NativeProfile.load(path)`: the profile in a pprof file.
@@ -133,15 +133,17 @@ fn callers(
     })
 }
 
-/// `#boot(limit, filters)`: with limit nil all files.
+/// `#boot(sort, limit, filters)`: with limit nil all files.
 fn boot(
     ruby: &Ruby,
     rb_self: &ProfileObject,
+    sort: String,
     limit: Option<usize>,
     filters: RHash,
 ) -> Result<Value, Error> {
+    let sort = sort_of(&sort);
     answer(ruby, rb_self, filters, |question| {
-        Ok(answers::boot(question, limit))
+        Ok(answers::boot(question, sort, limit))
     })
 }
 

@@ -6,8 +6,7 @@ use crate::report::screen::Style;
 use rperf_format::table::{Column, Row, Table};
 use rperf_report::numbers::{counted, grouped};
 use rperf_report::one_line::one_line;
-use rperf_report::{Boot, LoadBranch, Place, Sort};
-use std::cmp::Reverse;
+use rperf_report::{Boot, LoadBranch, LoadedFile, Place, PlaceKind, Sort};
 
 /// The least share that a branch of the tree has of all loading, in percent.
 const LEAST_PERCENT: i64 = 1;
@@ -19,24 +18,38 @@ const COLUMNS: &str = "own: the code of a file itself, with the methods that it 
 
 /// The loading of files.
 pub fn boot(page: &Page<'_>, sort: Sort) -> String {
-    let mut boot = Boot::of(page.profile, page.profile.schema.default_column());
-    if sort == Sort::TotalValue {
-        boot.files.sort_by_key(|file| Reverse(file.total));
-    }
+    let column = page.profile.schema.default_column();
+    let boot = Boot::of(page.profile, column, sort);
     let mut text = page.head();
     if boot.files.is_empty() {
         return text + "No files were loaded.\n";
     }
-    let files = boot.files.iter().filter(|file| file.place.line == 0);
+    let is_file = |file: &&LoadedFile| file.place.kind == PlaceKind::File;
+    let files = boot.files.iter().filter(is_file).count();
+    let program = match boot.program {
+        0 => String::new(),
+        value => format!(
+            ", of which {} are the program's own first file",
+            page.scale().text(value)
+        ),
+    };
     text += &page.screen.wrapped(&format!(
-        "Loading {}: {}\n{COLUMNS}",
-        counted(files.count() as u64, "file"),
+        "Loading {}: {}{program}\n{COLUMNS}",
+        counted(files as u64, "file"),
         page.value_with_percent(boot.total)
     ));
     for part in [files_table, gems, initializers, tree] {
         text += &part(page, &boot);
     }
     text
+}
+
+/// How many rows of a table aren't shown.
+fn more(page: &Page<'_>, all: usize) -> String {
+    match all.saturating_sub(page.limit.unwrap_or(all)) {
+        0 => String::new(),
+        more => format!("({} more; -n shows more)\n", grouped(more as i64)),
+    }
 }
 
 fn title(page: &Page<'_>, text: &str) -> String {
@@ -52,9 +65,7 @@ fn files_table(page: &Page<'_>, boot: &Boot) -> String {
         Column::weighing("total%", 1),
     ];
     let mut table = Table::new(columns).with_names("file");
-    let all = boot.files.len();
-    let limit = page.limit.unwrap_or(all);
-    for file in boot.files.iter().take(limit) {
+    for file in boot.files.iter().take(page.limit.unwrap_or(usize::MAX)) {
         table.push(Row {
             cells: vec![
                 scale.text(file.own),
@@ -71,11 +82,11 @@ fn files_table(page: &Page<'_>, boot: &Boot) -> String {
             ..Row::default()
         });
     }
-    let more = match all.saturating_sub(limit) {
-        0 => String::new(),
-        more => format!("({} more; -n shows more)\n", grouped(more as i64)),
-    };
-    format!("\n{}{more}", page.screen.table(&table))
+    format!(
+        "\n{}{}",
+        page.screen.table(&table),
+        more(page, boot.files.len())
+    )
 }
 
 fn gems(page: &Page<'_>, boot: &Boot) -> String {
@@ -95,7 +106,8 @@ fn gems(page: &Page<'_>, boot: &Boot) -> String {
         });
     }
     let title = title(page, "By gem (self: own and load of its files)");
-    format!("{title}{}", page.screen.table(&table))
+    let more = more(page, boot.gems.len());
+    format!("{title}{}{more}", page.screen.table(&table))
 }
 
 fn initializers(page: &Page<'_>, boot: &Boot) -> String {
@@ -119,7 +131,8 @@ fn initializers(page: &Page<'_>, boot: &Boot) -> String {
         });
     }
     let title = title(page, "Initializers of Rails");
-    format!("{title}{}", page.screen.table(&table))
+    let more = more(page, boot.initializers.len());
+    format!("{title}{}{more}", page.screen.table(&table))
 }
 
 fn tree(page: &Page<'_>, boot: &Boot) -> String {
@@ -149,10 +162,7 @@ fn tree(page: &Page<'_>, boot: &Boot) -> String {
 
 /// A file, or a line of one.
 fn shown(place: &Place) -> String {
-    let path = match &*place.short_path {
-        "" => "(command line)".into(),
-        path => one_line(path),
-    };
+    let path = one_line(&place.short_path);
     match place.line {
         0 => path.into_owned(),
         line => format!("{path}:{line}"),
