@@ -17,8 +17,8 @@
 #     launched.rb
 
 # Two copies of rperf in one process would be two profilers of it: the one that has come first stays.
-if defined?(Rperf.instead_of)
-  Rperf.instead_of(__FILE__)
+if defined?(Rperf) && Rperf.respond_to?(:instead_of, true)
+  Rperf.send(:instead_of, __FILE__)
   return
 end
 
@@ -112,8 +112,8 @@ module Rperf
 
   load_gem
 
-  # Loads this copy's file in place of that of another copy, and says so if that is another version.
-  # @private
+  # Loads this copy's file in place of that of another copy, and says so if that is another version. Returns whether it
+  # was another's.
   def self.instead_of(file)
     library = File.dirname(File.realpath(file))
     library = File.dirname(library) unless File.basename(file) == "#{Names::ENTRY}.rb"
@@ -128,6 +128,7 @@ module Rperf
   rescue LoadError
     false # This copy's files have been removed since.
   end
+  private_class_method :instead_of
 
   def self.version_in(library)
     File.binread("#{library}/rperf/version.rb")

@@ -106,7 +106,7 @@ module Commands
   # As a user's shell has it, whatever started the specs.
   def clean_environment
     ours = { "RUBYOPT" => nil, "RUBYLIB" => nil, "XDG_RUNTIME_DIR" => nil, "TMPDIR" => temporary_directory,
-             "XDG_CACHE_HOME" => path_to(".cache") }
+             "XDG_CACHE_HOME" => path_to(".a cache") }
     ENV.keys.grep(/\A(RPERF_|BUNDLE)/).to_h { |name| [name, nil] }.merge(ours)
   end
 
