@@ -1,7 +1,10 @@
 //! Which process is meant, also after its number was given to another one. Any
 //! thread.
 
-#![expect(clippy::disallowed_methods, reason = "the kernel's files, which nobody can exchange")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the kernel's files, which nobody can exchange"
+)]
 
 use std::fs;
 
