@@ -80,7 +80,7 @@ fn others() -> Arc<Box<OtherHolders>> {
     Arc::new(large(move || OtherHolders::new(interrupter)))
 }
 
-/// The same for a thread of another Ractor.
+/// A thread of another Ractor gives its GVL up during a tick.
 pub fn who_leaves_another_ractor() {
     KERNEL.store(0, Relaxed);
     let others = others();

@@ -8,7 +8,7 @@ use loom::thread;
 /// What the handlers serve. Freed, it is written to.
 struct Session(UnsafeCell<u32>);
 
-/// As `signal.rs` has it.
+/// The places of `signal.rs`, and who uses them.
 struct Handlers {
     active: Lent<Session>,
     fault_active: Lent<Session>,

@@ -28,7 +28,7 @@ pub enum Orders {
 
 thread_local!(static ORDERS: Cell<Orders> = const { Cell::new(Orders::AsWritten) });
 
-/// Of the models that the calling thread runs, from here on.
+/// Sets those of the models that the calling thread runs from here on.
 fn set_orders(orders: Orders) {
     ORDERS.set(orders);
 }
