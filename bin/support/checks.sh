@@ -112,6 +112,17 @@ directories_are_directories() {
     { echo 'the word is "directory"' && false; }
 }
 
+# Each shipped crate asks for what clippy.toml disallows.
+crates_ask_for_disallowed_methods() {
+  local file bad=0
+  for file in crates/*/src/lib.rs crates/rperf-command/src/main.rs ext/rperf/src/lib.rs; do
+    [ "$file" != crates/rperf-fuzz/src/lib.rs ] || continue
+    grep -qxF '#![cfg_attr(not(test), warn(clippy::disallowed_methods))]' "$file" ||
+      { echo "$file: needs #![cfg_attr(not(test), warn(clippy::disallowed_methods))], as the others" && bad=1; }
+  done
+  [ "$bad" -eq 0 ]
+}
+
 # Every Rust file opens by saying what it is, and stays readable in one sitting.
 house_rules() {
   local file first lines bad=0
@@ -128,6 +139,7 @@ house_rules() {
   directories_are_directories || bad=1
   decides_by_sentences || bad=1
   arguments_have_names || bad=1
+  crates_ask_for_disallowed_methods || bad=1
   [ "$bad" -eq 0 ]
 }
 

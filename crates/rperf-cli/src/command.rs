@@ -22,6 +22,7 @@ pub fn find(name: &OsStr, search: Option<&OsStr>) -> Result<PathBuf, Refusal> {
     if let Some(program) = candidates.iter().find(|path| is_program(path)) {
         return Ok(program.clone());
     }
+    #[expect(clippy::disallowed_methods, reason = "for the message only")]
     let not_executable = candidates.iter().any(|path| path.exists());
     let (what, status) = if not_executable {
         ("can't be executed", NOT_EXECUTABLE)

@@ -4,6 +4,8 @@
 //! `rperf push` starts one. Commands that watch several programs, draw, or start a browser, have
 //! threads of their own.
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 mod args;
 mod attach;
 mod checked;

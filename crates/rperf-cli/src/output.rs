@@ -21,6 +21,10 @@ fn whole<T>(path: &Path, write: impl FnOnce() -> T) -> T {
 }
 
 /// Whether what is written to `path` becomes a file: it is no pipe, device or descriptor.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "decides on signals only: `output::file` looks for itself"
+)]
 pub fn is_file(path: &Path) -> bool {
     let is_file = fs::metadata(path).map_or(true, |metadata| metadata.is_file());
     is_file && Descriptor::named_by(path).is_none()

@@ -374,7 +374,9 @@ fn stream(profile: &Profile, output: Option<&Path>) -> Result<i32, Refusal> {
     match written {
         Ok(()) => {
             if let Some(path) = output {
-                say_written(path, path.metadata().map(|it| it.len()).ok());
+                #[expect(clippy::disallowed_methods, reason = "its size is shown")]
+                let written = path.metadata();
+                say_written(path, written.map(|it| it.len()).ok());
             }
             Ok(0)
         }

@@ -49,6 +49,7 @@ pub fn record(mut args: RecordArgs, installation: &Installation) -> Result<i32, 
     Ok(0)
 }
 
+#[expect(clippy::disallowed_methods, reason = "nothing is opened")]
 fn is_stream(path: &Path) -> bool {
     path.exists() && !path.is_file()
 }

@@ -28,6 +28,10 @@ pub fn read(path: &Path, max: u64) -> Option<String> {
 
 /// What is no regular file isn't opened, because that can do something to a device or to who waits at a
 /// pipe. One that has taken the file's place meanwhile is opened without waiting, and refused.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "what is opened is looked at once more"
+)]
 fn open(path: &Path) -> Option<File> {
     fs::metadata(path).ok().filter(|it| it.is_file())?;
     let mut options = OpenOptions::new();

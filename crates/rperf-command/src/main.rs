@@ -1,6 +1,8 @@
 //! The `rperf` command: an executable that links no Ruby. lib/rperf/cli.rb starts it, or whoever has
 //! it in PATH.
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 use rperf_cli::Installation;
 
 fn main() {

@@ -26,6 +26,7 @@
 //! # Ok::<(), rperf_format::FormatError>(())
 //! ```
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 #![forbid(unsafe_code)]
 
 pub mod answers;

@@ -7,6 +7,7 @@
 //!
 //! The profile's [`Schema`] has the types and units of the values.
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 #![forbid(unsafe_code)]
 
 mod call_tree;

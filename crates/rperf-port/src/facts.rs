@@ -66,6 +66,7 @@ fn command_line() -> String {
 
 /// The words of the command line, with a zero byte between them: as the system has them, with the
 /// title that takes their place.
+#[expect(clippy::disallowed_methods, reason = "a file of the kernel's")]
 pub fn words() -> Vec<u8> {
     let mut bytes = Vec::new();
     let file = File::open("/proc/self/cmdline");

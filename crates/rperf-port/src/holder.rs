@@ -25,6 +25,7 @@ pub struct Holder {
 
 impl Holder {
     /// That of the number.
+    #[expect(clippy::disallowed_methods, reason = "files of the kernel's")]
     pub fn of(number: u16) -> Option<Self> {
         let mut tables = TABLES.iter().filter_map(|it| fs::read_to_string(it).ok());
         tables.find_map(|table| in_table(&table, number))

@@ -5,6 +5,8 @@
 //! descriptors of the port. The thread takes no signal, and touches nothing of Ruby's. Nothing here
 //! links Ruby or samples: `wake.rs` calls the function with which Ruby handles signals by its address.
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 pub mod bell;
 mod connection;
 mod descriptors;

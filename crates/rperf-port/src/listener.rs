@@ -53,6 +53,10 @@ pub enum Accepted {
 
 impl Listener {
     /// Binds the one with a name.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "nobody else can exchange the socket: `place::checked`"
+    )]
     pub fn bind(place: &Place) -> Result<Self, PlaceError> {
         let listener = place.made(|path| {
             let listener = with_short(path, |short| UnixListener::bind(short))?;

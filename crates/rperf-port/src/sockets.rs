@@ -84,6 +84,7 @@ fn name(
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "files of the kernel's")]
 fn peers() -> HashMap<u64, SocketAddr> {
     let mut found = HashMap::new();
     for path in TCP {

@@ -1,6 +1,11 @@
 //! What the threads of this process do as the kernel sees them: a process may always ask that of
 //! itself. On the port's thread; nothing where there is no /proc.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the kernel's files, which nobody can exchange"
+)]
+
 use crate::descriptors::Guarded;
 use crate::sockets::Sockets;
 use nix::fcntl::{OFlag, open, openat};

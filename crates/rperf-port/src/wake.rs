@@ -71,6 +71,7 @@ pub(super) fn is_possible() -> bool {
 /// Whether the main thread waits and can be interrupted. One that runs, is stopped or waits for a
 /// disk isn't to be disturbed, and couldn't be.
 #[cfg(target_os = "linux")]
+#[expect(clippy::disallowed_methods, reason = "a file of the kernel's")]
 fn main_thread_waits() -> bool {
     let stat = fs::read_to_string(format!("/proc/self/task/{}/stat", process::id()));
     let stat = stat.unwrap_or_default();

@@ -103,6 +103,7 @@ impl Token {
         }
     }
 
+    #[expect(clippy::disallowed_methods, reason = "a device of the system's")]
     fn make() -> io::Result<Self> {
         let mut bytes = [0; RANDOM_BYTES];
         File::open("/dev/urandom")?.read_exact(&mut bytes)?;

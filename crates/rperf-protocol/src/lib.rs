@@ -4,6 +4,8 @@
 //! A message is one type for its writer and its reader. Readers skip what they don't know, and take
 //! a default for what older programs don't send.
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 pub mod access;
 pub mod ask;
 pub mod delta;

@@ -167,6 +167,7 @@ impl Destination {
             labels.push(label);
         }
         if kind == Kind::Otlp && labels.iter().all(|(name, _)| name != "host.name") {
+            #[expect(clippy::disallowed_methods, reason = "a file of the kernel's")]
             let host = fs::read_to_string(HOST).unwrap_or_default();
             let host = Some(host.trim()).filter(|host| !host.is_empty());
             labels.extend(host.map(|host| ("host.name".into(), host.into())));
@@ -312,6 +313,7 @@ fn is_header_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(is_token)
 }
 
+#[expect(clippy::disallowed_methods, reason = "a device of the system's")]
 fn random() -> std::io::Result<[u8; 16]> {
     let mut bytes = [0; 16];
     File::open("/dev/urandom")?.read_exact(&mut bytes)?;

@@ -4,6 +4,7 @@
 //!
 //! Nothing here sends, waits or reads a clock: callers do, and hand in the time. Any thread.
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 #![forbid(unsafe_code)]
 
 mod answer;

@@ -5,6 +5,8 @@
 //! leave to do ([`FollowUp`]); tests do so with a simulated VM. Time is CLOCK_MONOTONIC or CPU
 //! time in ns. This crate calls no Ruby: a frame or a thread is an opaque word of [`rperf_vm`].
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 mod accounting;
 mod collect;
 mod config;

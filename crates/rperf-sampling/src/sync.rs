@@ -1,4 +1,7 @@
-//! The atomics of the parts that `tests/loom.rs` checks: it includes their files with loom's in
+//! The atomics of the parts that `tests/loom` checks: it includes their files with loom's in
 //! place of these.
 
-pub use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
+pub use std::sync::atomic::{
+    AtomicBool, AtomicI32, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering,
+};
+pub use std::thread::yield_now;

@@ -11,6 +11,11 @@
 //! say nothing of processes of other PID namespaces, such as containers that share
 //! the temporary directory.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "in a directory of the user's alone, which it has checked"
+)]
+
 use crate::process_id::ProcessId;
 use crate::trusted_path::{Rule, owned, trusted};
 use nix::errno::Errno;

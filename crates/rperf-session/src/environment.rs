@@ -74,6 +74,10 @@ impl Environment {
     }
 
     /// Writes the settings to the session's directory: `NAME=value` with a zero byte after each.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the directory is the user's alone"
+    )]
     pub fn write_settings(&self, directory: &Path) -> io::Result<()> {
         let mut text = Vec::new();
         for (name, value) in &self.settings {

@@ -91,6 +91,10 @@ pub fn decode(input: &mut dyn Read, path: &Path) -> Result<Profile, InputError> 
 }
 
 /// The profile in this file. What is no file, and may never end, is refused.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "what is opened is looked at once more"
+)]
 pub fn read_profile(path: &Path) -> Result<Profile, InputError> {
     let refusal = || InputError::File {
         path: path.into(),

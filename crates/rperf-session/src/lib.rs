@@ -4,6 +4,8 @@
 //! The command (`rperf-cli`) and the extension use it, on whatever thread they are. Nothing here
 //! knows Ruby, and nothing starts a thread.
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 pub mod directory;
 pub mod environment;
 pub mod event;

@@ -1,6 +1,11 @@
 //! Where ports are: the directory, and the name of a program's socket in it. Used by the port and by
 //! `find`; any thread.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "in directories in which nobody else can exchange a file: `checked`"
+)]
+
 use crate::directory::{self, DirectoryError};
 use crate::output::system_words;
 use crate::process_id::ProcessId;

@@ -1,6 +1,11 @@
 //! Which process is meant, also after its number was given to another one. Any
 //! thread.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the kernel's files, which nobody can exchange"
+)]
+
 use std::fs;
 
 /// A process: its number, and when it started.

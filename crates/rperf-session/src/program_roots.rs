@@ -62,6 +62,10 @@ fn marked(directory: &Path) -> Option<&Path> {
     above(directory, &MARKS)
 }
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "marks are looked for, and nothing is opened"
+)]
 fn above<'a>(directory: &'a Path, marks: &[&str]) -> Option<&'a Path> {
     let mut directories = directory.ancestors();
     directories.find(|it| marks.iter().any(|mark| it.join(mark).exists()))

@@ -50,6 +50,7 @@ fn is_trusted_owner(owner: u32) -> bool {
 
 /// Whether this number is a user's in this user namespace. In a rootless container the system's own
 /// directories may be of nobody that has one.
+#[expect(clippy::disallowed_methods, reason = "a file of the kernel's")]
 fn is_user(number: u32) -> bool {
     let Ok(map) = fs::read_to_string("/proc/self/uid_map") else {
         return true;

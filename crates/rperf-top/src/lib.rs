@@ -3,6 +3,7 @@
 //! another thread fills; [`run`] shows it until the user has seen enough. Nothing here asks ports,
 //! or knows Ruby.
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 #![forbid(unsafe_code)]
 
 pub mod app;

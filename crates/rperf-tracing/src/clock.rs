@@ -111,6 +111,7 @@ fn counter() -> u64 {
 }
 
 /// Whether the kernel's own clock is the counter, which runs at one speed and never stops.
+#[expect(clippy::disallowed_methods, reason = "a file of the kernel's")]
 fn is_counter_trusted() -> bool {
     const SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
     if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {

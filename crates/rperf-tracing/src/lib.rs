@@ -5,6 +5,8 @@
 //! The VM tells of most calls and returns, but not of all. How deep its stack is, it says exactly
 //! at each event, and that keeps our stack in step with its own.
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 mod clock;
 mod cost;
 mod event;

@@ -6,6 +6,8 @@
 //! is opaque here, and no Ruby is called. Sessions, workers and ticks are the business of the crates
 //! above. With the feature `fake-vm` there is a VM for tests.
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 mod allocations;
 mod backtrace;
 mod call_tree;

@@ -2,8 +2,8 @@
 //! hooks and the signal handler without it, by the garbage collector.
 
 use crate::gvl::Gvl;
+use crate::sync::{AtomicPtr, Ordering::Acquire, Ordering::SeqCst};
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, Ordering::Acquire, Ordering::SeqCst};
 
 /// The running session, or nothing. The main Ractor's GVL is held whenever one is put in or
 /// taken out, but where the VM ends and in a forked child.

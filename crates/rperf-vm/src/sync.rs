@@ -1,4 +1,4 @@
-//! The atomics of the parts that `tests/loom.rs` checks: it includes their files with loom's in
+//! The atomics of the parts that `tests/loom` checks: it includes their files with loom's in
 //! place of these.
 
-pub use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+pub use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};

@@ -51,6 +51,7 @@ pub fn may(calls: Calls) -> bool {
 }
 
 /// How many filters the calling thread has; 1 for some of an unknown number, and 0 if that can't be known.
+#[expect(clippy::disallowed_methods, reason = "a file of the kernel's")]
 fn filters() -> u32 {
     let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
     filters_in(&status)

@@ -4,6 +4,11 @@
 //! temporary directory: of those the kernel has a list for each network namespace. A path in another
 //! mount namespace, such as a container's, leads there through /proc/PID/root.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the kernel's files, which nobody can exchange"
+)]
+
 use rperf_session::directory;
 use rperf_session::place::{finished, owner, remove_dead, sockets};
 use std::collections::{HashMap, HashSet};

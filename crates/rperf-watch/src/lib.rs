@@ -1,6 +1,8 @@
 //! Watching running programs, at their user: finding their ports, asking them, what they are doing,
 //! and the sums and profiles that they send. Nothing here draws, serves or writes text for people.
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 pub mod client;
 pub mod condition;
 pub mod connection;

@@ -1,5 +1,10 @@
 //! What the system tells of a process, without its port. Any thread.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the kernel's files, which nobody can exchange"
+)]
+
 use crate::failure::{AskError, Failure};
 use nix::errno::Errno;
 use nix::sys::signal::kill;

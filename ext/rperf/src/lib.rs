@@ -1,6 +1,7 @@
 //! The extension's entry point. Ruby calls [`init`] on the main thread when it
 //! loads `rperf/rperf`; everything else is in the modules.
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 #![allow(
     missing_docs,
     reason = "exports one C function, which a macro makes, and no Rust API"

@@ -13,6 +13,7 @@ use rperf_protocol::ask::{Sampling, Wanted};
 use rperf_push::{AUTHORIZATION, Destination, Kind, Names, Next, Owner, Sender, Wish};
 use rperf_session::settings::quoted;
 use std::collections::HashSet;
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -72,13 +73,19 @@ pub fn run(args: &PushArgs, installation: &Installation) -> Result<i32, Refusal>
         changed: Condvar::new(),
     };
     let collected = thread::scope(|scope| {
-        let collector = scope.spawn(|| {
+        let collects = || {
             let _closes = Closes(&queue);
             collect(&plan, &queue);
-        });
+        };
+        let collector = thread::Builder::new().spawn_scoped(scope, collects)?;
         queue.send(&plan.destination, &mut poster);
-        collector.join()
+        Ok(collector.join())
     });
+    let no_thread = |error: io::Error| Refusal {
+        message: format!("can't start a thread: {error}"),
+        status: FAILURE,
+    };
+    let collected = collected.map_err(no_thread)?;
     if collected.is_err() {
         say("an internal error ended the profiles");
     }

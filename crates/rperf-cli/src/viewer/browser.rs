@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
+use std::thread;
 
 /// What can be done with an address.
 #[derive(Debug, PartialEq, Eq)]
@@ -47,7 +48,8 @@ pub fn open(command: &OsString, url: &str) {
     command.process_group(0);
     if let Ok(mut child) = command.spawn() {
         // A thread of its own, since a browser may run for hours.
-        std::thread::spawn(move || child.wait());
+        // Without one it stays a zombie until the viewer ends.
+        let _ = thread::Builder::new().spawn(move || child.wait());
     }
 }
 

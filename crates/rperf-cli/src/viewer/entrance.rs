@@ -54,6 +54,7 @@ impl Entrance {
 }
 
 /// Whether the other end belongs to this user; true if the system doesn't tell.
+#[expect(clippy::disallowed_methods, reason = "files of the kernel's")]
 fn is_own(stream: &TcpStream) -> bool {
     let has_tables = TABLES.iter().any(|it| File::open(it).is_ok());
     !has_tables || user(stream).is_some_and(is_trusted)
@@ -70,6 +71,7 @@ fn is_trusted(user: u32) -> bool {
 }
 
 /// Whose the other end is, if the system tells.
+#[expect(clippy::disallowed_methods, reason = "files of the kernel's")]
 fn user(stream: &TcpStream) -> Option<u32> {
     let (near, far) = (stream.local_addr().ok()?, stream.peer_addr().ok()?);
     let mut tables = TABLES.iter().filter_map(|it| File::open(it).ok());

@@ -280,6 +280,7 @@ fn is_local(request: &Request) -> bool {
     request.host.as_deref().is_some_and(is_loopback)
 }
 
+#[expect(clippy::disallowed_methods, reason = "a device of the system's")]
 fn token() -> io::Result<String> {
     let mut bytes = [0; TOKEN_BYTES];
     File::open("/dev/urandom")?.read_exact(&mut bytes)?;

@@ -17,6 +17,7 @@ pub struct CodeMap {
 
 impl CodeMap {
     /// The map as it is now; empty if the system doesn't tell.
+    #[expect(clippy::disallowed_methods, reason = "a file of the kernel's")]
     pub fn read() -> Self {
         Self::parse(&fs::read_to_string("/proc/self/maps").unwrap_or_default())
     }

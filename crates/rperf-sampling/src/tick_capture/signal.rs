@@ -12,6 +12,7 @@
 use super::at_work::other_ractors;
 use rperf_vm::NativeId;
 mod actions;
+mod in_use;
 mod stack_room;
 
 use super::kernel_sleep::KernelSleep;
@@ -20,27 +21,26 @@ use crate::timer::interruption::Interruption;
 use crate::timer::other_holders::{Found, Interrupter};
 use crate::timer::ticks::Ticks;
 use actions::{Handler, action_of, default_action, is, is_ours, put_action, set_action};
+use in_use::{Lent, Users};
 use libc::{c_int, c_void, siginfo_t, ucontext_t};
 use rperf_vm::clock;
 use stack_room::Room;
 use std::io;
 use std::mem::MaybeUninit;
 use std::ptr;
-use std::sync::atomic::{
-    AtomicI32, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering::SeqCst, fence,
-};
+use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering::SeqCst, fence};
 use std::sync::{Arc, OnceLock};
 
 const INTERRUPT: c_int = libc::SIGURG;
 const FAULT: c_int = libc::SIGSEGV;
 const FAULTS: [c_int; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL];
 
-/// What the handler of the tick's signal and the timer serve; null if nobody wants them.
-static ACTIVE: AtomicPtr<Active> = AtomicPtr::new(ptr::null_mut());
-/// What the handler of faults serves; null once nobody reads a stack any more.
-static FAULT_ACTIVE: AtomicPtr<Active> = AtomicPtr::new(ptr::null_mut());
+/// What the handler of the tick's signal and the timer serve; empty if nobody wants them.
+static ACTIVE: Lent<Active> = Lent::empty();
+/// What the handler of faults serves; empty once nobody reads a stack any more.
+static FAULT_ACTIVE: Lent<Active> = Lent::empty();
 /// Threads that use one of the two at the moment.
-static AT_WORK: AtomicUsize = AtomicUsize::new(0);
+static AT_WORK: Users = Users::none();
 
 /// What interrupts threads of other Ractors.
 pub const INTERRUPTER: Interrupter = Interrupter {
@@ -89,7 +89,7 @@ impl TickSignal {
     pub fn install(ticks: Arc<Ticks>, stacks: Box<dyn TakeStacks>) -> io::Result<TickSignal> {
         let (interrupt, fault) = (action_of(INTERRUPT)?, action_of(FAULT)?);
         let taken = |message| Err(io::Error::new(io::ErrorKind::AddrInUse, message));
-        if interrupt.sa_sigaction != libc::SIG_DFL || !ACTIVE.load(SeqCst).is_null() {
+        if interrupt.sa_sigaction != libc::SIG_DFL || !ACTIVE.is_empty() {
             return taken("SIGURG is not at its default action in this program");
         }
         // Who began to take faults within a session that has ended since, and then went,
@@ -108,8 +108,11 @@ impl TickSignal {
             kernel_sleep,
         });
         let active = Box::into_raw(active);
-        FAULT_ACTIVE.store(active, SeqCst);
-        ACTIVE.store(active, SeqCst);
+        // SAFETY: `drop` frees it only when both are taken back. In a child it is never freed.
+        unsafe {
+            FAULT_ACTIVE.put(active);
+            ACTIVE.put(active);
+        }
         let installed = TickSignal(());
         if !has_fault_handler {
             set_action(FAULT, on_fault, fault.sa_mask, fault.sa_flags)?;
@@ -122,37 +125,28 @@ impl TickSignal {
 impl Drop for TickSignal {
     fn drop(&mut self) {
         restore_interrupt();
-        let active = ACTIVE.swap(ptr::null_mut(), SeqCst);
-        // A handler that saw it leaves soon; later ones see null. Threads of other Ractors may
+        // A handler that saw it leaves soon; later ones see nothing. Threads of other Ractors may
         // be reading their stacks: until they have left, a fault is caught.
-        wait_for_handlers();
+        let active = ACTIVE.take_back(&AT_WORK);
         restore_fault();
-        FAULT_ACTIVE.store(ptr::null_mut(), SeqCst);
-        wait_for_handlers();
-        // SAFETY: it came from `Box::into_raw`, the swap gave it to this caller
+        FAULT_ACTIVE.take_back(&AT_WORK);
+        // SAFETY: it came from `Box::into_raw`, `take_back` gave it to this caller
         // alone, and no handler uses it any more.
         drop(unsafe { Box::from_raw(active) });
     }
 }
 
-/// Waits until nobody uses what was there before.
-fn wait_for_handlers() {
-    while AT_WORK.load(SeqCst) != 0 {
-        std::thread::yield_now();
-    }
-}
-
 /// In a forked child: the handlers go. Async-signal-safe.
 pub fn forget_in_child() {
-    let active = ACTIVE.swap(ptr::null_mut(), SeqCst);
+    let active = ACTIVE.take_at_once();
     // SAFETY: the child has a copy of the parent's memory, in which nobody frees it.
     if let Some(active) = unsafe { active.as_ref() } {
         restore_interrupt();
         restore_fault();
         active.kernel_sleep.close();
     }
-    FAULT_ACTIVE.store(ptr::null_mut(), SeqCst);
-    AT_WORK.store(0, SeqCst);
+    FAULT_ACTIVE.take_at_once();
+    AT_WORK.forget();
     READING.store(ptr::null_mut(), SeqCst);
 }
 
@@ -218,16 +212,7 @@ pub(super) fn wait_for_reader() {
 }
 
 fn with_active<R>(use_it: impl FnOnce(&Active) -> R) -> Option<R> {
-    with(&ACTIVE, use_it)
-}
-
-/// Calls `use_it` with what `active` leads to, one of the two.
-fn with<R>(active: &AtomicPtr<Active>, use_it: impl FnOnce(&Active) -> R) -> Option<R> {
-    AT_WORK.fetch_add(1, SeqCst);
-    // SAFETY: `drop` frees it only after AT_WORK was zero with both of them null.
-    let result = unsafe { active.load(SeqCst).as_ref() }.map(use_it);
-    AT_WORK.fetch_sub(1, SeqCst);
-    result
+    ACTIVE.with(&AT_WORK, use_it)
 }
 
 extern "C" fn on_interrupt(_: c_int, _: *mut siginfo_t, context: *mut c_void) {
@@ -362,11 +347,11 @@ extern "C" fn on_fault(signal: c_int, info: *mut siginfo_t, context: *mut c_void
     if is_fault(info) && !interrupted.is_null() && READER.load(SeqCst) == clock::thread_id().0 {
         READING.store(ptr::null_mut(), SeqCst);
         // SAFETY: `on_interrupt` is at work further up this stack: its session lives.
-        if let Some(active) = unsafe { FAULT_ACTIVE.load(SeqCst).as_ref() } {
+        if let Some(active) = unsafe { FAULT_ACTIVE.get() } {
             UNREADABLE.fetch_add(1, SeqCst);
             active.ticks.trigger();
         }
-        AT_WORK.fetch_sub(1, SeqCst);
+        AT_WORK.leave();
         set_errno(READER_ERRNO.load(SeqCst));
         // SAFETY: both are contexts that the kernel wrote, on this stack.
         unsafe { go_on_as(context.cast(), interrupted) };
@@ -387,7 +372,7 @@ extern "C" fn on_fault(signal: c_int, info: *mut siginfo_t, context: *mut c_void
 /// If the calling thread was reading a stack of another Ractor's in our handler, it goes on as
 /// before. Returns whether it was.
 fn end_other_reading(context: *mut ucontext_t) -> bool {
-    let interrupted = with(&FAULT_ACTIVE, |active| {
+    let interrupted = FAULT_ACTIVE.with(&AT_WORK, |active| {
         let others = &active.ticks.others;
         others.take_interrupted(clock::thread_id(), |owner| {
             // SAFETY: what the handler was reading for.
@@ -399,7 +384,7 @@ fn end_other_reading(context: *mut ucontext_t) -> bool {
     };
     UNREADABLE.fetch_add(1, SeqCst);
     // What `on_interrupt` has added, which doesn't return.
-    AT_WORK.fetch_sub(1, SeqCst);
+    AT_WORK.leave();
     set_errno(interrupted.errno);
     // SAFETY: both are contexts that the kernel wrote, on this stack.
     unsafe { go_on_as(context, interrupted.context.cast()) };

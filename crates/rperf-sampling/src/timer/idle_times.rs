@@ -2,7 +2,7 @@
 //! moment, and once for long. The place in its code tells which. Only atomics: hooks that have the GVL
 //! ask and learn, and whoever starts the timer sets the interval.
 
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
+use crate::sync::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// Places that are told apart.
 const PLACES: usize = 256;

@@ -6,8 +6,8 @@
 //! `poll` and `select` are never restarted, and `IO#sysread` then raises EAGAIN. So no signal may
 //! be on its way to a thread that has given the GVL up.
 
+use crate::sync::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst, yield_now};
 use rperf_vm::NativeId;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 
 /// The timer means to send a signal; the thread may call it off.
 const MEANT: u64 = 1 << 32;
@@ -92,7 +92,7 @@ impl Interruption {
             }
             let is_sent = self.state.load(SeqCst) == SENT | u64::from(tid.0);
             // A signal that was sent before a system call comes as that returns, at the latest.
-            std::thread::yield_now();
+            yield_now();
             if is_sent {
                 return;
             }

@@ -2,15 +2,15 @@
 //! has a GVL of its own, so there may be several. Only atomics: the hooks of these threads write,
 //! the timer reads in its signal handler, and so does the handler on the thread itself.
 
+use crate::sync::{
+    AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed,
+    Ordering::SeqCst, yield_now,
+};
 use crate::timer::interruption::Interruption;
 use rperf_vm::NativeId;
 use std::array;
 use std::ffi::c_void;
 use std::ptr;
-use std::sync::atomic::{
-    AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed,
-    Ordering::SeqCst,
-};
 
 /// Threads that can run at the same time: the VM runs those of other Ractors on a few native
 /// threads. A further one is accounted, but has no ticks.
@@ -157,7 +157,7 @@ impl OtherHolders {
             place.interruption.leave(native_id);
             place.interruption.answered(native_id);
             while !place.reading.load(SeqCst).is_null() {
-                std::thread::yield_now();
+                yield_now();
             }
             place.native_id.store(0, SeqCst);
         }

@@ -2,13 +2,12 @@
 //! holds the GVL, and whether the timer is armed. Only atomics; the timer's side
 //! runs in a signal handler.
 
+use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use crate::timer::calm::Calm;
 use crate::timer::interruption::Interruption;
 use crate::timer::other_holders::{Found, Interrupter, OtherHolders};
 use crate::timer::timer_state::TimerState;
 use rperf_vm::{NativeId, clock};
-use std::mem::offset_of;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 
 /// How long, in ns, a timer that comes to rest asks for no further sampling callback while stacks are
 /// captured at ticks: the thread that gets it may be running compiled code. It doubles with each
@@ -42,8 +41,8 @@ pub enum AfterTick {
 
 /// The shared state.
 #[derive(Debug)]
-// A hand-over of the GVL writes to the first cache line only, which travels with the GVL; and now and
-// then to the table of idle times.
+// A hand-over of the GVL writes to the first cache line only, up to `trigger`, which travels with the
+// GVL; and now and then to the table of idle times.
 #[repr(C, align(64))]
 pub struct Ticks {
     /// The thread that holds the GVL, as far as events told: its seq in the lower
@@ -87,8 +86,6 @@ pub struct Ticks {
     /// The threads of other Ractors that run.
     pub(crate) others: OtherHolders,
 }
-
-const _: () = assert!(offset_of!(Ticks, trigger) <= 64, "one cache line");
 
 /// Interrupts a native thread, and returns whether it could. Right before it sends the signal
 /// it must call [`Interruption::commit`], and send none if that says no.

@@ -1,8 +1,8 @@
 //! Whether the timer runs, and who may change that: whoever takes it owns its schedule and sets or
 //! stops it, one at a time. Only atomics: hooks take it, and the timer's signal handler.
 
+use crate::sync::{AtomicU8, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use crate::timer::idle_times::IdleTimes;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 
 /// It is stopped.
 const RESTS: u8 = 0;

@@ -1,6 +1,8 @@
 //! Writes a finished file so that a reader never sees half of it. Used by the command, and through
 //! the extension by `Rperf.save` and when a session ends; any thread.
 
+#![expect(clippy::disallowed_methods, reason = "where profiles are written")]
+
 use super::descriptor::Descriptor;
 use super::size_limit::without_size_signal;
 use super::stream::Stream;

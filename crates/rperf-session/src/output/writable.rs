@@ -1,6 +1,11 @@
 //! Whether a file can be written, to be known before anything is profiled for it. Used for the
 //! output setting and by `rperf report` and `diff`; any thread.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "what it says is advice: `file.rs` finds out by writing"
+)]
+
 use super::descriptor::Descriptor;
 use nix::fcntl::{AT_FDCWD, AtFlags};
 use nix::unistd::{AccessFlags, faccessat};

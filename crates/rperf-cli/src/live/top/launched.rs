@@ -35,7 +35,9 @@ impl Launched {
         let program = command::find(&words[0], env::var_os("PATH").as_deref());
         let program = program.map_err(|mut refusal| {
             let file = Path::new(&words[0]);
-            if !file.exists() {
+            #[expect(clippy::disallowed_methods, reason = "for the message only")]
+            let is_there = file.exists();
+            if !is_there {
                 refusal.message += " (there is no such file either)";
             } else if refusal.status == NOT_FOUND && file.extension().is_none_or(|it| it != "rb") {
                 refusal.message +=
@@ -144,6 +146,7 @@ fn new_file() -> io::Result<(PathBuf, File)> {
 }
 
 /// Returns whether there is no such file any more: nothing was printed.
+#[expect(clippy::disallowed_methods, reason = "a file of our own")]
 fn remove_empty(path: Option<&Path>) -> bool {
     let Some(path) = path else { return true };
     let is_empty = fs::metadata(path).is_ok_and(|found| found.len() == 0);

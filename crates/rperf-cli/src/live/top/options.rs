@@ -6,8 +6,9 @@ use crate::live::choose::Choice;
 use crate::live::users::UserArgs;
 use crate::path_args::PathArgs;
 use std::ffi::OsString;
-use std::fs::File;
+use std::fs::OpenOptions;
 use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -144,7 +145,9 @@ fn is_profile(word: &OsString) -> bool {
     use std::os::unix::fs::PermissionsExt;
     let path = Path::new(word);
     let is_script = path.extension().is_some_and(|it| it == "rb");
-    let Some(found) = std::fs::metadata(path).ok().filter(|it| it.is_file()) else {
+    #[expect(clippy::disallowed_methods, reason = "`is_gzipped` waits for nothing")]
+    let found = std::fs::metadata(path);
+    let Some(found) = found.ok().filter(|it| it.is_file()) else {
         return false;
     };
     !is_script && (found.permissions().mode() & 0o111 == 0 || is_gzipped(path))
@@ -152,7 +155,9 @@ fn is_profile(word: &OsString) -> bool {
 
 fn is_gzipped(path: &Path) -> bool {
     let mut start = [0; 2];
-    let read = File::open(path).and_then(|mut file| file.read_exact(&mut start));
+    let mut options = OpenOptions::new();
+    let file = options.read(true).custom_flags(libc::O_NONBLOCK).open(path);
+    let read = file.and_then(|mut file| file.read_exact(&mut start));
     read.is_ok() && start == [0x1f, 0x8b]
 }
 

@@ -59,6 +59,7 @@ extern "C" fn note(signal: libc::c_int) {
 }
 
 /// Whether there is a terminal for them.
+#[expect(clippy::disallowed_methods, reason = "a device of the system's")]
 pub fn are_possible() -> bool {
     let is_dumb = env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
     let has_keys = || io::stdin().is_terminal() || File::open("/dev/tty").is_ok();
@@ -180,6 +181,7 @@ const ENDING: [Signal; 4] = [
 const STOPPING: [Signal; 2] = [Signal::SIGTSTP, Signal::SIGCONT];
 
 /// Where the keys come from.
+#[expect(clippy::disallowed_methods, reason = "a device of the system's")]
 fn keys() -> io::Result<OwnedFd> {
     let stdin = io::stdin();
     match stdin.is_terminal() {

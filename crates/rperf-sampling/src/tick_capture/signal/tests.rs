@@ -159,7 +159,7 @@ fn the_holder_is_interrupted_and_goes_on_whatever_is_read() {
 
     assert!(finish(), "the thread has computed what it should");
     drop(installed);
-    assert_eq!(AT_WORK.load(SeqCst), 0);
+    assert_eq!(AT_WORK.count(), 0);
     assert_eq!(
         action_of(INTERRUPT).expect("readable").sa_sigaction,
         libc::SIG_DFL

@@ -24,6 +24,11 @@ fn hold(ticks: &Ticks, seq: u32, tid: NativeId) -> bool {
 }
 
 #[test]
+fn a_hand_over_writes_to_one_cache_line() {
+    assert!(std::mem::offset_of!(Ticks, trigger) <= 64);
+}
+
+#[test]
 fn it_rests_at_the_first_idle_tick_and_the_next_holder_arms_it() {
     let ticks = Ticks::new(|| (), |_, _| panic!("no interruption was asked for"));
     assert!(hold(&ticks, 1, NativeId::NONE), "the first holder arms");
