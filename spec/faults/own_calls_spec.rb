@@ -1,0 +1,82 @@
+# frozen_string_literal: true
+
+# System calls of rperf that fail, while those of the program and of Ruby don't.
+RSpec.describe "A fault in a system call of rperf", Faults::MARKS do
+  include Faults
+
+  def made = path_to(".made")
+
+  # How many faults there were in each of the ways: there must be some, and none without rperf.
+  def expect_faults(program, calls, error, nth: "1+", **options)
+    File.write(made, "")
+    env = { "LD_PRELOAD" => Faults.library, "FAULTS_CALLS" => calls.join(","), "FAULTS_ERRNO" => error::Errno.to_s,
+            "FAULTS_NTH" => nth, "FAULTS_MADE" => made, **options.delete(:env).to_h }
+    lefts = expect_same(program, env:, is_whole: false, **options)
+    lines = File.readlines(made, chomp: true)
+    expect(lines).not_to be_empty
+    expect(lines.map { |line| line.split.last }.uniq - calls).to be_empty
+    lefts
+  end
+
+  # Each of them for ever, and the first of them alone.
+  faults = {
+    "no file can be opened" => [%w[open open64 openat openat64], Errno::EMFILE],
+    "no file may be opened" => [%w[open open64 openat openat64], Errno::EACCES],
+    "nothing can be written, as there is no room" => [%w[write], Errno::ENOSPC],
+    "nothing can be written, as there is no more for this user" => [%w[write], Errno::EDQUOT],
+    "nothing can be written" => [%w[write], Errno::EIO],
+    "nothing can be read" => [%w[read pread64], Errno::EIO],
+    "nothing can be renamed" => [%w[rename renameat], Errno::EROFS],
+    "nothing can be removed" => [%w[unlink unlinkat rmdir], Errno::EACCES],
+    "no directory can be made" => [%w[mkdir], Errno::ENOSPC],
+    "nothing can be locked" => [%w[flock], Errno::ENOLCK],
+    "no attribute can be read" => [%w[statx], Errno::EIO],
+    "no attribute of a descriptor can be changed" => [%w[fcntl fcntl64], Errno::EINVAL],
+    "there is no pipe" => [%w[pipe2], Errno::EMFILE],
+    "there is no thread" => [%w[pthread_create], Errno::EAGAIN],
+    "there is no timer" => [%w[timer_create], Errno::EAGAIN],
+    "no signal can be handled" => [%w[sigaction], Errno::EINVAL]
+  }
+
+  faults.each_with_index do |(what, (calls, error)), index|
+    Faults.kinds(index).each do |kind|
+      it "has no effect on the program: #{what} (#{error.name}, #{kind})" do
+        expect_faults(kind, calls, error)
+      end
+    end
+  end
+
+  # Interrupted ones are made again.
+  interrupted = %w[open64 openat read write pread64 flock fcntl poll]
+
+  Faults.kinds(2).each do |kind|
+    it "is none for the profile either: each second one is interrupted (#{kind})" do
+      expect_faults(kind, interrupted, Errno::EINTR, nth: "/2").each { |left| expect_whole(left, kind) }
+    end
+  end
+
+  # Whichever is the one that fails.
+  (Commands::LONG ? 1..40 : [1, 3, 7]).each do |nth|
+    it "has no effect on the program: number #{nth}" do
+      all = faults.values.flat_map(&:first).uniq - %w[statx]
+      expect_faults(Faults::KINDS[nth % 5], all, Errno::EIO, nth: nth.to_s, ways: Faults::WAYS.take(1))
+    end
+  end
+
+  sockets = {
+    "there is no socket" => [%w[socket], Errno::EMFILE],
+    "there is no pair of sockets" => [%w[socketpair], Errno::ENFILE],
+    "a socket gets no name" => [%w[bind], Errno::EACCES],
+    "nobody can be listened to" => [%w[listen], Errno::EADDRINUSE],
+    "nothing can be waited for" => [%w[poll], Errno::ENOMEM]
+  }
+
+  sockets.each_with_index do |(what, (calls, error)), index|
+    Faults.kinds(index).each do |kind|
+      it "has no effect on a program with a port: #{what} (#{error.name}, #{kind})" do
+        made_port = "require 'rperf'; Rperf.listen rescue nil"
+        expect_faults(kind, calls, error, inside: "#{made_port} if ENV['RUBYOPT']&.include?('rperf')")
+      end
+    end
+  end
+end
