@@ -16,9 +16,24 @@
 #   7 middleware/ rack/ viewer/ middleware.rb rack.rb sidekiq.rb active_job.rb viewer.rb pprof_endpoint.rb cli.rb
 #     launched.rb
 
+# Two copies of rperf in one process would be two profilers of it: the one that has come first stays. Whether it is the
+# same version is told by the files that say so.
+if defined?(Rperf) && Rperf.const_defined?(:HOME, false)
+  home = Rperf.const_get(:HOME, false)
+  versions = [home, __dir__].map { |directory| File.binread("#{directory}/rperf/version.rb") }
+  unless versions.uniq.size == 1
+    STDERR.write("rperf: #{__FILE__} isn't loaded, because the program has another version, #{home}/rperf.rb\n")
+  end
+  return
+end
+
 require_relative "rperf/original"
 
 module Rperf
+  # Where this copy's files are.
+  HOME = __dir__
+  private_constant :HOME
+
   # Why this Ruby can't be profiled, or nil if it can.
   def self.unsupported_ruby
     if RUBY_ENGINE != "ruby"
@@ -48,7 +63,7 @@ module Rperf
   private_class_method :load_gem
 
   def self.load_or_stand_in(launch, listens)
-    obstacle = unsupported_ruby || launch&.obstacle || load_parts(launch)
+    obstacle = unsupported_ruby || launch&.obstacle || load_parts(launch) || another_user(launch)
     if obstacle
       refuse(obstacle, launch)
       require_relative "rperf/inert"
@@ -83,6 +98,12 @@ module Rperf
       "'ruby -S #{Names::COMMAND}' with that Ruby, once it has the gem, profiles it"
   end
   private_class_method :load_parts
+
+  # Returns why the environment isn't heeded: who has set it may have fewer rights than the program.
+  def self.another_user(launch)
+    "the program's file makes it run as another user, so RPERF_* isn't heeded" if launch && Native.of_another_user?
+  end
+  private_class_method :another_user
 
   # The file that was built for this version of Ruby. A gem that has several has a directory for each; what was built at
   # its installation is for one version, and refuses others.

@@ -10,6 +10,7 @@ test_on_arm64() {
   refused=$(arm64_refused)
   [ -z "$refused" ] || { echo "bin/test --arm64 $refused" >&2 && exit 1; }
   check_rust
+  load_stamp
   check_needs " ruby gems extension "
   setup ruby gems
   setup_arm64

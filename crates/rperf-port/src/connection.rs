@@ -21,6 +21,10 @@ const IDLE: Duration = Duration::from_secs(60);
 const HEAD: Duration = Duration::from_secs(2);
 /// How long a client may take in nothing of an answer.
 const STALLED: Duration = Duration::from_secs(5);
+/// How long a client may take for a small answer, however steadily it reads.
+const SMALL_ANSWER: Duration = Duration::from_secs(30);
+/// The slowest reader, in bytes a second, that gets a large answer whole.
+const SLOWEST_READER: u64 = 64 * 1024;
 
 /// What a client is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,11 +93,14 @@ pub struct Connection {
     stream: Guarded<Socket>,
     received: Vec<u8>,
     answer: Vec<u8>,
+    answers_profile: bool,
     sent: usize,
     closes: bool,
     phase: Phase,
     /// When it last did something.
     since: Instant,
+    /// When its answer is to be out.
+    due: Instant,
 }
 
 impl Connection {
@@ -114,10 +121,12 @@ impl Connection {
             stream,
             received: Vec::new(),
             answer: Vec::new(),
+            answers_profile: false,
             sent: 0,
             closes: false,
             phase: Phase::Asking,
             since: Instant::now(),
+            due: Instant::now(),
         }
     }
 
@@ -160,13 +169,21 @@ impl Connection {
 
     /// When its time is up.
     pub fn deadline(&self) -> Option<Instant> {
-        let patience = match self.phase {
-            Phase::Asking if self.received.is_empty() && self.is_known => IDLE,
-            Phase::Asking => HEAD,
-            Phase::Waiting => return None,
-            Phase::Answered => STALLED,
-        };
-        Some(self.since + patience)
+        match self.phase {
+            Phase::Asking if self.received.is_empty() && self.is_known => Some(self.since + IDLE),
+            Phase::Asking => Some(self.since + HEAD),
+            Phase::Waiting => None,
+            Phase::Answered => Some(self.due.min(self.since + STALLED)),
+        }
+    }
+
+    /// Whether it waits for a profile, or holds the memory of one that it hasn't taken in yet.
+    pub fn holds_profile(&self) -> bool {
+        let waits = matches!(
+            self.wait,
+            Some(Wait::Profile(_) | Wait::Snapshot(_) | Wait::Encoding)
+        );
+        waits || self.answers_profile
     }
 
     /// Its time is up.
@@ -243,8 +260,17 @@ impl Connection {
         self.answer(refusal.response(true));
     }
 
+    /// The answer is a profile.
+    pub fn answer_profile(&mut self, bytes: Vec<u8>) {
+        self.answer(bytes);
+        self.answers_profile = true;
+    }
+
     /// This is the answer; as much of it is sent as the client takes in now.
     pub fn answer(&mut self, bytes: Vec<u8>) {
+        let at_slowest = Duration::from_secs(bytes.len() as u64 / SLOWEST_READER);
+        self.due = Instant::now() + SMALL_ANSWER.max(at_slowest);
+        self.answers_profile = false;
         self.answer = bytes;
         self.wait = None;
         self.asks_on = false;
@@ -272,6 +298,7 @@ impl Connection {
             return Fate::Stays;
         }
         self.answer = Vec::new();
+        self.answers_profile = false;
         self.phase = Phase::Asking;
         match self.closes || self.has_ended_asking {
             true => Fate::Ends,
@@ -286,3 +313,6 @@ fn fate_of(error: &io::Error) -> Fate {
         _ => Fate::Ends,
     }
 }
+
+#[cfg(test)]
+mod tests;

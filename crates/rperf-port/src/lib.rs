@@ -36,6 +36,7 @@ use holder::Holder as NumberHolder;
 use listener::Listener;
 use nix::sys::signal::{SigSet, SigmaskHow};
 use rperf_session::place::{Place, PlaceError};
+use rperf_session::privileges;
 use server::Server;
 use state::Port;
 use std::io;
@@ -97,7 +98,7 @@ pub fn open(
     tcp: Option<u16>,
     program: Program,
 ) -> Result<PathBuf, OpenError> {
-    if has_more_privileges() {
+    if privileges::are_of_file() {
         return Err(OpenError::Privileged);
     }
     if let Some(port) = Port::current() {
@@ -264,18 +265,6 @@ fn start(
         return Err(error);
     }
     Ok(())
-}
-
-/// Whether the program was given privileges by its file: then its environment is not to be trusted.
-fn has_more_privileges() -> bool {
-    #[cfg(target_os = "linux")]
-    // SAFETY: reads a number that the kernel gave the process at its start.
-    return unsafe { libc::getauxval(libc::AT_SECURE) } != 0;
-    #[cfg(target_os = "macos")]
-    // SAFETY: only asks.
-    return unsafe { libc::issetugid() } != 0;
-    #[cfg(not(any(target_os = "linux", target_os = "macos")))]
-    return false;
 }
 
 #[cfg(test)]

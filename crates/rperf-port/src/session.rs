@@ -35,7 +35,7 @@ const STUCK: &str = "the VM doesn't answer: a thread keeps the GVL in native cod
 const BUSY: &str =
     "the program has so many threads, or is so busy, that the answer wasn't ready in time";
 
-/// Profiles that are under way at a time.
+/// Profiles that are under way at a time, until their clients have taken them in.
 const MAX_PROFILES: usize = 4;
 
 /// What the port knows of the VM.
@@ -340,7 +340,8 @@ impl Vm {
             Ok(content) => {
                 let ended = client.ended.take();
                 let is_woken = std::mem::take(&mut client.is_woken);
-                client.answer(profile_response(&content, ended, is_woken, client.closes()));
+                let response = profile_response(&content, ended, is_woken, client.closes());
+                client.answer_profile(response);
             }
             Err(why) => client.refuse(&Refusal::new(Code::Failed, why, "try again")),
         }
@@ -392,12 +393,7 @@ impl Vm {
 
 /// Whether there may be one profile more.
 pub fn check_room(clients: &[Connection]) -> Result<(), Refusal> {
-    let profiles = clients.iter().filter(|client| {
-        matches!(
-            client.wait,
-            Some(Wait::Profile(_) | Wait::Snapshot(_) | Wait::Encoding)
-        )
-    });
+    let profiles = clients.iter().filter(|client| client.holds_profile());
     match profiles.count() < MAX_PROFILES {
         true => Ok(()),
         false => {

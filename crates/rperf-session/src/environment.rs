@@ -4,6 +4,7 @@
 //! starts. Any thread.
 
 use crate::directory;
+use crate::library_link;
 use crate::output::without_size_signal;
 use crate::settings::{Inherit, LISTEN, PREFIX, SESSION_VARIABLE, Settings};
 use std::env;
@@ -26,6 +27,9 @@ pub mod names {
     /// In front of a variable's name: its value before.
     pub const ORIGINAL: &str = "ORIGINAL_";
 }
+
+/// The file that loads us by our own path, whichever way it was found.
+const LAUNCHED: &str = "rperf/launched";
 
 /// Rubies can't be made to load us: RUBYOPT is split at blanks, and RUBYLIB at colons.
 #[derive(Debug, thiserror::Error)]
@@ -55,7 +59,7 @@ impl Environment {
         let own = [(names::INITIATOR, initiator), (names::INHERIT, inherit)];
         let mut pairs: Vec<_> = own.map(|(name, value)| (name.into(), value.into())).into();
         pairs.extend(settings.for_children());
-        for (name, value) in additions(library)? {
+        for (name, value) in additions(library, library_link::to)? {
             pairs.push((format!("{}{name}", names::ADDED), value));
             if let Some(original) = env::var_os(name) {
                 pairs.push((format!("{}{name}", names::ORIGINAL), original));
@@ -155,7 +159,7 @@ pub fn with_ports(library: &Path) -> Result<Vec<(OsString, OsString)>, Unloadabl
     if !listens {
         variables.push((name, "1".into()));
     }
-    for (name, mut value) in additions(library)? {
+    for (name, mut value) in additions(library, library_link::to)? {
         let separator = RUBY_VARIABLES.iter().find(|it| it.0 == name);
         if let (Some(original), Some((_, separator))) = (env::var_os(name), separator) {
             value.push(separator);
@@ -172,22 +176,33 @@ pub fn foreign_variables() -> impl Iterator<Item = OsString> {
     names.filter(|name| name.as_bytes().starts_with(PREFIX.as_bytes()))
 }
 
-/// What is put in front of the variables' values. A path with a blank must come by RUBYLIB.
-fn additions(library: &Path) -> Result<Vec<(&'static str, OsString)>, UnloadableLibrary> {
+/// What is put in front of the variables' values. A path with a blank can't be in RUBYOPT: a link to it
+/// is, or it must come by RUBYLIB, which some children don't have.
+fn additions(
+    library: &Path,
+    link_to: impl Fn(&Path) -> Option<PathBuf>,
+) -> Result<Vec<(&'static str, OsString)>, UnloadableLibrary> {
     let [(rubyopt, _), (rubylib, _)] = RUBY_VARIABLES;
     let path = library.as_os_str();
     if !path.as_bytes().iter().any(is_blank) {
-        let mut loader = OsString::from("-r");
-        loader.push(path);
-        loader.push("/rperf");
-        return Ok(vec![(rubyopt, loader)]);
+        return Ok(vec![(rubyopt, loader(library, "rperf"))]);
+    }
+    if let Some(link) = link_to(library) {
+        return Ok(vec![(rubyopt, loader(&link, LAUNCHED))]);
     }
     if path.as_bytes().contains(&b':') {
         return Err(UnloadableLibrary(library.into()));
     }
     // Another project's `rperf` may come first in the program's load path.
-    let loader = OsStr::new("-rrperf/launched");
-    Ok(vec![(rubyopt, loader.into()), (rubylib, path.into())])
+    let loader = format!("-r{LAUNCHED}").into();
+    Ok(vec![(rubyopt, loader), (rubylib, path.into())])
+}
+
+/// The option that has Ruby load `file` of `library`.
+fn loader(library: &Path, file: &str) -> OsString {
+    let mut option = OsString::from("-r");
+    option.push(library.join(file));
+    option
 }
 
 /// What Ruby splits RUBYOPT at: as C's isspace has it.
@@ -200,7 +215,11 @@ mod tests {
     use super::*;
 
     fn added(library: &str) -> Result<Vec<String>, UnloadableLibrary> {
-        let additions = additions(Path::new(library))?.into_iter();
+        added_with(library, None)
+    }
+
+    fn added_with(library: &str, link: Option<&str>) -> Result<Vec<String>, UnloadableLibrary> {
+        let additions = additions(Path::new(library), |_| link.map(PathBuf::from))?.into_iter();
         let shown = additions.map(|(name, value)| format!("{name}={}", value.display()));
         Ok(shown.collect())
     }
@@ -214,6 +233,10 @@ mod tests {
         assert_eq!(
             added("/a b/lib").expect("taken"),
             ["RUBYOPT=-rrperf/launched", "RUBYLIB=/a b/lib"]
+        );
+        assert_eq!(
+            added_with("/a b:c/lib", Some("/tmp/link")).expect("taken"),
+            ["RUBYOPT=-r/tmp/link/rperf/launched"]
         );
         for library in ["/a b:c/lib", "/a\tb:c/lib", "/a\x0bb:c/lib"] {
             let refusal = added(library).expect_err("refused").to_string();

@@ -6,7 +6,7 @@ use crate::message;
 use crate::profile::{self, errors};
 use crate::settings::SettingsObject;
 use crate::variables;
-use magnus::{Error, RModule, Ruby, TypedData, Value, function, method, prelude::*};
+use magnus::{Error, RArray, RModule, Ruby, TypedData, Value, function, method, prelude::*};
 use rperf_model::Profile;
 use rperf_session::directory;
 use rperf_session::environment::Environment;
@@ -48,7 +48,7 @@ pub fn init(ruby: &Ruby, rperf: RModule) -> Result<(), Error> {
     class.define_singleton_method("make", function!(make, 3))?;
     class.define_method("directory", method!(MadeSessionObject::directory, 0))?;
     class.define_method("mine?", method!(MadeSessionObject::is_mine, 0))?;
-    class.define_method("merge", method!(MadeSessionObject::merge, 1))?;
+    class.define_method("merge_into", method!(MadeSessionObject::merge_into, 2))?;
     class.define_method("close", method!(MadeSessionObject::close, 0))
 }
 
@@ -228,14 +228,17 @@ impl MadeSessionObject {
         self.0.is_mine()
     }
 
-    /// `#merge(profile)`: the profile with what other processes have left.
-    fn merge(ruby: &Ruby, rb_self: &Self, own: Value) -> Result<Value, Error> {
+    /// `#merge_into(array, profile)`: adds the profile with what other processes have left, which is there
+    /// also if a handler of a signal has raised something meanwhile.
+    fn merge_into(ruby: &Ruby, rb_self: &Self, array: RArray, own: Value) -> Result<(), Error> {
         let own = profile::shared(own)?;
         let mut interrupts = Interrupts::default();
-        let merged = rb_self.0.merged(&own, &mut interrupts);
-        let merged = merged.profile.map(|it| profile::wrap(ruby, it));
-        interrupts.raise()?;
-        merged.unwrap_or_else(|| profile::wrap(ruby, Profile::clone(&own)))
+        let merged = rb_self.0.merged(&own, &mut interrupts).profile;
+        array.push(profile::wrap(
+            ruby,
+            merged.unwrap_or_else(|| Profile::clone(&own)),
+        )?)?;
+        interrupts.raise()
     }
 
     /// `#close`

@@ -53,6 +53,7 @@ pub fn init(native: RModule) -> Result<(), Error> {
     native.define_singleton_method("process", function!(process, 0))?;
     define_for_all_ractors(native)?;
     native.define_singleton_method("here?", function!(is_here, 1))?;
+    native.define_singleton_method("of_another_user?", function!(is_of_another_user, 0))?;
     #[cfg(feature = "measure")]
     measure::init(native)?;
     Ok(())
@@ -172,6 +173,11 @@ fn define_for_all_ractors(native: RModule) -> Result<(), Error> {
 fn is_main_ractor() -> bool {
     // SAFETY: methods run on Ruby threads, with the GVL of their Ractor.
     unsafe { ractor::is_main() }
+}
+
+/// `Native.of_another_user?`: whether the program's file makes it run as another user than its caller.
+fn is_of_another_user() -> bool {
+    rperf_session::privileges::are_of_another_user()
 }
 
 /// `Native.process`: the number of this process.

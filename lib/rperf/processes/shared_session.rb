@@ -41,8 +41,8 @@ module Rperf
 
       def joined = (self unless @made.mine?)
 
-      # @return [NativeProfile] with all that other processes have left
-      def merge(profile) = @made.merge(profile)
+      # Adds the profile with all that other processes have left to `profiles`.
+      def merge_into(profiles, profile) = @made.merge_into(profiles, profile)
 
       # Ends the session for children that come now.
       def close = @made.close

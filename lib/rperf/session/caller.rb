@@ -29,14 +29,25 @@ module Rperf
     # @return [NativeProfile] with what children have delivered
     # @raise [Rperf::Error] if it can't be written; says where it is now
     def deliver(own)
-      profile = @shared ? @shared.merge(own) : own
-      $stderr.write(profile.verbose_lines) if @options.verbose
-      profile.deliver(@options.output, @options.format, lines: @options.show_lines?) if @options.output
-      profile
+      profiles = [own]
+      begin
+        @shared&.merge_into(profiles, own)
+        $stderr.write(profiles.last.verbose_lines) if @options.verbose
+      ensure
+        # A handler of a signal may have raised something.
+        write(profiles.last)
+      end
+      profiles.last
     end
 
     # The session ends with the program.
     def settings = nil
+
+    private
+
+    def write(profile)
+      profile.deliver(@options.output, @options.format, lines: @options.show_lines?) if @options.output
+    end
   end
   private_constant :Caller
 end

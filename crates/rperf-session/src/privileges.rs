@@ -1,0 +1,22 @@
+//! Whether a program has more rights than who has started it, by its file: then whoever has set its
+//! environment may be without them. Any thread.
+
+use nix::unistd::{getegid, geteuid, getgid, getuid};
+
+/// Whether the file of this program has given it rights: another user or group, or capabilities.
+pub fn are_of_file() -> bool {
+    #[cfg(target_os = "linux")]
+    // SAFETY: reads a number that the kernel gave the process at its start.
+    return unsafe { libc::getauxval(libc::AT_SECURE) } != 0;
+    #[cfg(target_os = "macos")]
+    // SAFETY: only asks.
+    return unsafe { libc::issetugid() } != 0;
+    #[cfg(not(any(target_os = "linux", target_os = "macos")))]
+    return false;
+}
+
+/// Whether this program runs as another user or group than its caller, because its file says so.
+/// With capabilities alone it isn't: there Ruby itself does what RUBYOPT says.
+pub fn are_of_another_user() -> bool {
+    are_of_file() && (getuid() != geteuid() || getgid() != getegid())
+}
