@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # Clocks that jump, and that two processes don't agree on.
-RSpec.describe "A profiled program", Faults::MARKS do
+RSpec.describe "A profiled program", **Faults::MARKS do
   include Faults
 
   def expect_times(left)
@@ -13,7 +13,7 @@ RSpec.describe "A profiled program", Faults::MARKS do
   # Calls of clock_gettime that rperf makes are wrong; the program's aren't.
   def wrong(clock, nanoseconds, nth)
     File.write(path_to(".made"), "")
-    { "LD_PRELOAD" => Faults.library, "FAULTS_CALLS" => "clock_gettime", "FAULTS_CLOCK" => clock.to_s,
+    { "LD_PRELOAD" => Faults.library, "FAULTS_IN" => "rperf.so", "FAULTS_CALLS" => "clock_gettime", "FAULTS_CLOCK" => clock.to_s,
       "FAULTS_STEP" => nanoseconds.to_s, "FAULTS_NTH" => nth, "FAULTS_MADE" => path_to(".made") }
   end
 

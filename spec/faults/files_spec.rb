@@ -2,7 +2,7 @@
 
 # Files that can't be opened or written: the program is what it is without rperf, and its profile is there, or one line
 # says why not.
-RSpec.describe "A profiled program", Faults::MARKS do
+RSpec.describe "A profiled program", **Faults::MARKS do
   include Faults
 
   describe "with few file descriptors" do

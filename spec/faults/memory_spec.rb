@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # Programs that may have little memory.
-RSpec.describe "A profiled program", Faults::MARKS do
+RSpec.describe "A profiled program", **Faults::MARKS do
   include Faults
 
   # Of address space; each thread has 8 MB of it as its stack.

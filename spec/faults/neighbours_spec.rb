@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # Other parts of a program that use timers and signals as rperf does.
-RSpec.describe "Beside a session of rperf", Faults::MARKS do
+RSpec.describe "Beside a session of rperf", **Faults::MARKS do
   include Faults
 
   head = <<~RUBY

@@ -1,17 +1,17 @@
 # frozen_string_literal: true
 
 # System calls of rperf that fail, while those of the program and of Ruby don't.
-RSpec.describe "A fault in a system call of rperf", Faults::MARKS do
+RSpec.describe "A fault in a system call of rperf", **Faults::MARKS do
   include Faults
 
   def made = path_to(".made")
 
   # How many faults there were in each of the ways: there must be some, and none without rperf.
-  def expect_faults(program, calls, error, nth: "1+", **options)
+  def expect_faults(program, calls, error, place: "rperf.so", nth: "1+", lines: 1..1, **)
     File.write(made, "")
     env = { "LD_PRELOAD" => Faults.library, "FAULTS_CALLS" => calls.join(","), "FAULTS_ERRNO" => error::Errno.to_s,
-            "FAULTS_NTH" => nth, "FAULTS_MADE" => made, **options.delete(:env).to_h }
-    lefts = expect_same(program, env:, is_whole: false, **options)
+            "FAULTS_IN" => place, "FAULTS_NTH" => nth, "FAULTS_MADE" => made }
+    lefts = expect_same(program, env:, is_whole: false, lines:, **)
     lines = File.readlines(made, chomp: true)
     expect(lines).not_to be_empty
     expect(lines.map { |line| line.split.last }.uniq - calls).to be_empty
@@ -41,7 +41,13 @@ RSpec.describe "A fault in a system call of rperf", Faults::MARKS do
   faults.each_with_index do |(what, (calls, error)), index|
     Faults.kinds(index).each do |kind|
       it "has no effect on the program: #{what} (#{error.name}, #{kind})" do
-        expect_faults(kind, calls, error)
+        # Where nothing can be written, nothing can be said.
+        expect_faults(kind, calls, error, ways: Faults.ways(index), lines: calls == %w[write] ? 0..1 : 1..1)
+      end
+
+      it "has the command run the program as without rperf, or say why not: #{what} (#{error.name}, #{kind})" do
+        lines = calls == %w[write] ? 0..1 : 1..1
+        expect_faults(kind, calls, error, place: "rperf", may_refuse: true, ways: Faults.ways(0), lines:)
       end
     end
   end
@@ -74,8 +80,13 @@ RSpec.describe "A fault in a system call of rperf", Faults::MARKS do
   sockets.each_with_index do |(what, (calls, error)), index|
     Faults.kinds(index).each do |kind|
       it "has no effect on a program with a port: #{what} (#{error.name}, #{kind})" do
-        made_port = "require 'rperf'; Rperf.listen rescue nil"
-        expect_faults(kind, calls, error, inside: "#{made_port} if ENV['RUBYOPT']&.include?('rperf')")
+        expect_faults(kind, calls, error, ways: Faults.ways(index), inside: <<~RUBY)
+          begin
+            Rperf.listen if defined?(Rperf)
+          rescue Rperf::Error, SystemCallError
+            nil
+          end
+        RUBY
       end
     end
   end

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # Programs with very many children, which end in all the ways that there are.
-RSpec.describe "A profiled program", Faults::MARKS do
+RSpec.describe "A profiled program", **Faults::MARKS do
   include Faults
 
   count = Commands::LONG ? 2000 : 100

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # What a session leaves in its process: nothing, also where system calls of rperf have failed.
-RSpec.describe "A session that is over", Faults::MARKS do
+RSpec.describe "A session that is over", **Faults::MARKS do
   include Faults
 
   program = <<~'RUBY'
@@ -31,8 +31,8 @@ RSpec.describe "A session that is over", Faults::MARKS do
   def remains(program, **faults)
     made = path_to(".made")
     File.write(made, "")
-    env = faults.empty? ? {} : { "LD_PRELOAD" => Faults.library, "FAULTS_MADE" => made, **faults.transform_keys(&:to_s) }
-    result = told(program, "-W0", env:, symbolize_names: true)
+    env = { "LD_PRELOAD" => Faults.library, "FAULTS_IN" => "rperf.so", "FAULTS_MADE" => made }
+    result = told(program, "-W0", env: env.merge(faults.transform_keys(&:to_s)), symbolize_names: true)
     expect(File.empty?(made)).to be(faults.empty?)
     result
   end

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # Programs with fewer rights, or in namespaces of their own.
-RSpec.describe "A profiled program", Faults::MARKS do
+RSpec.describe "A profiled program", **Faults::MARKS do
   include Faults
   include OtherUser
   include Ports

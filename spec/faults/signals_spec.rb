@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # Signals of others, and programs that are stopped.
-RSpec.describe "A profiled program", Faults::MARKS do
+RSpec.describe "A profiled program", **Faults::MARKS do
   include Faults
 
   # Sends signals to each thread in turn for as long as there is one.

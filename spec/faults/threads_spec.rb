@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # Programs with very many threads, or very deep stacks.
-RSpec.describe "A profiled program", Faults::MARKS do
+RSpec.describe "A profiled program", **Faults::MARKS do
   include Faults
 
   many = Commands::LONG ? 5000 : 500

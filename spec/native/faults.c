@@ -1,7 +1,8 @@
 /*
  * A library for LD_PRELOAD that has system calls of rperf fail, and of nothing else: neither the
- * program's nor Ruby's. A call is rperf's if it comes out of rperf.so or of rperf's command.
+ * program's nor Ruby's.
  *
+ *   FAULTS_IN      where calls come from: "rperf.so" is the extension, "rperf" the command
  *   FAULTS_CALLS   names of calls, as "write,rename", each as it is defined below
  *   FAULTS_ERRNO   what they fail with
  *   FAULTS_NTH     which of them: "3" the third one of a process, "3+" from the third one on, "/2" each second one
@@ -29,7 +30,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static const char *names, *made;
+static const char *names, *made, *meant;
 static int number;
 static long first, every;
 static int goes_on;
@@ -42,6 +43,7 @@ __attribute__((constructor)) static void read_environment(void)
     const char *nth = getenv("FAULTS_NTH"), *text;
     names = getenv("FAULTS_CALLS");
     made = getenv("FAULTS_MADE");
+    meant = getenv("FAULTS_IN");
     if ((text = getenv("FAULTS_ERRNO"))) number = atoi(text);
     if ((text = getenv("FAULTS_CLOCK"))) wrong_clock = atoi(text);
     if ((text = getenv("FAULTS_STEP"))) step = atol(text);
@@ -63,7 +65,7 @@ static int is_meant(const char *call)
     return 0;
 }
 
-/* Whether the code at `address` is rperf's. What was found is kept: handlers of signals ask, too, and dladdr takes a
+/* Whether the code at `address` is in what FAULTS_IN names. What was found is kept: handlers of signals ask, too, and dladdr takes a
    lock. Each place holds an address, moved up by a bit, and below it the answer. */
 static int is_ours(void *address)
 {
@@ -78,7 +80,7 @@ static int is_ours(void *address)
     if (dladdr(address, &info) && info.dli_fname) {
         name = strrchr(info.dli_fname, '/');
         name = name ? name + 1 : info.dli_fname;
-        ours = strncmp(name, "rperf", 5) == 0;
+        ours = strcmp(name, meant) == 0;
     }
     atomic_store(place, asked | ours);
     return ours;
@@ -101,7 +103,7 @@ static int is_due(const char *call, void *caller)
 {
     int saved = errno, due;
     long count;
-    if (!names || !is_meant(call) || !is_ours(caller)) {
+    if (!names || !meant || !is_meant(call) || !is_ours(caller)) {
         errno = saved;
         return 0;
     }
@@ -163,10 +165,10 @@ CALL(int, rmdir, (const char *path), (path))
 CALL(int, chmod, (const char *path, mode_t mode), (path, mode))
 CALL(int, fchmod, (int file, mode_t mode), (file, mode))
 CALL(int, statx, (int at, const char *path, int flags, unsigned mask, struct statx *to), (at, path, flags, mask, to))
-CALL(int, pipe2, (int *to, int flags), (to, flags))
+CALL(int, pipe2, (int to[2], int flags), (to, flags))
 CALL(int, poll, (struct pollfd *of, nfds_t count, int limit), (of, count, limit))
 CALL(int, socket, (int domain, int type, int protocol), (domain, type, protocol))
-CALL(int, socketpair, (int domain, int type, int protocol, int *to), (domain, type, protocol, to))
+CALL(int, socketpair, (int domain, int type, int protocol, int to[2]), (domain, type, protocol, to))
 CALL(int, bind, (int file, const struct sockaddr *to, socklen_t size), (file, to, size))
 CALL(int, listen, (int file, int count), (file, count))
 CALL(int, accept4, (int file, struct sockaddr *of, socklen_t *size, int flags), (file, of, size, flags))
