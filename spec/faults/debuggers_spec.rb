@@ -36,8 +36,11 @@ RSpec.describe "A profiled program", **Faults::MARKS do
     it "is as without rperf when a debugger comes and goes (#{kind})" do
       need("gdb")
       need_right
-      expect_same(kind, limit: 300) do |pid,|
+      # It works until the debugger has gone.
+      inside = "Program.work(0.01) until File.exist?('seen')\nFile.delete('seen')"
+      expect_same(kind, inside:, limit: 300) do |pid,|
         expect(detached(pid)).not_to be_nil
+        write_file("seen", "")
       end
     end
   end
