@@ -79,6 +79,8 @@ RSpec.describe Rperf::Profile do
       expect(loaded.tree).to eq(whole[:tree])
       expect(loaded.callers("Work#run")).to eq(whole[:callers])
       expect([whole[:version], *loaded.totals.keys, :top, :tree, :callers]).to eq([1, *whole.keys.drop(1)])
+      boot = report("--boot", "-n", "2", "--ignore", "sleep", path)[:boot]
+      expect(loaded.boot(limit: 2, ignore: /sleep/)).to eq(boot)
       expect(loaded.top(sort: :total, limit: 2)).to eq(report("--sort", "total", "-n", "2", path)[:top])
     end
 

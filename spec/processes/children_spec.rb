@@ -192,11 +192,14 @@ RSpec.describe "the children of a profiled program", vm: true do
 
   describe "that are lost" do
     it "since they outlive the command are counted" do
-      outcome = record("2.times { fork { $stdout.reopen(File::NULL); $stderr.reopen(File::NULL); sleep 1 } }; work(1)")
+      child = "fork { $stdout.reopen(File::NULL); $stderr.reopen(File::NULL); sleep 60 }"
+      outcome = record("puts Array.new(2) { #{child} }; work(1)")
       expect(outcome.messages).to contain_exactly(
         /wrote p\.pb\.gz \([\d,]+ samples, /, "rperf: 2 processes still ran; their samples are not in the profile\n"
       )
       expect(session_directories).to be_empty
+    ensure
+      outcome&.stdout&.lines&.each { |pid| Process.kill(:KILL, Integer(pid)) }
     end
 
     it "since they are killed are counted" do

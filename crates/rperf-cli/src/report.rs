@@ -76,14 +76,20 @@ pub fn run(args: ReportArgs) -> Result<i32, Refusal> {
         View::Top => pages::top(&page, &options.by, options.sort),
         View::Methods => pages::methods(&page, &options.by, options.sort),
         View::Tree(tree) => pages::tree(&page, *tree),
+        View::Boot => pages::boot(&page, options.sort),
         View::Callers(name) => callers(&page, name)?,
         View::Annotate(subject) => annotate(&page, subject)?,
-        View::Json { output, callers } => {
+        View::Json {
+            output,
+            callers,
+            boot,
+        } => {
             let callers = callers.as_deref().map(|name| callers_pattern(&page, name));
             let shape = JsonOptions {
                 limit: options.limit,
                 sort: options.sort,
                 callers: callers.transpose()?,
+                boot: *boot,
             };
             let text = rperf_format::json(page.question(), &shape);
             return write_text(&text, output.as_deref(), screen);

@@ -8,8 +8,8 @@ pub use data::Data;
 
 use rperf_model::{Profile, State, ValueType};
 use rperf_report::{
-    By, Diff, DiffRow, Direction, Function, Idle, Methods, NamePattern, Neighbour, Neighbours,
-    Sort, Top, Totals, Tree, TreeLimits, state_name,
+    Boot, By, Diff, DiffRow, Direction, Function, Idle, Methods, NamePattern, Neighbour,
+    Neighbours, Place, Sort, Top, Totals, Tree, TreeLimits, state_name,
 };
 
 /// Rows of [`top`] unless asked for otherwise.
@@ -218,6 +218,51 @@ pub fn callers(filtered: FilteredProfile<'_>, pattern: &NamePattern) -> Data {
             ("callees", Data::list(neighbours.callees.iter().map(side))),
         ])
     }))
+}
+
+/// The loading of files: up to `limit` files.
+pub fn boot(filtered: FilteredProfile<'_>, limit: Option<usize>) -> Data {
+    let boot = Boot::of(filtered.profile, filtered.profile.schema.default_column());
+    let files = boot.files.iter().take(limit.unwrap_or(usize::MAX));
+    let files = files.map(|file| {
+        let from = file.from.as_ref().map(|it| Data::fields(place(it)));
+        let values = [
+            ("own", file.own.into()),
+            ("load", file.load.into()),
+            ("total", file.total.into()),
+            ("from", from.unwrap_or(Data::Null)),
+        ];
+        Data::Fields(place(&file.place).into_iter().chain(values).collect())
+    });
+    let gems = boot.gems.iter().map(|gem| {
+        Data::fields([
+            ("name", (&*gem.name).into()),
+            ("files", gem.files.into()),
+            ("self", gem.own.into()),
+            ("total", gem.total.into()),
+        ])
+    });
+    let initializers = boot.initializers.iter().map(|it| {
+        let name = [("name", (&*it.name).into())].into_iter();
+        let fields = name.chain(place(&it.place));
+        Data::Fields(fields.chain([("total", it.total.into())]).collect())
+    });
+    Data::fields([
+        ("total", boot.total.into()),
+        ("file_count", boot.files.len().into()),
+        ("files", Data::list(files)),
+        ("gems", Data::list(gems)),
+        ("initializers", Data::list(initializers)),
+    ])
+}
+
+/// A file, or a line that loads files; the line of a file is 0.
+fn place(place: &Place) -> [(&'static str, Data); 3] {
+    [
+        ("path", (&*place.path).into()),
+        ("short_path", (&*place.short_path).into()),
+        ("line", u64::from(place.line).into()),
+    ]
 }
 
 fn side(neighbour: &Neighbour) -> Data {

@@ -16,6 +16,8 @@ pub struct JsonOptions {
     pub sort: Sort,
     /// The methods that `callers` is about; without any there is no such field.
     pub callers: Option<NamePattern>,
+    /// Whether there is a field about the loading of files.
+    pub boot: bool,
 }
 
 impl Default for JsonOptions {
@@ -24,6 +26,7 @@ impl Default for JsonOptions {
             limit: Some(ROWS),
             sort: Sort::default(),
             callers: None,
+            boot: false,
         }
     }
 }
@@ -35,12 +38,16 @@ pub fn json(filtered: FilteredProfile<'_>, options: &JsonOptions) -> String {
     let methods = answers::methods(filtered, options.sort, options.limit);
     let callers = options.callers.as_ref();
     let callers = callers.map(|pattern| ("callers", answers::callers(filtered, pattern)));
+    let boot = options
+        .boot
+        .then(|| ("boot", answers::boot(filtered, options.limit)));
     let fields = [("version", 1_u64.into())]
         .into_iter()
         .chain(answers::totals(filtered))
         .chain([("top", top), ("tree", tree)])
         .chain(methods.map(|rows| ("methods", rows)))
-        .chain(callers);
+        .chain(callers)
+        .chain(boot);
     format!("{}\n", Data::fields(fields))
 }
 

@@ -266,7 +266,7 @@ fn directory(path: Cow<'_, str>) -> Cow<'_, str> {
 
 /// The gem that a file belongs to, with its version; what is in no gem is told by its kind. rperf is
 /// one, however it is installed.
-fn gem<'a>(origin: Origin<'a>, path: &'a str) -> Cow<'a, str> {
+pub(crate) fn gem<'a>(origin: Origin<'a>, path: &'a str) -> Cow<'a, str> {
     if origin.category == Category::Rperf {
         return origin.library.into();
     }

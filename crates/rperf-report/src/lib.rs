@@ -9,7 +9,7 @@
 //! - [`Tree`] is the call tree, [`CallGraph`] has each function once, [`Neighbours`] are
 //!   callers and callees, [`Listing`] has the lines of a method or file, [`Path`]s the stacks with the most, [`Wait`]s the
 //!   time in which threads didn't run;
-//! - [`Idle`] is the time of threads that wait for work;
+//! - [`Idle`] is the time of threads that wait for work, [`Boot`] that of loading files;
 //! - [`Filter`] makes a smaller profile of a profile, [`choose_values()`] says which of
 //!   its values it is about;
 //! - [`Diff`] has the changes between runs, told from noise;
@@ -24,6 +24,7 @@
 
 #![forbid(unsafe_code)]
 
+mod boot;
 mod calls;
 mod choose;
 mod code_paths;
@@ -49,6 +50,7 @@ mod units;
 mod waits;
 mod walk;
 
+pub use boot::{Boot, Initializer, LoadBranch, LoadedFile, LoadedGem, Place};
 pub use calls::call_costs::{CallCost, CallCosts, FunctionCosts, FunctionKind};
 pub use calls::call_diff::{CallChange, CallDiff, CallDiffError};
 pub use calls::joined_calls::JoinedCalls;

@@ -71,6 +71,12 @@ module Rperf
     # @return [Array<Hash>] empty if there is no such method
     def callers(name, **filters) = native.callers(Questions.pattern(:name, name), Questions.filters(**filters))
 
+    # What the loading of the program's files took.
+    #
+    # @param limit [Integer, nil] files at most; nil: all
+    # @return [Hash] `:total`, and rows of `:files`, `:gems` and `:initializers`, the largest first
+    def boot(limit: nil, **filters) = native.boot(Questions.limit(limit), Questions.filters(**filters))
+
     # What has changed between this profile and another one.
     #
     # @param target [Profile, String, Pathname, Array] what is compared with this one; several are runs of one program

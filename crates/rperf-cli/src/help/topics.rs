@@ -35,7 +35,7 @@ macro_rules! topic {
 }
 
 /// All pages, in the order of docs/guide/README.md.
-pub const TOPICS: [Topic; 36] = [
+pub const TOPICS: [Topic; 37] = [
     topic!("tutorial", "start", "guide"),
     topic!("recipes", "recipe", "slow", "install"),
     topic!("recipes-tests", "tests", "rspec", "minitest"),
@@ -47,6 +47,14 @@ pub const TOPICS: [Topic; 36] = [
     topic!("cli", "command-line", "commands", "options", "exit-status"),
     topic!("views", "reports", "filters", "flame-graph"),
     topic!("call-graphs", "call-graph", "dot", "svg", "graphviz"),
+    topic!(
+        "boot",
+        "start-up",
+        "startup",
+        "loading",
+        "require",
+        "initializers"
+    ),
     topic!("comparing", "diffs", "compare", "noise", "ci"),
     topic!(
         "formats",

@@ -43,6 +43,10 @@ pub struct ReportArgs {
     /// Print the call tree
     #[arg(long)]
     pub tree: bool,
+    /// Print what the loading of the program's files took: each file, gem and initializer, and which
+    /// file loads which
+    #[arg(long)]
+    pub boot: bool,
     /// Print the callers and callees of the methods with this name, with the calling lines
     #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
     pub callers: Option<String>,
@@ -119,6 +123,8 @@ pub enum View {
     Methods,
     /// The call tree.
     Tree(TreeOptions),
+    /// The loading of files.
+    Boot,
     /// Callers and callees of the methods with this name.
     Callers(String),
     /// The lines of this file or method.
@@ -129,6 +135,8 @@ pub enum View {
         output: Option<PathBuf>,
         /// With callers and callees of the methods with this name.
         callers: Option<String>,
+        /// With the loading of files.
+        boot: bool,
     },
     /// The report in Markdown.
     Markdown {
@@ -196,7 +204,7 @@ impl Options {
     pub fn new(args: ReportArgs, on_terminal: bool) -> Result<Self, Refusal> {
         let view = view(&args, on_terminal)?;
         let rows = match view {
-            View::Top | View::Methods | View::Json { .. } => Some(ROWS),
+            View::Top | View::Methods | View::Boot | View::Json { .. } => Some(ROWS),
             View::Markdown { .. } => Some(METHODS),
             View::Tree(_) => Some(TreeLimits::default().branches),
             _ => None,
@@ -244,6 +252,7 @@ impl View {
             View::Top => "--top",
             View::Methods => "--methods",
             View::Tree(_) => "--tree",
+            View::Boot => "--boot",
             View::Callers(_) => "--callers",
             View::Annotate(_) => "--annotate",
             View::Json { .. } => "--format json",
@@ -263,7 +272,7 @@ impl View {
 
 /// The one view that the options ask for, which gives all of them a meaning.
 fn view(args: &ReportArgs, on_terminal: bool) -> Result<View, Refusal> {
-    // JSON can have callers and callees.
+    // JSON can have callers and callees, and the loading of files.
     let is_json = args.format.as_deref() == Some(Format::Json.name());
     let asked = only_one(&[
         ("--web", args.view.web),
@@ -272,6 +281,7 @@ fn view(args: &ReportArgs, on_terminal: bool) -> Result<View, Refusal> {
         ("--text", args.view.text),
         ("--methods", args.methods),
         ("--tree", args.tree),
+        ("--boot", args.boot && !is_json),
         ("--callers", args.callers.is_some() && !is_json),
         ("--annotate", args.annotate.is_some()),
         ("--dot", args.graph.dot),
@@ -284,6 +294,7 @@ fn view(args: &ReportArgs, on_terminal: bool) -> Result<View, Refusal> {
         Some("--text") => in_format(args, Format::Text)?,
         Some("--methods") => View::Methods,
         Some("--tree") => View::Tree(tree_options(args)?),
+        Some("--boot") => View::Boot,
         Some("--callers") => View::Callers(args.callers.clone().unwrap_or_default()),
         Some("--annotate") => View::Annotate(args.annotate.clone().unwrap_or_default()),
         Some("--dot") => in_format(args, Format::Dot)?,
@@ -307,6 +318,7 @@ const WITH_PATHS: &[&str] = &[
     "--text",
     "--methods",
     "--tree",
+    "--boot",
     "--callers",
     "--annotate",
     "--dot",
@@ -336,7 +348,7 @@ fn belongings(args: &ReportArgs) -> [Belongs; 17] {
         (
             "--sort",
             args.view.sort.is_some(),
-            &["--top", "--methods", "--format json"],
+            &["--top", "--methods", "--boot", "--format json"],
         ),
         (
             "-n",
@@ -345,6 +357,7 @@ fn belongings(args: &ReportArgs) -> [Belongs; 17] {
                 "--top",
                 "--methods",
                 "--tree",
+                "--boot",
                 "--callers",
                 "--annotate",
                 "--format json",
@@ -367,6 +380,7 @@ fn belongings(args: &ReportArgs) -> [Belongs; 17] {
                 "--top",
                 "--methods",
                 "--tree",
+                "--boot",
                 "--callers",
                 "--annotate",
                 "--text",
@@ -430,6 +444,7 @@ fn in_format(args: &ReportArgs, format: Format) -> Result<View, Refusal> {
         Format::Json => View::Json {
             output,
             callers: args.callers.clone(),
+            boot: args.boot,
         },
         Format::Markdown => View::Markdown { output },
         format => View::Format { format, output },

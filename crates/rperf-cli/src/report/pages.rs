@@ -2,10 +2,13 @@
 //! I/O, but for the source files that `annotate` shows.
 
 mod annotate;
+mod boot;
 mod methods;
+mod prefixes;
 mod tree;
 
 pub use annotate::annotate;
+pub use boot::boot;
 pub use methods::methods;
 pub use tree::{TreeOptions, tree};
 

@@ -25,7 +25,8 @@ pub fn init(class: RClass) -> Result<(), Error> {
     class.define_method("totals", method!(totals, 1))?;
     class.define_method("top", method!(top, 4))?;
     class.define_method("tree", method!(tree, 3))?;
-    class.define_method("callers", method!(callers, 2))
+    class.define_method("callers", method!(callers, 2))?;
+    class.define_method("boot", method!(boot, 2))
 }
 
 /// `NativeProfile.load(path)`: the profile in a pprof file.
@@ -129,6 +130,18 @@ fn callers(
         let pattern = NamePattern::new(&name, question.profile);
         let pattern = pattern.map_err(|error| format!("name: {error}"))?;
         Ok(answers::callers(question, &pattern))
+    })
+}
+
+/// `#boot(limit, filters)`: with limit nil all files.
+fn boot(
+    ruby: &Ruby,
+    rb_self: &ProfileObject,
+    limit: Option<usize>,
+    filters: RHash,
+) -> Result<Value, Error> {
+    answer(ruby, rb_self, filters, |question| {
+        Ok(answers::boot(question, limit))
     })
 }
 

@@ -200,3 +200,48 @@ fn callers_add_up_to_the_total() {
     // What calls itself has more, or less, in its callers.
     assert_eq!(callers(&[neighbour("work", 4)]).len(), 1);
 }
+
+#[test]
+fn the_loading_of_files_is_told_by_file_and_gem_and_as_a_tree() {
+    const REQUIRE: TestFrame<'_> = ("Kernel#require", "<C method>", 0, 0);
+    const RACK: TestFrame<'_> = ("<top (required)>", "/gems/rack-3.1.8/lib/rack.rb", 1, 4);
+    let mut profile = profile();
+    let mut table = WeightTable::new(3);
+    let stacks: [(&[TestFrame<'_>], i64); 4] = [
+        (&[MAIN], 2),
+        (&[MAIN, REQUIRE], 30),
+        (&[MAIN, REQUIRE, RACK], 40),
+        (&[MAIN, REQUIRE, RACK, REQUIRE], 28),
+    ];
+    for (frames, ms) in stacks {
+        let key = WeightKey {
+            node: test_support::node(&mut profile, frames),
+            thread: 1,
+            labels: LabelSetId(0),
+            state: State::Running,
+        };
+        table.add(key, &[ms, ms * 1_000_000, 0]);
+    }
+    profile.weights = table.into_weights();
+    let shown = boot(&page(&profile, Some(2)), Sort::SelfValue);
+    let (_, tables) = shown.split_once("Loading ").expect("a line about all");
+    let (_, tables) = tables.split_once("isn't known.\n").expect("the columns");
+    let expected = "
+    own     load    total  total%  file
+40.0 ms  30.0 ms  98.0 ms   98.0%  rack-3.1.8/lib/rack.rb (from app.rb:9)
+ 0.0 ms  28.0 ms  28.0 ms   28.0%  rack-3.1.8/lib/rack.rb:4
+(1 more; -n shows more)
+
+By gem (self: own and load of its files)
+   self     total  files  gem
+98.0 ms   98.0 ms      1  rack-3.1.8
+ 2.0 ms  100.0 ms      1  (application)
+
+Which file loads which, from 1% on
+   total     self
+100.0 ms   2.0 ms  app.rb
+ 98.0 ms  70.0 ms  rack-3.1.8/lib/rack.rb
+ 28.0 ms  28.0 ms  rack-3.1.8/lib/rack.rb:4
+";
+    assert_eq!(tables, expected);
+}

@@ -1,0 +1,160 @@
+//! The loading of a program's files as text: each file, gem and initializer, and which file loads which.
+
+use super::Page;
+use super::prefixes::Prefixes;
+use crate::report::screen::Style;
+use rperf_format::table::{Column, Row, Table};
+use rperf_report::numbers::{counted, grouped};
+use rperf_report::one_line::one_line;
+use rperf_report::{Boot, LoadBranch, Place, Sort};
+use std::cmp::Reverse;
+
+/// The least share that a branch of the tree has of all loading, in percent.
+const LEAST_PERCENT: i64 = 1;
+
+/// What is meant by the columns.
+const COLUMNS: &str = "own: the code of a file itself, with the methods that it calls. load: looking for, reading and \
+                       compiling it. total: both, with the files that it loads. A line stands for the files that it \
+                       loads where more isn't known.\n";
+
+/// The loading of files.
+pub fn boot(page: &Page<'_>, sort: Sort) -> String {
+    let mut boot = Boot::of(page.profile, page.profile.schema.default_column());
+    if sort == Sort::TotalValue {
+        boot.files.sort_by_key(|file| Reverse(file.total));
+    }
+    let mut text = page.head();
+    if boot.files.is_empty() {
+        return text + "No files were loaded.\n";
+    }
+    let files = boot.files.iter().filter(|file| file.place.line == 0);
+    text += &page.screen.wrapped(&format!(
+        "Loading {}: {}\n{COLUMNS}",
+        counted(files.count() as u64, "file"),
+        page.value_with_percent(boot.total)
+    ));
+    for part in [files_table, gems, initializers, tree] {
+        text += &part(page, &boot);
+    }
+    text
+}
+
+fn title(page: &Page<'_>, text: &str) -> String {
+    format!("\n{}\n", page.screen.styled(Some(Style::Bold), text))
+}
+
+fn files_table(page: &Page<'_>, boot: &Boot) -> String {
+    let scale = page.scale();
+    let columns = [
+        Column::new("own"),
+        Column::new("load"),
+        Column::new("total"),
+        Column::weighing("total%", 1),
+    ];
+    let mut table = Table::new(columns).with_names("file");
+    let all = boot.files.len();
+    let limit = page.limit.unwrap_or(all);
+    for file in boot.files.iter().take(limit) {
+        table.push(Row {
+            cells: vec![
+                scale.text(file.own),
+                scale.text(file.load),
+                scale.text(file.total),
+                page.percent(file.total),
+            ],
+            style: Style::of_share(page.share(file.own.saturating_add(file.load))),
+            name: shown(&file.place),
+            detail: file
+                .from
+                .as_ref()
+                .map_or_else(String::new, |from| format!("from {}", shown(from))),
+            ..Row::default()
+        });
+    }
+    let more = match all.saturating_sub(limit) {
+        0 => String::new(),
+        more => format!("({} more; -n shows more)\n", grouped(more as i64)),
+    };
+    format!("\n{}{more}", page.screen.table(&table))
+}
+
+fn gems(page: &Page<'_>, boot: &Boot) -> String {
+    let scale = page.scale();
+    let columns = ["self", "total", "files"].map(Column::new);
+    let mut table = Table::new(columns).with_names("gem");
+    for gem in boot.gems.iter().take(page.limit.unwrap_or(usize::MAX)) {
+        table.push(Row {
+            cells: vec![
+                scale.text(gem.own),
+                scale.text(gem.total),
+                grouped(gem.files as i64),
+            ],
+            style: Style::of_share(page.share(gem.own)),
+            name: one_line(&gem.name).into_owned(),
+            ..Row::default()
+        });
+    }
+    let title = title(page, "By gem (self: own and load of its files)");
+    format!("{title}{}", page.screen.table(&table))
+}
+
+fn initializers(page: &Page<'_>, boot: &Boot) -> String {
+    if boot.initializers.is_empty() {
+        return String::new();
+    }
+    let scale = page.scale();
+    let mut table = Table::new([Column::new("total"), Column::weighing("total%", 1)]);
+    for it in boot
+        .initializers
+        .iter()
+        .take(page.limit.unwrap_or(usize::MAX))
+    {
+        table.push(Row {
+            cells: vec![scale.text(it.total), page.percent(it.total)],
+            style: Style::of_share(page.share(it.total)),
+            name: one_line(&it.name).into_owned(),
+            detail: shown(&it.place),
+            needs_detail: true,
+            ..Row::default()
+        });
+    }
+    let title = title(page, "Initializers of Rails");
+    format!("{title}{}", page.screen.table(&table))
+}
+
+fn tree(page: &Page<'_>, boot: &Boot) -> String {
+    let scale = page.scale();
+    let least = boot
+        .total
+        .unsigned_abs()
+        .div_ceil(100 / LEAST_PERCENT as u64);
+    // What is below a branch has no more than that.
+    let is_large = |branch: &&LoadBranch| branch.total.unsigned_abs() >= least;
+    let branches: Vec<_> = boot.branches.iter().filter(is_large).collect();
+    let mut prefixes = Prefixes::of(branches.iter().map(|branch| branch.depth));
+    let columns = [Column::new("total"), Column::weighing("self", 1)];
+    let mut table = Table::new(columns);
+    for branch in branches {
+        table.push(Row {
+            cells: vec![scale.text(branch.total), scale.text(branch.own)],
+            style: Style::of_share(page.share(branch.total)),
+            prefix: prefixes.next(branch.depth),
+            name: shown(&branch.place),
+            ..Row::default()
+        });
+    }
+    let text = format!("Which file loads which, from {LEAST_PERCENT}% on");
+    format!("{}{}", title(page, &text), page.screen.table(&table))
+}
+
+/// A file, or a line of one.
+fn shown(place: &Place) -> String {
+    let path = match &*place.short_path {
+        "" => "(command line)".into(),
+        path => one_line(path),
+    };
+    match place.line {
+        0 => path.into_owned(),
+        line => format!("{path}:{line}"),
+    }
+}
