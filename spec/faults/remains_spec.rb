@@ -13,8 +13,11 @@ RSpec.describe "A session that is over", **Faults::MARKS do
         files: Dir.glob("**/*", File::FNM_DOTMATCH, base: ENV.fetch("TMPDIR")) }
     end
 
+    # A thread that has ended is gone a moment later: the VM's own one stays beside this one.
+    settle = -> { 500.times { state[:threads] == "2" ? break : sleep(0.01) } }
     # What the VM makes when it is first needed is no session's.
     Thread.new { sleep 0.001 }.join
+    settle.call
     before = state
     sessions = Array.new(5) do |number|
       Rperf.start(mode: number.odd? ? :cpu : :wall, capture: number > 2 ? :safepoint : nil)
@@ -23,8 +26,7 @@ RSpec.describe "A session that is over", **Faults::MARKS do
     rescue Rperf::Error, SystemCallError => e
       e.class
     end
-    # A thread that has ended is gone a moment later.
-    200.times { state[:threads] == before[:threads] ? break : sleep(0.01) }
+    settle.call
     puts JSON.generate({ before:, after: state, sessions: })
   RUBY
 
@@ -50,7 +52,7 @@ RSpec.describe "A session that is over", **Faults::MARKS do
     "no file" => ["open,open64,openat,openat64", Errno::EMFILE],
     "nothing read" => ["read,pread64", Errno::EIO]
   }.each do |what, (calls, error)|
-    ["1+", "2", "3", "/2"].each do |nth|
+    (Commands::LONG ? ["1+", "2", "3", "/2"] : ["1+", "2"]).each do |nth|
       it "has left nothing either where it got #{what} (#{error.name}, #{nth})" do
         result = remains(program, FAULTS_CALLS: calls, FAULTS_ERRNO: error::Errno.to_s, FAULTS_NTH: nth)
         expect(result[:after]).to eq(result[:before])
