@@ -31,7 +31,6 @@ RSpec.describe "A fault in a system call of rperf", **Faults::MARKS do
     "no signal can be handled" => [%w[sigaction], Errno::EINVAL, 1..2]
   }
   of_programs = {
-    "nothing can be renamed" => [%w[rename renameat], Errno::EROFS, 1..1],
     "there is no pipe" => [%w[pipe2], Errno::EMFILE, 1..1],
     "there is no thread" => [%w[pthread_create], Errno::EAGAIN, 1..1],
     "there is no timer" => [%w[timer_create], Errno::EAGAIN, 1..1]
@@ -69,7 +68,7 @@ RSpec.describe "A fault in a system call of rperf", **Faults::MARKS do
   # Whichever is the one that fails.
   (Commands::LONG ? 1..40 : [1, 3, 7]).each do |nth|
     it "has no effect on the program: number #{nth}" do
-      all = %w[open64 openat read write rename renameat pread64 pthread_create timer_create]
+      all = %w[open64 openat read write pread64 pthread_create timer_create]
       expect_faults(Faults::KINDS[nth % 4], all, Errno::EIO, nth: nth.to_s, ways: Faults.ways(0), lines: 0..2)
     end
   end

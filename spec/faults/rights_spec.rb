@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "shellwords"
+
 # Programs with fewer rights, or in namespaces of their own.
 RSpec.describe "A profiled program", **Faults::MARKS do
   include Faults
@@ -37,7 +39,7 @@ RSpec.describe "A profiled program", **Faults::MARKS do
       skip "needs root" unless Process.euid.zero?
       root = path_to(".root")
       Dir.mkdir(root)
-      inside = ["chroot", root, "env", libraries, *Faults.shell("cd \"$PWD\"")]
+      inside = ["chroot", root, "env", libraries, *Faults.shell("cd #{directory.shellescape}")]
       before = ["unshare", "--mount", "--propagation", "private",
                 *Faults.shell("mount --bind / \"$PWD/.root\""), *inside]
       skip "no right for that" unless usable?(before)

@@ -22,6 +22,8 @@ module Faults
   WHOLE = 0.5
   # What is `vm: true` and so on.
   MARKS = { vm: true, emulated: false, if: RUBY_PLATFORM.include?("linux") }.freeze
+  # How `rperf` ends that runs nothing: see crates/rperf-cli/src/refusal.rs.
+  REFUSALS = [1, 2, 126].map { |status| [status, nil] }.freeze
   NATIVE = Bench::CExtension.new("spec_native", File.join(Commands::ROOT, "spec/native"))
 
   # What a program has left. `same` is what must be the same with rperf; `lived` are seconds of its threads.
@@ -120,7 +122,7 @@ module Faults
   # What it could not make whole it may have left to the next session.
   def refused?(left, lines)
     nothing = { stdout: "", stderr: "", files: {} }
-    left.same.slice(*nothing.keys) == nothing && [[1, nil], [2, nil]].include?(left.same[:status]) &&
+    left.same.slice(*nothing.keys) == nothing && REFUSALS.include?(left.same[:status]) &&
       lines.cover?(left.messages.size) && left.profile.nil?
   end
 
