@@ -13,8 +13,8 @@ RSpec.describe "A profiled program", **Faults::MARKS do
   # Calls of clock_gettime that rperf makes are wrong; the program's aren't.
   def wrong(clock, nanoseconds, nth)
     File.write(path_to(".made"), "")
-    { "LD_PRELOAD" => Faults.library, "FAULTS_IN" => "rperf.so", "FAULTS_CALLS" => "clock_gettime", "FAULTS_CLOCK" => clock.to_s,
-      "FAULTS_STEP" => nanoseconds.to_s, "FAULTS_NTH" => nth, "FAULTS_MADE" => path_to(".made") }
+    { "LD_PRELOAD" => Faults.library, "FAULTS_IN" => "rperf.so", "FAULTS_CALLS" => "clock_gettime",
+      "FAULTS_CLOCK" => clock.to_s, "FAULTS_STEP" => nanoseconds.to_s, "FAULTS_NTH" => nth, "FAULTS_MADE" => path_to(".made") }
   end
 
   hour = 3600 * 1_000_000_000

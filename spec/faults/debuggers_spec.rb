@@ -15,11 +15,11 @@ RSpec.describe "A profiled program", **Faults::MARKS do
     end
   end
 
-  def debugger(pid) = ["gdb", "-nx", "-batch", "-iex", "set auto-load off", "-p", pid.to_s, "-ex", "detach"]
+  def coming_and_going(pid) = ["gdb", "-nx", "-batch", "-iex", "set auto-load off", "-p", pid.to_s, "-ex", "detach"]
 
   # What it says as it leaves.
   def detached(pid)
-    system(*debugger(pid), in: File::NULL, %i[out err] => path_to(".debugger"))
+    system(*coming_and_going(pid), in: File::NULL, %i[out err] => path_to(".debugger"))
     File.read(path_to(".debugger"))[/^\[Inferior 1 \(process #{pid}\) detached\]/]
   end
 

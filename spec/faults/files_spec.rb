@@ -44,7 +44,8 @@ RSpec.describe "A profiled program", **Faults::MARKS do
 
   describe "on a disk of its own" do
     before do
-      usable = run("unshare", "--mount", "--propagation", "private", "mount", "-t", "tmpfs", "none", temporary_directory)
+      command = %w[unshare --mount --propagation private mount -t tmpfs none]
+      usable = run(*command, temporary_directory)
       skip "needs the right to mount" unless usable.status.success?
     rescue Errno::ENOENT
       skip "needs unshare, which was not found"

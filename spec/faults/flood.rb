@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# flood.rb PID NUMBER...: sends signals with these numbers to each thread of a process in turn, thousands a second, until
-# there is none any more. A program of its own: it warns that Kernel#syscall isn't for everyone.
+# flood.rb PID NUMBER...: sends signals with these numbers to each thread of a process in turn, thousands a second,
+# until there is none any more. A program of its own: it warns that Kernel#syscall isn't for everyone.
 
 require "rbconfig"
 

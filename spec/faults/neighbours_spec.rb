@@ -11,7 +11,9 @@ RSpec.describe "Beside a session of rperf", **Faults::MARKS do
       profile[:samples].sum { |frames, weight,| frames.any? { |it| it[1] == "Object#work" } ? weight : 0 } / 1e9
     end
   RUBY
-  define_method(:told_with_native) { |code| told("#{head}#{code}", "-W0", "-r#{native_library}", symbolize_names: true) }
+  define_method(:told_with_native) do |code|
+    told("#{head}#{code}", "-W0", "-r#{native_library}", symbolize_names: true)
+  end
 
   it "a profiler with setitimer and SIGPROF has as many signals as alone, and rperf has its samples", alone: true do
     results = told_with_native(<<~RUBY)

@@ -4,8 +4,9 @@
 #
 #   program.rb KIND
 #
-# It runs the Ruby code in the file INSIDE first. Its first line is `pid` with its process, and its last one `lived` with
-# the seconds that its threads and processes have lived, together, and `early` with how many of its sleeps ended early.
+# It runs the Ruby code in the file INSIDE first. Its first line is `pid` with its process, and its last one `lived`
+# with the seconds that its threads and processes have lived, together, and `early` with how many of its sleeps ended
+# early.
 # What is between them, its files and its status are the same each time.
 
 require_relative "../support/fiber_scheduler"

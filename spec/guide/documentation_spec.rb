@@ -43,7 +43,7 @@ RSpec.describe "The documentation" do
   it "names specs that are there" do
     pages.each do |page|
       home = page == "docs/internals/faults.md" ? "spec/faults/" : ""
-      named = prose(page).scan(/`([\w\/]+_spec\.rb)`/).flatten
+      named = prose(page).scan(%r{`([\w/]+_spec\.rb)`}).flatten
       named.map! { |name| name.include?("/") ? name : "#{home}#{name}" }
       expect(named.reject { |name| File.file?(File.join(root, name)) }).to be_empty, page
     end

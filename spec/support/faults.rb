@@ -137,10 +137,14 @@ module Faults
     seconds = now - began
     figures, lines = outcome.stdout.lines.partition { |line| line.start_with?("pid ", "lived ") }
     profile = profile_left(outcome.messages.join)
-    same = { stdout: lines.join, stderr: (outcome.stderr.lines - outcome.messages).join, files: files_left,
-             status: [outcome.status.exitstatus, outcome.status.termsig], temporary: Dir.children(temporary_directory) }
+    same = same_of(outcome, lines)
     words = figures.grep(/\Alived /).last.to_s.split
     Left.new(same, outcome.messages, words[1].to_f, words[3].to_i, seconds, profile)
+  end
+
+  def same_of(outcome, lines)
+    { stdout: lines.join, stderr: (outcome.stderr.lines - outcome.messages).join, files: files_left,
+      status: [outcome.status.exitstatus, outcome.status.termsig], temporary: Dir.children(temporary_directory) }
   end
 
   # The program says it in its first line.
