@@ -14,7 +14,8 @@ RSpec.describe "A profiled program", **Faults::MARKS do
   def wrong(clock, nanoseconds, nth)
     File.write(path_to(".made"), "")
     { "LD_PRELOAD" => Faults.library, "FAULTS_IN" => "rperf.so", "FAULTS_CALLS" => "clock_gettime",
-      "FAULTS_CLOCK" => clock.to_s, "FAULTS_STEP" => nanoseconds.to_s, "FAULTS_NTH" => nth, "FAULTS_MADE" => path_to(".made") }
+      "FAULTS_CLOCK" => clock.to_s, "FAULTS_STEP" => nanoseconds.to_s, "FAULTS_NTH" => nth,
+      "FAULTS_MADE" => path_to(".made") }
   end
 
   hour = 3600 * 1_000_000_000
