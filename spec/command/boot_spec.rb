@@ -61,7 +61,7 @@ RSpec.describe "rperf report --boot", vm: true do
     page = rperf("report", "--boot", "-n", "3", "p.pb.gz")
     expect(page.stdout).to match(/^Loading \d+ files: .*^ *own +load +total +total% +file$/m)
     expect(page.stdout).to include(" deep.rb (from second.rb:3)\n")
-    expect(page.stdout).to match(/^By gem .*\(application\)$.*^Which file loads which.*└?─? ?deep\.rb$/m)
+    expect(page.stdout).to match(/^By gem .*\(application\)$.*^Which file loads which.* deep\.rb$/m)
     expect(rperf("report", "--boot", "--ignore", ".", "p.pb.gz").stdout).to end_with("No files were loaded.\n")
     expect(rperf("report", "--boot", "--tree", "p.pb.gz").stderr).to match(/--tree.*--boot|--boot.*--tree/)
   end

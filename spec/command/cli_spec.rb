@@ -371,9 +371,11 @@ RSpec.describe "the rperf command" do
       child = /\A\["child", true, \[#{link}\]\]\n\z/
       expect(outcome.stdout.lines).to match([child, child, "3\n", "{}\n"])
       write_file("app.rb", "require_relative 'my: gems/lib/rperf'; system(RbConfig.ruby, '-e', 'puts :child'); exit 3")
-      outcome = run(ruby, "app.rb", env: { "RPERF_ENABLED" => "1", "RPERF_INHERIT" => "1" })
-      expect([outcome.stdout, outcome.messages, outcome.status.exitstatus])
-        .to match(["child\n", [/\Arperf: wrote .* of 2 processes/], 3])
+      env = { "RPERF_ENABLED" => "1", "RPERF_INHERIT" => "1", "RPERF_OUTPUT" => "p.pb.gz" }
+      outcome = run(ruby, "app.rb", env:)
+      expect([outcome.stdout, outcome.stderr, outcome.status.exitstatus]).to eq(["child\n", "", 3])
+      sets = read_profile(path_to("p.pb.gz"))[:label_sets]
+      expect(sets.filter_map { |set| set[:"%pid"] }.uniq.size).to eq(2)
       expect(session_directories).to be_empty
     end
 

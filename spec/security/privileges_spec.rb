@@ -1,29 +1,25 @@
 # frozen_string_literal: true
 
-require "fileutils"
+require "rbconfig"
 
 # Whoever starts such a program has set its environment, and may have fewer rights.
-RSpec.describe "A program that its file makes run as another user", if: OtherUser::USER do
-  include OtherUser
-
-  # A Ruby that its caller runs as root.
-  def root_ruby(directory)
-    File.join(directory, "ruby").tap do |path|
-      FileUtils.cp(ruby, path)
-      File.chmod(0o4755, path)
-    end
+loader = Dir["/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1"].first
+RSpec.describe "A program that runs as another user than its caller", if: OtherUser::USER && loader do
+  # As with a file that is setuid. There the loader finds no libraries below the Ruby's own directory, and is told.
+  define_method(:run_as_root_of_another) do |script, **options|
+    libraries = ["--library-path", RbConfig::CONFIG["libdir"]]
+    run("setpriv", "--ruid", OtherUser::USER.to_s, "--clear-groups", loader, *libraries, ruby, script, **options)
   end
 
   it "writes nothing where the environment says" do
-    others_public_directory do |directory|
-      script = File.join(directory, "program.rb")
-      File.write(script, "require '#{File.join(Commands::ROOT, "lib/rperf")}'; puts Process.euid")
-      output = path_to("of_root")
-      env = { "RPERF_ENABLED" => "1", "RPERF_OUTPUT" => output }
-      outcome = run("setpriv", "--reuid", OtherUser::USER.to_s, "--clear-groups", root_ruby(directory), script, env:)
-      expect(outcome).to have_attributes(status: be_success, stdout: "0\n")
-      expect(outcome.stderr.lines).to contain_exactly(/\Arperf: the program's file makes it run as another user/)
-      expect(File.exist?(output)).to be(false)
-    end
+    library = File.join(Commands::ROOT, "lib/rperf")
+    script = write_file("program.rb", "require '#{library}'; p Process.uid, Process.euid, Rperf.running?")
+    output = path_to("of_root")
+    # The loader would take TMPDIR away, and fails as it does.
+    env = { "RPERF_ENABLED" => "1", "RPERF_OUTPUT" => output, "TMPDIR" => nil }
+    outcome = run_as_root_of_another(script, env:)
+    expect(outcome).to have_attributes(status: be_success, stdout: "#{OtherUser::USER}\n0\nfalse\n")
+    expect(outcome.stderr.lines).to contain_exactly(/\Arperf: the program's file makes it run as another user/)
+    expect(File.exist?(output)).to be(false)
   end
 end
