@@ -261,7 +261,8 @@ has_size() {
   [ "$bytes" -le "$3" ] || { echo "$3 bytes at most: find what has made it larger" && return 1; }
 }
 
-run_rspec() { "$RUBY" bin/support/specs.rb; }
+# run_rspec [FILE...]: all specs, or those of these files.
+run_rspec() { "$RUBY" bin/support/specs.rb "$@"; }
 
 # run_examples [RESULTS]: every example ends by itself and gives a profile with
 # samples in it. RESULTS is a file to which a line for each is added, as specs.rb does.

@@ -40,6 +40,20 @@ RSpec.describe "The documentation" do
     end
   end
 
+  it "names specs that are there" do
+    pages.each do |page|
+      home = page == "docs/internals/faults.md" ? "spec/faults/" : ""
+      named = prose(page).scan(%r{`([\w/]+_spec\.rb)`}).flatten
+      named.map! { |name| name.include?("/") ? name : "#{home}#{name}" }
+      expect(named.reject { |name| File.file?(File.join(root, name)) }).to be_empty, page
+    end
+  end
+
+  it "has all specs of faults in their page" do
+    specs = Dir["*_spec.rb", base: File.join(root, "spec/faults")]
+    expect(text_of("docs/internals/faults.md").scan(/`(\w+_spec\.rb)`/).flatten.uniq).to match_array(specs)
+  end
+
   it "has a guide whose pages are questions, all of which its README lists" do
     listed = text_of("docs/guide/README.md").scan(/^\| \[([\w-]+)\]\(\1\.md\) \| (.*) \|$/)
     titles = guide.map { |page| [File.basename(page, ".md"), text_of(page)[/\A# (.*)$/, 1]] }

@@ -1,15 +1,18 @@
 /*
  * System calls as an extension makes them, for the specs: with the GVL or
  * without it, once, and with what they returned. A signal ends nanosleep and poll
- * early, but not read. And signal stacks of a program's own.
+ * early, but not read. And signal stacks of a program's own, its handlers of
+ * faults, and a profiler of another kind.
  */
 #include <errno.h>
 #include <poll.h>
 #include <ruby.h>
 #include <ruby/thread.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -101,6 +104,59 @@ static VALUE native_fault(VALUE self)
     return Qnil;
 }
 
+/* Faults that survives_fault makes are survived from now on, by a handler of the program's own. */
+static sigjmp_buf landing;
+
+static void land(int signal, siginfo_t *info, void *context)
+{
+    siglongjmp(landing, 1);
+}
+
+static VALUE native_handle_faults(VALUE self)
+{
+    struct sigaction action = {0};
+    action.sa_sigaction = land;
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+    if (sigaction(SIGSEGV, &action, NULL) != 0) rb_sys_fail("sigaction");
+    return Qnil;
+}
+
+static VALUE native_survives_fault(VALUE self)
+{
+    volatile char *nowhere = NULL;
+    if (sigsetjmp(landing, 1)) return Qtrue;
+    *nowhere = 1;
+    return Qfalse;
+}
+
+/* As profilers do that use SIGPROF: asks for it each millisecond of CPU time, and counts what comes. */
+static volatile sig_atomic_t profiling_signals;
+
+static void count_signal(int signal)
+{
+    profiling_signals++;
+}
+
+static VALUE native_begin_profiling(VALUE self)
+{
+    struct sigaction action = {0};
+    struct itimerval each = {{0, 1000}, {0, 1000}};
+    action.sa_handler = count_signal;
+    action.sa_flags = SA_RESTART | SA_ONSTACK;
+    profiling_signals = 0;
+    if (sigaction(SIGPROF, &action, NULL) != 0) rb_sys_fail("sigaction");
+    if (setitimer(ITIMER_PROF, &each, NULL) != 0) rb_sys_fail("setitimer");
+    return Qnil;
+}
+
+/* How many came. */
+static VALUE native_end_profiling(VALUE self)
+{
+    struct itimerval never = {{0, 0}, {0, 0}};
+    if (setitimer(ITIMER_PROF, &never, NULL) != 0) rb_sys_fail("setitimer");
+    return INT2NUM((int)profiling_signals);
+}
+
 void Init_spec_native(void)
 {
     VALUE module = rb_define_module("SpecNative");
@@ -110,4 +166,8 @@ void Init_spec_native(void)
     rb_define_module_function(module, "signal_stack", native_signal_stack, 1);
     rb_define_module_function(module, "overwritten", native_overwritten, 0);
     rb_define_module_function(module, "fault", native_fault, 0);
+    rb_define_module_function(module, "handle_faults", native_handle_faults, 0);
+    rb_define_module_function(module, "survives_fault", native_survives_fault, 0);
+    rb_define_module_function(module, "begin_profiling", native_begin_profiling, 0);
+    rb_define_module_function(module, "end_profiling", native_end_profiling, 0);
 }

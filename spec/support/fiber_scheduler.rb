@@ -18,7 +18,8 @@ class FiberScheduler
   def initialize
     @sleeping = {}
     @ready = Queue.new
-    @blocked = 0
+    # Nothing else may refer to such a fiber.
+    @blocked = {}.compare_by_identity
   end
 
   def fiber(&) = Fiber.new(blocking: false, &).tap(&:resume)
@@ -29,11 +30,11 @@ class FiberScheduler
   end
 
   def block(_blocker, timeout = nil)
-    @blocked += 1
+    @blocked[Fiber.current] = true
     kernel_sleep(timeout)
     true
   ensure
-    @blocked -= 1
+    @blocked.delete(Fiber.current)
     @sleeping.delete(Fiber.current)
   end
 
@@ -50,7 +51,7 @@ class FiberScheduler
 
   # Called when the thread ends.
   def close
-    until @sleeping.empty? && @blocked.zero?
+    until @sleeping.empty? && @blocked.empty?
       @ready.pop(timeout: pause)&.resume
       due = @sleeping.select { |_, time| time <= now }.keys
       due.each do |fiber|
