@@ -24,7 +24,7 @@ const RUNS_INITIALIZER: &str = "Rails::Initializable::Initializer#run";
 pub struct Boot {
     /// All time in which files were loaded: the sum of their own times and loads.
     pub total: i64,
-    /// Of this, the own time of the program's first file: its `<main>`, which is not only loading.
+    /// The part of it that is the own time of the program's first file, and not only loading.
     pub program: i64,
     /// Each file once, and each line that stands for files: the largest own time and load first.
     pub files: Vec<LoadedFile>,
@@ -99,7 +99,7 @@ pub struct LoadedGem {
     pub files: usize,
     /// The own time of these files, and their load.
     pub own: i64,
-    /// The same, with that of all files that they load.
+    /// Own time and load of these files and of all that they load.
     pub total: i64,
 }
 
@@ -123,7 +123,7 @@ pub struct LoadBranch {
     pub depth: usize,
     /// Its own time and load.
     pub own: i64,
-    /// The same, with that of the files that it loads.
+    /// Own time and load of the file and of all that it loads.
     pub total: i64,
 }
 
@@ -244,7 +244,7 @@ fn gems(tree: &LoadTree, shown: &Shown<'_>) -> Vec<LoadedGem> {
     for (row, found) in tree.rows.iter().enumerate() {
         let gem = *known.entry(found.what).or_insert_with(|| {
             let name = shown.gem(&shown.what(tree, found.what));
-            let gem = *by_name.entry(name).or_insert_with_key(|name| {
+            *by_name.entry(name).or_insert_with_key(|name| {
                 gems.push(LoadedGem {
                     name: name.clone(),
                     files: 0,
@@ -252,8 +252,7 @@ fn gems(tree: &LoadTree, shown: &Shown<'_>) -> Vec<LoadedGem> {
                     total: 0,
                 });
                 gems.len() - 1
-            });
-            gem
+            })
         });
         if found.total != 0 && matches!(found.what, What::File(_)) && counted.insert(found.what) {
             gems[gem].files += 1;

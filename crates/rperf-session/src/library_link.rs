@@ -67,7 +67,7 @@ pub fn is_blank(byte: &u8) -> bool {
     byte.is_ascii_whitespace() || *byte == 0x0b
 }
 
-/// The same number for a path in each version of rperf (FNV-1a).
+/// A number for a path, the same one in each version of rperf (FNV-1a).
 fn hash(path: &OsStr) -> u64 {
     path.as_bytes()
         .iter()

@@ -1,5 +1,7 @@
 //! The options of `rperf report`: as clap sees them, and checked.
 
+mod views;
+
 use super::filter_args::FilterArgs;
 use super::graph_args::{GraphArgs, SVG_FILE, node_kind};
 use super::pages::TreeOptions;
@@ -15,6 +17,7 @@ use rperf_session::settings::DEFAULT_FILE;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use views::{WITH_PATHS, WITH_ROWS, WITH_SHARES};
 
 /// How often `--live` takes a snapshot.
 const INTERVAL: Duration = Duration::from_secs(10);
@@ -310,24 +313,7 @@ fn view(args: &ReportArgs, on_terminal: bool) -> Result<View, Refusal> {
     Ok(view)
 }
 
-/// The views that show paths of files: the formats that aren't here have those that were recorded.
-const WITH_PATHS: &[&str] = &[
-    "--web",
-    "--html",
-    "--top",
-    "--text",
-    "--methods",
-    "--tree",
-    "--boot",
-    "--callers",
-    "--annotate",
-    "--dot",
-    "--svg",
-    "--format json",
-    "--format markdown",
-];
-
-/// Filters, --value and --no-pager are right everywhere.
+/// The views that each option belongs to. Filters, --value and --no-pager are right everywhere.
 fn belongings(args: &ReportArgs) -> [Belongs; 17] {
     let rows = args.view.limit.is_some();
     let [count, node_fraction, edge_fraction, clusters] = args.graph.belongings();
@@ -350,20 +336,7 @@ fn belongings(args: &ReportArgs) -> [Belongs; 17] {
             args.view.sort.is_some(),
             &["--top", "--methods", "--boot", "--format json"],
         ),
-        (
-            "-n",
-            rows,
-            &[
-                "--top",
-                "--methods",
-                "--tree",
-                "--boot",
-                "--callers",
-                "--annotate",
-                "--format json",
-                "--format markdown",
-            ],
-        ),
+        ("-n", rows, WITH_ROWS),
         (
             "--trim-path",
             !args.view.paths.trim_path.is_empty(),
@@ -373,22 +346,7 @@ fn belongings(args: &ReportArgs) -> [Belongs; 17] {
         ("--bottom-up", args.bottom_up, &["--tree"]),
         ("--least", args.least.is_some(), &["--tree"]),
         ("--lines", args.lines, &["--text"]),
-        (
-            "--relative",
-            args.relative,
-            &[
-                "--top",
-                "--methods",
-                "--tree",
-                "--boot",
-                "--callers",
-                "--annotate",
-                "--text",
-                "--format markdown",
-                "--dot",
-                "--svg",
-            ],
-        ),
+        ("--relative", args.relative, WITH_SHARES),
         count,
         node_fraction,
         edge_fraction,

@@ -20,7 +20,7 @@ struct Fork {
 }
 
 impl Prefixes {
-    /// Those of branches that are so deep, each followed by what is below it.
+    /// The lines for branches that are so deep, each followed by what is below it.
     pub fn of(depths: impl ExactSizeIterator<Item = usize>) -> Self {
         let roots = depths.len();
         let mut siblings = vec![0; roots + 1];
