@@ -276,8 +276,13 @@ fn make_session(users: &Path) -> io::Result<PathBuf> {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
             result => {
                 result?;
-                lock(&directory)?;
-                return Ok(directory);
+                return match lock(&directory) {
+                    Ok(()) => Ok(directory),
+                    Err(error) => {
+                        remove(&directory);
+                        Err(error)
+                    }
+                };
             }
         }
     }
