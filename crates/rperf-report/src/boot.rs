@@ -63,7 +63,7 @@ impl PlaceKind {
 pub struct Place {
     /// What it is.
     pub kind: PlaceKind,
-    /// Path of the file, as it was recorded; [`OPTIONS`] for options.
+    /// Path of the file, as it was recorded; `(RUBYOPT)` for options.
     pub path: String,
     /// The path as people see it.
     pub short_path: String,
@@ -73,7 +73,7 @@ pub struct Place {
 
 /// What stands for a path where the options of RUBYOPT load files. Those of the command line itself are
 /// loaded before anything is recorded.
-pub const OPTIONS: &str = "(RUBYOPT)";
+const OPTIONS: &str = "(RUBYOPT)";
 
 /// What the loading of a file has taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
