@@ -12,6 +12,7 @@
 use super::at_work::other_ractors;
 use rperf_vm::NativeId;
 mod actions;
+mod crash_handlers;
 mod in_use;
 mod stack_room;
 
@@ -117,6 +118,7 @@ impl TickSignal {
         if !has_fault_handler {
             set_action(FAULT, on_fault, fault.sa_mask, fault.sa_flags)?;
         }
+        crash_handlers::hold(previous);
         set_action(INTERRUPT, on_interrupt, all_but_faults(), 0)?;
         Ok(installed)
     }
@@ -125,6 +127,7 @@ impl TickSignal {
 impl Drop for TickSignal {
     fn drop(&mut self) {
         restore_interrupt();
+        crash_handlers::release();
         // A handler that saw it leaves soon; later ones see nothing. Threads of other Ractors may
         // be reading their stacks: until they have left, a fault is caught.
         let active = ACTIVE.take_back(&AT_WORK);
@@ -142,6 +145,7 @@ pub fn forget_in_child() {
     // SAFETY: the child has a copy of the parent's memory, in which nobody frees it.
     if let Some(active) = unsafe { active.as_ref() } {
         restore_interrupt();
+        crash_handlers::release();
         restore_fault();
         active.kernel_sleep.close();
     }
