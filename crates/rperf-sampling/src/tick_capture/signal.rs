@@ -21,7 +21,7 @@ use super::{Registers, TakeStacks};
 use crate::timer::interruption::Interruption;
 use crate::timer::other_holders::{Found, Interrupter};
 use crate::timer::ticks::Ticks;
-use actions::{Handler, action_of, default_action, is, is_ours, put_action, set_action};
+use actions::{Handler, INTERRUPT, action_of, default_action, is, is_ours, put_action, set_action};
 use in_use::{Lent, Users};
 use libc::{c_int, c_void, siginfo_t, ucontext_t};
 use rperf_vm::clock;
@@ -32,7 +32,6 @@ use std::ptr;
 use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering::SeqCst, fence};
 use std::sync::{Arc, OnceLock};
 
-const INTERRUPT: c_int = libc::SIGURG;
 const FAULT: c_int = libc::SIGSEGV;
 const FAULTS: [c_int; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL];
 

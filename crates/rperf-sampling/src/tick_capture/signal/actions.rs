@@ -6,6 +6,9 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::ptr;
 
+/// The signal of a tick.
+pub const INTERRUPT: c_int = libc::SIGURG;
+
 /// A handler.
 pub type Handler = extern "C" fn(c_int, *mut siginfo_t, *mut c_void);
 

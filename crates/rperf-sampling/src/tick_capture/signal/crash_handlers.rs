@@ -3,8 +3,7 @@
 //! before our handler could look. So they block that signal as long as ticks may come. Called as our
 //! handlers come and go; [`release`] is async-signal-safe.
 
-use super::INTERRUPT;
-use super::actions::{action_of, put_action};
+use super::actions::{INTERRUPT, action_of, put_action};
 use libc::{c_int, c_void};
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
