@@ -65,4 +65,13 @@ RSpec.describe "rperf report --boot", vm: true do
     expect(rperf("report", "--boot", "--ignore", ".", "p.pb.gz").stdout).to end_with("No files were loaded.\n")
     expect(rperf("report", "--boot", "--tree", "p.pb.gz").stderr).to match(/--tree.*--boot|--boot.*--tree/)
   end
+
+  it "refuses a trace, which has no samples" do
+    rperf("trace", "-o", "t.pb.gz", ruby, "-e", "[1].each { |it| it + 1 }")
+    [[], ["--format", "json"]].each do |format|
+      outcome = rperf("report", "--boot", *format, "t.pb.gz")
+      expect([outcome.status.exitstatus, outcome.stdout, outcome.stderr])
+        .to match([2, "", /\Arperf: --boot needs samples, .*\n\z/])
+    end
+  end
 end
