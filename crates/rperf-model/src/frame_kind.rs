@@ -17,6 +17,11 @@ pub const RPERF: &str = "<rperf>";
 pub const TRUNCATED_FRAME: (&str, &str) = ("[truncated]", RPERF);
 /// Name and path of the frame of callers that were folded.
 pub const FOLDED_FRAME: (&str, &str) = ("[folded]", RPERF);
+/// Name and path of the frame of waits for the GVL in which nobody had it: one thread had given it up,
+/// and the next one hadn't begun.
+pub const HAND_OVER_FRAME: (&str, &str) = ("[GVL hand-over]", GVL);
+/// Name and path of the frame of waits for a GVL of which it isn't known who had it.
+pub const UNKNOWN_HOLDER_FRAME: (&str, &str) = ("[GVL holder unknown]", GVL);
 /// Name and path of the frame of all that rperf does in a traced program.
 pub const OWN_FRAME: (&str, &str) = ("[rperf]", RPERF);
 

@@ -66,6 +66,7 @@ impl Run {
     fn start(max_nodes: u32) -> Result<Self, std::io::Error> {
         let config = SessionConfig {
             mode: Mode::Wall,
+            blames: false,
             frequency: 10_000,
             max_overhead: NO_OVERHEAD_LIMIT,
             max_nodes,

@@ -63,6 +63,7 @@ fn main() -> ExitCode {
     let per_step = if smoke { 10_000 } else { 1_000_000 };
     let config = SessionConfig {
         mode: Mode::Wall,
+        blames: false,
         frequency: 1000,
         max_overhead: NO_OVERHEAD_LIMIT,
         max_nodes: DEFAULT_MAX_NODES,

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 mod activity;
 mod axes;
+mod blame;
 mod cpu_clock;
 mod cpu_split;
 mod due;
@@ -27,6 +28,7 @@ mod tests;
 use activity::Activity;
 pub use activity::Began;
 use axes::{Axes, ByState};
+use blame::Blame;
 use cpu_split::CpuSplit;
 pub use due::{Due, Dues};
 pub use sample_point::SamplePoint;
@@ -49,6 +51,7 @@ pub struct Accounting {
     gc_in_slice: u64,
     cpu: CpuSplit,
     axes: Axes,
+    blame: Blame,
     dither: Dither,
     pace: Arc<Pace>,
     /// The last tick that made a sample: a tick counts once.
@@ -82,6 +85,7 @@ impl Accounting {
             gc_in_slice: 0,
             cpu: CpuSplit::new(cpu_base),
             axes,
+            blame: Blame::default(),
             dither,
             pace: Arc::clone(pace),
             last_tick: 0,
@@ -110,6 +114,7 @@ impl Accounting {
     pub fn forget_points(&mut self) {
         self.last_points = Default::default();
         self.last_without_gvl = None;
+        self.blame.last_point = None;
     }
 
     /// The thread runs as the session starts, or a sampling callback finds it
@@ -123,6 +128,7 @@ impl Accounting {
 
     /// The thread is off the GVL as the session starts, or is new.
     pub fn begin_off_gvl(&mut self, now: u64) {
+        self.blame.end();
         self.activity = Activity::off(now, true);
     }
 
@@ -164,6 +170,7 @@ impl Accounting {
             Activity::Off { .. } => return,
         }
         self.activity = Activity::off(now, false);
+        self.blame.end();
     }
 
     /// When the thread gave the GVL up; `None` if it has it, or doesn't count.
@@ -194,7 +201,9 @@ impl Accounting {
             tick_ns,
             now_ns,
             cpu_ns,
+            waits,
         } = times;
+        self.blame_at_tick(waits);
         self.sample_ticks(ticks, now_ns, tick_ns, 0, || cpu_ns)
     }
 
@@ -239,6 +248,7 @@ impl Accounting {
             count: ticks,
             wall_ns: self.pending.wall_ns - late_wall,
             cpu_ns: self.pending.cpu_ns - late_cpu,
+            blame_ns: 0,
         };
         if values.weight_ns(self.mode) == 0 {
             return dues;
@@ -248,8 +258,10 @@ impl Accounting {
             count: 0,
             wall_ns: late_wall,
             cpu_ns: late_cpu,
+            blame_ns: 0,
         };
-        dues.add_sample(State::Running, values);
+        let blame_ns = self.blame.take_sampled(values.wall_ns);
+        dues.add_sample(State::Running, Values { blame_ns, ..values });
         dues
     }
 
@@ -321,8 +333,8 @@ impl Accounting {
                 if weight > 0 {
                     dues.add_sample_without_gvl(Values {
                         count: 1,
-                        wall_ns: 0,
                         cpu_ns: weight,
+                        ..Values::default()
                     });
                 }
             }
@@ -356,6 +368,7 @@ impl Accounting {
             count,
             wall_ns,
             cpu_ns,
+            blame_ns: 0,
         };
         self.add(state, of(0, settled, 0), of(1, weight, cpu_ns), dues);
         dues.note_off_gvl();
@@ -380,6 +393,8 @@ impl Accounting {
     pub(crate) fn last_point_of(&self, due: &Due) -> Option<SamplePoint> {
         if due.without_gvl {
             self.last_without_gvl
+        } else if due.is_blame() {
+            self.blame.last_point.or(self.last_point(due.state))
         } else {
             self.last_point(due.state)
         }
@@ -389,6 +404,9 @@ impl Accounting {
     /// state.
     pub(crate) fn recorded_at(&mut self, point: SamplePoint, due: &Due) -> bool {
         self.was_sampled = true;
+        if due.state == State::Running && due.values.blame_ns > 0 {
+            self.blame.last_point = Some(point);
+        }
         let last = if due.without_gvl {
             &mut self.last_without_gvl
         } else {

@@ -1,6 +1,6 @@
 //! What the bridge starts a session with.
 
-use crate::accounting::mode::Mode;
+use crate::accounting::mode::{Measured, Mode};
 use crate::counters::Capture;
 use crate::timer::sources::TimerKind;
 use rperf_vm::Unknown;
@@ -14,6 +14,8 @@ pub const DEFAULT_MAX_NODES: u32 = 1_000_000;
 pub struct SessionConfig {
     /// What the weights measure.
     pub mode: Mode,
+    /// Waits for the GVL are charged to the thread that has it; in wall mode.
+    pub blames: bool,
     /// Samples per second, 1 to 10,000.
     pub frequency: u32,
     /// How much of the program's CPU time sampling may take before intervals lengthen, in
@@ -28,6 +30,14 @@ pub struct SessionConfig {
 }
 
 impl SessionConfig {
+    /// What is measured.
+    pub fn measured(&self) -> Measured {
+        Measured {
+            mode: self.mode,
+            blames: self.blames && self.mode == Mode::Wall,
+        }
+    }
+
     /// Mean gap between samples in ns.
     pub fn interval(&self) -> u64 {
         1_000_000_000 / u64::from(self.frequency.max(1))

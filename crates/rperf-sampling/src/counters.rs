@@ -82,6 +82,8 @@ pub struct SessionCounters {
     pub capture: CaptureCounters,
     /// Samples lost because no backtrace could be taken, and their time.
     pub uncaptured: Values,
+    /// Waits for the GVL of which it isn't known who had it, in ns, where that is measured.
+    pub unknown_holder_ns: u64,
 }
 
 impl SessionCounters {
@@ -93,5 +95,6 @@ impl SessionCounters {
         self.truncated += other.truncated;
         self.capture.add(other.capture);
         self.uncaptured.add(other.uncaptured);
+        self.unknown_holder_ns += other.unknown_holder_ns;
     }
 }

@@ -258,6 +258,7 @@ impl<S: Sink> Recording<S> {
             time_ns: now,
             wall_ns: values.wall_ns,
             cpu_ns: values.cpu_ns,
+            blame_ns: values.blame_ns,
             node: point.node,
             thread,
             labels: point.labels,

@@ -10,6 +10,7 @@ mod other_ractors;
 mod sections;
 mod start;
 mod ticks;
+mod waits;
 
 use crate::accounting::Accounting;
 use crate::accounting::mode::Mode;
@@ -17,7 +18,7 @@ use crate::config::SessionConfig;
 use crate::ractors::OtherRactors;
 use crate::recording::NotedLabels;
 use crate::session::Session;
-use crate::threads::{NewList, ThreadState};
+use crate::threads::{NewList, ThreadState, Waiters, Waits};
 use crate::tick_capture::TickCapture;
 use crate::timer::ticks::Ticks;
 pub use due::{FollowUp, NewFrames, Wanted, WantedStack};
@@ -52,6 +53,8 @@ pub struct RunningSession {
     tick_capture: Arc<TickCapture>,
     /// When threads became ready that were woken by others.
     others_ready: OthersReady,
+    /// Who waits for the main Ractor's GVL, where that is measured.
+    waiters: Option<Arc<Waiters>>,
     /// The threads of other Ractors.
     others: Arc<OtherRactors>,
     /// How many threads have ended and wait to be merged.
@@ -72,6 +75,8 @@ pub struct GvlState {
     #[allow(clippy::vec_box, reason = "the slots of the VM hold their addresses")]
     pub threads: Vec<Box<ThreadState>>,
     gc: GcProgress,
+    /// The waits for the GVL as the piece of collection began that is at work.
+    waits_before_gc: Option<Waits>,
 }
 
 impl RunningSession {
@@ -90,6 +95,12 @@ impl RunningSession {
         let layout = layout.ok();
         let others = engine.shared_others();
         others.set_lines(with_lines, layout);
+        let waiters = config
+            .measured()
+            .blames
+            .then(|| Arc::new(Waiters::default()));
+        let aggregate = config.aggregate;
+        let capture = TickCapture::new(vm, with_lines, aggregate, layout, waiters.clone());
         Self {
             id,
             mode: config.mode,
@@ -97,14 +108,16 @@ impl RunningSession {
             ticks: engine.shared_ticks(),
             new_threads: NewList::default(),
             sections: Sections::default(),
-            tick_capture: Arc::new(TickCapture::new(vm, with_lines, config.aggregate, layout)),
+            tick_capture: Arc::new(capture),
             gvl_state: GvlCell::new(GvlState {
                 engine,
                 threads: Vec::new(),
                 gc: GcProgress::default(),
+                waits_before_gc: None,
             }),
             backtrace: GvlCell::new(Backtrace::new(with_lines)),
             others_ready: OthersReady::default(),
+            waiters,
             ended_threads: AtomicUsize::new(0),
             shares_native_threads,
             is_over: AtomicBool::new(false),
@@ -226,6 +239,7 @@ impl RunningSession {
             + backtrace.memory()
             + tick_capture
             + slots
+            + self.waiters.as_ref().map_or(0, |it| size_of_val(&**it))
             + threads.sum::<usize>()
     }
 }

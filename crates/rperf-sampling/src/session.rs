@@ -234,6 +234,11 @@ impl Session {
         self.budget.count(now, stacks, time_ns, cpu);
     }
 
+    /// Counts a wait for the GVL of which it isn't known who had it.
+    pub fn count_unknown_holder(&mut self, ns: u64) {
+        self.recording.counters.unknown_holder_ns += ns;
+    }
+
     /// Counts how stacks were taken.
     pub fn count_capture(&mut self, counts: CaptureCounters) {
         self.recording.counters.capture.add(counts);

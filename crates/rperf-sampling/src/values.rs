@@ -1,7 +1,7 @@
 //! What one sample carries, and what sums of samples add up. Used on the sampling side
 //! under the GVL and by the worker.
 
-/// A count and two times.
+/// A count and times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Values {
     /// Samples taken.
@@ -11,6 +11,9 @@ pub struct Values {
     /// CPU time in ns. In cpu mode that of GC is its wall time: GC time is wall time
     /// always.
     pub cpu_ns: u64,
+    /// Time in ns that other threads have waited for the GVL while this one had it, where that is
+    /// measured.
+    pub blame_ns: u64,
 }
 
 impl Values {
@@ -19,6 +22,7 @@ impl Values {
         self.count = self.count.saturating_add(other.count);
         self.wall_ns = self.wall_ns.saturating_add(other.wall_ns);
         self.cpu_ns = self.cpu_ns.saturating_add(other.cpu_ns);
+        self.blame_ns = self.blame_ns.saturating_add(other.blame_ns);
     }
 
     /// Whether all values are 0.

@@ -2,7 +2,9 @@
 //! objects. Used by those who fill a column, and by those who look for one. Any thread, no I/O.
 
 use crate::{Column, Schema, ValueType};
-use OwnColumn::{BlockCalls, Bytes, CallTime, Calls, Cpu, Objects, Overhead, Samples, Wall};
+use OwnColumn::{
+    BlockCalls, Bytes, CallTime, Calls, Cpu, GvlBlame, Objects, Overhead, Samples, Wall,
+};
 
 const COUNT: &str = "count";
 const NANOSECONDS: &str = "nanoseconds";
@@ -29,12 +31,14 @@ pub enum OwnColumn {
     Objects,
     /// Bytes of their slots.
     Bytes,
+    /// Time that other threads waited for the GVL while a stack had it.
+    GvlBlame,
 }
 
 impl OwnColumn {
     /// Every column.
-    pub const ALL: [Self; 9] = [
-        Samples, Wall, Cpu, Calls, BlockCalls, CallTime, Overhead, Objects, Bytes,
+    pub const ALL: [Self; 10] = [
+        Samples, Wall, Cpu, Calls, BlockCalls, CallTime, Overhead, Objects, Bytes, GvlBlame,
     ];
 
     /// Name and unit in files. Objects have the names that other tools give them.
@@ -49,6 +53,7 @@ impl OwnColumn {
             Overhead => ["overhead", NANOSECONDS],
             Objects => ["alloc_objects", COUNT],
             Bytes => ["alloc_space", "bytes"],
+            GvlBlame => ["gvl_blame", NANOSECONDS],
         }
     }
 

@@ -5,8 +5,8 @@ use crate::Values;
 use rperf_model::State;
 
 /// At most: two samples for time off the GVL, each with what goes to the one before it, a
-/// remainder in each state, and one of CPU time without the GVL.
-const MOST: usize = 5 + State::ALL.len();
+/// remainder in each state, one of CPU time without the GVL, and one of blame.
+const MOST: usize = 6 + State::ALL.len();
 
 /// Values to record for one thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +25,15 @@ impl Due {
     /// sample in the state, if there is one.
     pub fn is_remainder(&self) -> bool {
         self.values.count == 0
+    }
+
+    /// Whether it is nothing but blame.
+    pub(super) fn is_blame(&self) -> bool {
+        let blame = Values {
+            blame_ns: self.values.blame_ns,
+            ..Values::default()
+        };
+        self.values == blame
     }
 }
 

@@ -54,6 +54,7 @@ impl Accounting {
                 let settled = self.gc_values(0, settled);
                 let mut values = self.gc_values(1, weight);
                 values.cpu_ns += std::mem::take(&mut self.gc_cpu[state as usize]);
+                values.blame_ns = self.blame.take(state);
                 self.add(state, settled, values, &mut dues);
             }
         }
@@ -86,6 +87,7 @@ impl Accounting {
             count,
             wall_ns,
             cpu_ns,
+            blame_ns: 0,
         }
     }
 }

@@ -1,18 +1,38 @@
-//! The values of a sample by the mode of the session: its weight, and its row of a profile. Used on
-//! Ruby threads and when a profile is made of what was collected; any thread.
+//! The values of a sample by what the session measures: its weight, and its row of a profile. Used
+//! on Ruby threads and when a profile is made of what was collected; any thread.
 
 use crate::Values;
 pub use rperf_model::Mode;
+use rperf_model::{OwnColumn, Schema};
+
+/// What a session measures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Measured {
+    /// What the weights are.
+    pub mode: Mode,
+    /// Waits for the GVL are charged to the thread that has it (wall mode).
+    pub blames: bool,
+}
+
+impl Measured {
+    /// The columns of a profile.
+    pub fn schema(self) -> Schema {
+        let blame = self.blames.then_some(OwnColumn::GvlBlame);
+        self.mode.schema().with(blame)
+    }
+}
 
 impl Values {
-    /// Puts the values into the columns of `mode`: `row` is what they hold then. A profile's numbers
-    /// are signed: larger ones are cut.
-    pub(crate) fn fill_row(self, mode: Mode, row: &mut Vec<i64>) {
+    /// Puts the values into the columns of what is `measured`: `row` is what they hold then. A
+    /// profile's numbers are signed: larger ones are cut.
+    pub(crate) fn fill_row(self, measured: Measured, row: &mut Vec<i64>) {
         let Values {
             count,
             wall_ns,
             cpu_ns,
+            blame_ns,
         } = self;
+        let Measured { mode, blames } = measured;
         let cut = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
         row.clear();
         row.push(cut(count));
@@ -20,6 +40,9 @@ impl Values {
             row.push(cut(wall_ns));
         }
         row.push(cut(cpu_ns));
+        if blames {
+            row.push(cut(blame_ns));
+        }
     }
 
     /// The time that `mode` is about: its weight, in ns.
@@ -41,11 +64,18 @@ mod tests {
             count: 1,
             wall_ns: u64::MAX,
             cpu_ns: 3,
+            blame_ns: 4,
         };
         let mut row = vec![9];
-        values.fill_row(Mode::Wall, &mut row);
-        assert_eq!(row, [1, i64::MAX, 3]);
-        values.fill_row(Mode::Cpu, &mut row);
-        assert_eq!(row, [1, 3]);
+        for (mode, blames, expected) in [
+            (Mode::Wall, true, &[1, i64::MAX, 3, 4][..]),
+            (Mode::Wall, false, &[1, i64::MAX, 3]),
+            (Mode::Cpu, false, &[1, 3]),
+        ] {
+            let measured = Measured { mode, blames };
+            values.fill_row(measured, &mut row);
+            assert_eq!(row, expected);
+            assert_eq!(measured.schema().len(), expected.len());
+        }
     }
 }

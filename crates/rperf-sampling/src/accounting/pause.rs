@@ -24,6 +24,7 @@ impl Accounting {
         let cpu = (ran || self.mode == Mode::Cpu).then(cpu).flatten();
         let mut dues = self.advance_to(now, ready, cpu);
         self.activity = Activity::Unknown;
+        self.blame.end();
         if self.has_remainder_without_place(&dues) {
             self.add_remainders(&mut dues);
         }

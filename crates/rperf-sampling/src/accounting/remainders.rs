@@ -11,6 +11,15 @@ impl Accounting {
         for (state, values) in self.remainders() {
             dues.add_remainder(state, values, self.last_point(state).is_some());
         }
+        let blame_ns = self.blame.take(State::Running);
+        if blame_ns > 0 {
+            let values = Values {
+                blame_ns,
+                ..Values::default()
+            };
+            let has_place = self.blame.last_point.or(self.last_point(State::Running));
+            dues.add_remainder(State::Running, values, has_place.is_some());
+        }
         if !without_gvl.is_zero() {
             dues.add_remainder_without_gvl(without_gvl, self.last_without_gvl.is_some());
         }
@@ -60,6 +69,7 @@ impl Accounting {
             let unsampled = self.axes.flush(state);
             let mut values = self.gc_values(0, unsampled);
             values.cpu_ns += std::mem::take(&mut self.gc_cpu[state as usize]);
+            values.blame_ns = self.blame.take(state);
             values
         });
         running.cpu_ns = self.cpu.repay(running.cpu_ns);

@@ -3,6 +3,7 @@
 //! hold whatever happens.
 
 mod began;
+mod blame;
 mod collections;
 mod recorded;
 mod replay;

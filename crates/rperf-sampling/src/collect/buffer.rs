@@ -93,6 +93,7 @@ mod tests {
         time_ns: 0,
         wall_ns: 3,
         cpu_ns: 0,
+        blame_ns: 0,
         node: NodeId(1),
         thread: 1,
         labels: LabelSetId(0),
@@ -128,7 +129,7 @@ mod tests {
             Values {
                 count: 5,
                 wall_ns: 15,
-                cpu_ns: 0
+                ..Values::default()
             }
         );
         assert!(buffer.memory() >= BUFFER_CAP * size_of::<Sample>());

@@ -3,6 +3,7 @@
 //! by a snapshot, without the GVL.
 
 use crate::accounting::UNATTRIBUTED;
+use crate::accounting::mode::Measured;
 use crate::collect::sample::{Sample, SampleSums};
 use crate::config::DEFAULT_MAX_NODES;
 use crate::{Mode, Values};
@@ -190,8 +191,13 @@ impl ProfileBuilder {
 
     /// The profile, without its description. `label_sets` have the numbers from 1; of
     /// raw samples the times count from `raw_since`, if they are wanted.
-    pub fn finish(self, mode: Mode, label_sets: &[LabelTexts], raw_since: Option<u64>) -> Profile {
-        let mut profile = Profile::new(mode.schema());
+    pub fn finish(
+        self,
+        measured: Measured,
+        label_sets: &[LabelTexts],
+        raw_since: Option<u64>,
+    ) -> Profile {
+        let mut profile = Profile::new(measured.schema());
         profile.strings = self.tables.strings;
         profile.frames = self.tables.frames;
         profile.tree = self.tables.tree;
@@ -204,7 +210,7 @@ impl ProfileBuilder {
         sums.sort_unstable_by_key(|(key, _)| (key.node, key.thread, key.labels, key.state));
         let mut row = Vec::new();
         for (key, values) in sums {
-            values.fill_row(mode, &mut row);
+            values.fill_row(measured, &mut row);
             if row.iter().any(|value| *value != 0) {
                 profile.weights.push(labelled(key), &row);
             }
@@ -213,7 +219,7 @@ impl ProfileBuilder {
             let mut samples = RawSamples::new(profile.schema.len());
             for sample in &self.raw {
                 let time_ns = sample.time_ns.saturating_sub(since);
-                sample.values().fill_row(mode, &mut row);
+                sample.values().fill_row(measured, &mut row);
                 samples.push(time_ns, labelled(sample.key()), &row);
             }
             // Those of other Ractors came later.

@@ -21,6 +21,8 @@ pub struct Sample {
     pub wall_ns: u64,
     /// CPU time in ns.
     pub cpu_ns: u64,
+    /// Waits of other threads for the GVL, in ns.
+    pub blame_ns: u64,
     /// The stack.
     pub node: NodeId,
     /// The thread's seq.
@@ -41,6 +43,7 @@ impl Sample {
             time_ns: 0,
             wall_ns: 0,
             cpu_ns: 0,
+            blame_ns: 0,
             node: THREAD_ENDED,
             thread,
             labels: LabelSetId::default(),
@@ -77,6 +80,7 @@ impl Sample {
             count: u64::from(self.count),
             wall_ns: self.wall_ns,
             cpu_ns: self.cpu_ns,
+            blame_ns: self.blame_ns,
         }
     }
 }
@@ -221,6 +225,7 @@ mod tests {
             time_ns: 0,
             wall_ns,
             cpu_ns: 1,
+            blame_ns: 0,
             node: NodeId(node),
             thread: 1,
             labels: LabelSetId::default(),
@@ -247,7 +252,8 @@ mod tests {
             Values {
                 count: 2,
                 wall_ns: 17,
-                cpu_ns: 2
+                cpu_ns: 2,
+                blame_ns: 0,
             }
         );
         assert_eq!(
@@ -255,7 +261,8 @@ mod tests {
             Values {
                 count: 1,
                 wall_ns: 9,
-                cpu_ns: 1
+                cpu_ns: 1,
+                blame_ns: 0,
             }
         );
     }

@@ -287,7 +287,7 @@ fn samples<'a>(
         let values = Values {
             count: 1,
             wall_ns,
-            cpu_ns: 0,
+            ..Values::default()
         };
         let key = WeightKey {
             node,

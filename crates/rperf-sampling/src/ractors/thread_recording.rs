@@ -392,6 +392,7 @@ impl ThreadRecording {
             tick_ns,
             now_ns,
             cpu_ns,
+            waits: None,
         };
         if !self.log.push(stack, shared, times, FiberWord::default()) {
             self.unreadable += 1;

@@ -4,7 +4,7 @@
 use super::RunningSession;
 use super::due::FollowUp;
 use crate::accounting::Accounting;
-use crate::threads::{GvlPart, ThreadState, UNKNOWN_TURN, native};
+use crate::threads::{GvlPart, ThreadState, UNKNOWN_TURN, Waits, native};
 use crate::tick_capture::at_work::AtWork;
 use rperf_vm::{GcEvent, GcMoment, GcWork, Gvl, NativeId, VmThread, clock};
 use std::sync::atomic::Ordering::Relaxed;
@@ -38,6 +38,7 @@ impl RunningSession {
         let Some(accounting) = self.enter(gvl, thread, &mut part, begin) else {
             return FollowUp::None;
         };
+        self.end_wait(gvl, thread.thread, accounting, ready, now);
         let mut read_ns = None;
         let cpu = || {
             let cpu = clock::thread_cpu_ns();
@@ -82,6 +83,12 @@ impl RunningSession {
         thread.forget_events();
         self.others_ready.forget(thread.thread);
         if let Some(accounting) = &mut part.accounting {
+            if accounting.is_running() {
+                self.blame_up_to(now, accounting);
+            } else {
+                // It had the GVL, though no event said so.
+                self.forget_wait(thread.thread);
+            }
             accounting.suspended(now);
             if let Some(cpu) = cpu {
                 accounting.read_cpu(cpu);
@@ -106,6 +113,7 @@ impl RunningSession {
         // SAFETY: by this function's contract.
         let Some(state) = (unsafe { self.own_state(thread) }) else {
             self.others_ready.note(thread, now);
+            self.begin_wait(thread, now);
             return;
         };
         if state.ready_ns.load(Relaxed) == 0 {
@@ -113,6 +121,7 @@ impl RunningSession {
                 state.free_since.store(u64::from(free_since), Relaxed);
             }
             state.ready_ns.store(now, Relaxed);
+            self.begin_wait(thread, now);
         }
     }
 
@@ -134,6 +143,7 @@ impl RunningSession {
             // SAFETY: by this function's contract.
             unsafe { self.own_state(thread) }
         };
+        self.forget_wait(thread);
         if let Some(state) = state {
             native::leave();
             self.ended_threads.fetch_add(1, Relaxed);
@@ -169,10 +179,20 @@ impl RunningSession {
             self.ticks.begin_collecting(now);
         }
         let tick = self.ticks.last_tick();
+        let waits = match event {
+            GcEvent::Enter | GcEvent::Exit => self.waits(now),
+            _ => None,
+        };
         let state = self.state(gvl);
-        let ended = state.and_then(|mut state| state.gc.advance(event, moment, tick, is_marking));
+        let ended = state.and_then(|mut state| {
+            if event == GcEvent::Enter {
+                state.waits_before_gc = waits;
+            }
+            let work = state.gc.advance(event, moment, tick, is_marking)?;
+            Some((work, state.waits_before_gc.take().zip(waits)))
+        });
         let follow_up = match ended {
-            Some(work) => self.collected(gvl, thread(), now, work),
+            Some((work, waits)) => self.collected(gvl, thread(), now, work, waits),
             None => FollowUp::None,
         };
         if event == GcEvent::Exit {
@@ -181,13 +201,15 @@ impl RunningSession {
         follow_up
     }
 
-    /// Accounts a piece of garbage collection of `thread`'s, the calling one.
+    /// Accounts a piece of garbage collection of `thread`'s, the calling one, with the waits for the
+    /// GVL before and after it, if these are known.
     fn collected<'a>(
         &'a self,
         gvl: &'a Gvl<'_>,
         thread: &'a ThreadState,
         now: u64,
         work: GcWork,
+        waits: Option<(Waits, Waits)>,
     ) -> FollowUp<'a> {
         let Some(mut part) = thread.gvl_part(gvl) else {
             return FollowUp::None;
@@ -197,6 +219,9 @@ impl RunningSession {
         let Some(accounting) = &mut part.accounting else {
             return self.after_drain(gvl, has_drained);
         };
+        if let Some((before, after)) = waits {
+            accounting.blame_collection(before, after, &work);
+        }
         let dues = accounting.collected(work, self.ticks.last_tick());
         if !self.ticks.has_holder() {
             // It runs though no event said so.

@@ -51,6 +51,7 @@ impl RunningSession {
     pub fn begin_section(&self, gvl: &Gvl<'_>, now: u64, has_ended: impl Fn(&ThreadState) -> bool) {
         self.ticks.go_on();
         self.others.begin(now);
+        self.forget_waits(now);
         if let Some(mut state) = self.state(gvl) {
             self.merge_ended(gvl, &mut state, now);
             state.merge(gvl, now, has_ended);
@@ -98,6 +99,9 @@ impl RunningSession {
         if is_current {
             is_here(thread);
             accounting.begin_running(now);
+            if let Some(waits) = self.waits(now) {
+                accounting.begin_blame(waits);
+            }
             if self.ticks.set_holder(accounting.seq(), native::id()) {
                 state.engine.arm();
             }
@@ -199,6 +203,7 @@ impl RunningSession {
     ) -> Option<Dues> {
         let mut part = thread.gvl_part(gvl)?;
         let accounting = part.accounting.as_mut()?;
+        self.blame_up_to(now, accounting);
         let ready = self.ready_since(thread);
         let cpu = || self.cpu_clock(thread, is_current);
         match up_to {

@@ -134,6 +134,11 @@ impl RunningSession {
         // Else what is due is of the time before the tick.
         let was_running = accounting.is_running();
         let tick = self.ticks.last_tick();
+        if was_running {
+            accounting.blame_at_tick(self.waits(tick));
+        } else {
+            self.end_wait(gvl, thread.thread, accounting, ready, now);
+        }
         let dues = accounting.sample(now, tick, ready, clock::thread_cpu_ns);
         let counters = CaptureCounters {
             safepoint_calls: 1,

@@ -116,7 +116,7 @@ mod tests {
         // SAFETY: as above.
         let vm = unsafe { FakeVm::of_calling_thread() };
         let ticks = Ticks::new(trigger, |_, _| true);
-        let capture = TickCapture::new(&vm, true, true, None);
+        let capture = TickCapture::new(&vm, true, true, None, None);
         StackTaker::new(Arc::new(capture), Arc::new(ticks))
     }
 

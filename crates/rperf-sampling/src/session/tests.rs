@@ -32,6 +32,7 @@ fn record(session: &mut Session, stack: &[FrameWord], labels: Option<&LabelSet>)
 fn config() -> SessionConfig {
     SessionConfig {
         mode: Mode::Wall,
+        blames: false,
         frequency: 1000,
         max_overhead: NO_OVERHEAD_LIMIT,
         max_nodes: DEFAULT_MAX_NODES,

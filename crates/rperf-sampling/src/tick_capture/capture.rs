@@ -9,15 +9,19 @@ use super::hidden_frames::{HiddenFrames, Leaf};
 use super::log::{TickLog, TickTimes};
 use super::{Registers, signal};
 use crate::counters::CaptureCounters;
+use crate::threads::{Waiters, Waits};
 use rperf_vm::{
     Backtrace, FrameLayout, FrameWord, GvlCell, GvlRef, MAX_DEPTH, Stack, VmFrames, clock,
 };
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// What the handler writes.
 #[derive(Debug)]
 pub struct TickCapture {
     captured: GvlCell<Captured>,
+    /// Who waits for the GVL, where that is measured.
+    waiters: Option<Arc<Waiters>>,
     /// The log isn't empty. Apart from the rest, as the end of each slice asks for it.
     has_ticks: AtomicBool,
     /// The thread whose stacks are in the log.
@@ -52,14 +56,17 @@ pub struct Drained {
 
 impl TickCapture {
     /// `merges`: ticks in a row that find the same stack become one sample. `layout`: where the VM
-    /// has its data, if that is known. With the GVL, outside of hooks.
+    /// has its data, if that is known. `waiters`: who waits for the GVL, where that is measured. With
+    /// the GVL, outside of hooks.
     pub fn new(
         vm: &impl VmFrames,
         with_lines: bool,
         merges: bool,
         layout: Option<FrameLayout>,
+        waiters: Option<Arc<Waiters>>,
     ) -> TickCapture {
         TickCapture {
+            waiters,
             captured: GvlCell::new(Captured {
                 // Lines tell whether the stack is whole.
                 backtrace: Backtrace::new(true),
@@ -131,6 +138,7 @@ impl TickCapture {
             tick_ns,
             now_ns,
             cpu_ns: clock::thread_cpu_ns(),
+            waits: self.waits(tick_ns),
         };
         let is_in = log.push(stack, shared, times, vm.fiber());
         self.has_ticks.store(true, Relaxed);
@@ -138,6 +146,10 @@ impl TickCapture {
         self.spent_ns.fetch_add(spent, Relaxed);
         // A program without any event, and with ever different stacks.
         !is_in || log.is_filling()
+    }
+
+    fn waits(&self, tick_ns: u64) -> Option<Waits> {
+        self.waiters.as_ref()?.up_to_in_handler(tick_ns)
     }
 
     /// Whether there is nothing to make samples of.

@@ -3,6 +3,7 @@
 //! handler off while it works, so there is no protocol between them.
 
 use super::stack_buffer::StackBuffer;
+use crate::threads::Waits;
 use rperf_vm::{FiberWord, FrameWord, Stack};
 
 /// Words of a log: 1 MB.
@@ -13,7 +14,11 @@ const WORDS: usize = 1 << 17;
 const FILLING_PART: usize = 4;
 
 /// Words of a record before its frames.
-const HEADER: usize = 6;
+const HEADER: usize = 7;
+
+/// In the word of the ticks, above their number: how many threads waited, and whether that is known.
+const WAITING: u32 = 24;
+const KNOWS_WAITS: u64 = 1 << 63;
 
 /// Equal stacks that one record stands for at most: a sample's count has 16 bits.
 const MAX_TICKS: u64 = u16::MAX as u64;
@@ -30,6 +35,8 @@ pub struct TickTimes {
     pub now_ns: u64,
     /// The thread's CPU clock then.
     pub cpu_ns: u64,
+    /// The waits for the GVL up to the tick; `None` if they aren't known.
+    pub waits: Option<Waits>,
 }
 
 /// A stack from the log.
@@ -127,10 +134,11 @@ impl TickLog {
         let cut = if stack.cut { CUT } else { 0 };
         let header = [
             cut | (new as u64) << 32 | (depth - new) as u64,
-            1,
+            1 | waiting(times.waits),
             times.tick_ns,
             times.now_ns,
             times.cpu_ns,
+            times.waits.map_or(0, |waits| waits.ns),
             fiber.0 as u64,
         ];
         self.words.extend_from_slice(&header);
@@ -154,14 +162,16 @@ impl TickLog {
             return false;
         };
         let words = self.words.get_mut(at + 1..at + HEADER);
-        let Some([ticks, tick_ns, now_ns, cpu_ns, of_fiber]) = words else {
+        let Some([ticks, tick_ns, now_ns, cpu_ns, waited_ns, of_fiber]) = words else {
             return false;
         };
-        if *ticks >= MAX_TICKS || *of_fiber != fiber.0 as u64 {
+        let is_full = *ticks & MAX_TICKS == MAX_TICKS;
+        if is_full || *of_fiber != fiber.0 as u64 {
             return false;
         }
-        *ticks += 1;
+        *ticks = (*ticks & MAX_TICKS) + 1 | waiting(times.waits);
         (*tick_ns, *now_ns, *cpu_ns) = (times.tick_ns, times.now_ns, times.cpu_ns);
+        *waited_ns = times.waits.map_or(0, |waits| waits.ns);
         true
     }
 
@@ -220,6 +230,11 @@ impl TickLog {
     }
 }
 
+/// What the word of the ticks has of `waits`.
+fn waiting(waits: Option<Waits>) -> u64 {
+    waits.map_or(0, |waits| KNOWS_WAITS | u64::from(waits.threads) << WAITING)
+}
+
 /// Words that the lines of so many frames take.
 fn words_for_lines(frames: usize, with_lines: bool) -> usize {
     if with_lines { frames.div_ceil(2) } else { 0 }
@@ -244,7 +259,7 @@ struct Record<'a> {
 impl Record<'_> {
     fn at(words: &[u64], at: usize, with_lines: bool) -> Option<Record<'_>> {
         let header = words.get(at..at + HEADER)?;
-        let &[sizes, ticks, tick_ns, now_ns, cpu_ns, fiber] = header else {
+        let &[sizes, ticks, tick_ns, now_ns, cpu_ns, waited_ns, fiber] = header else {
             return None;
         };
         let new = (sizes & !CUT) as usize >> 32;
@@ -254,11 +269,15 @@ impl Record<'_> {
         Some(Record {
             cut: sizes & CUT != 0,
             shared: sizes as u32 as usize,
-            ticks,
+            ticks: ticks & MAX_TICKS,
             times: TickTimes {
                 tick_ns,
                 now_ns,
                 cpu_ns,
+                waits: (ticks & KNOWS_WAITS != 0).then_some(Waits {
+                    ns: waited_ns,
+                    threads: (ticks & !KNOWS_WAITS).wrapping_shr(WAITING) as u32,
+                }),
             },
             fiber: FiberWord(fiber as usize),
             frames: words.get(frames..lines)?,

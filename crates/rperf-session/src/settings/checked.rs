@@ -9,7 +9,7 @@ use super::table::{
     LINES, MEASURE, MODE, ONLY, OUTPUT, SIGNAL, SPANS, STAT,
 };
 use super::values::{Capture, Clock, Inherit, Settings, Signal};
-use super::words::{ALLOC, CPU, RUBY, SAFEPOINT, TRACE};
+use super::words::{ALLOC, CPU, RUBY, SAFEPOINT, TRACE, WALL};
 use rperf_format::Format;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -169,6 +169,10 @@ impl Settings {
             return Err(self.refuse(&CAPTURE, Form::Word(SAFEPOINT), &SIGNAL, source));
         }
         self.check_tracing(source)?;
+        // Without waits there is nobody to blame.
+        if self.measures_blame() && self.mode() != WALL {
+            return Err(self.refuse(&MODE, Form::Word(WALL), &MEASURE, source));
+        }
         // Objects are not kept one by one.
         if self.measures_objects() && !self.aggregate() {
             return Err(self.refuse(&AGGREGATE, Form::True, &MEASURE, source));

@@ -4,7 +4,8 @@
 use super::form::{FORMATS, Form};
 use super::setting::{Defaults, Flags, Setting, Takes, Tracing};
 use super::words::{
-    ALL_CALLS, ALLOC, AUTO, COUNT, COUNT_ALL, CPU, LATENCY, MONOTONIC, RUBY, SAFEPOINT, TICK, TRACE,
+    ALL_CALLS, ALLOC, AUTO, BLAME, COUNT, COUNT_ALL, CPU, LATENCY, MONOTONIC, RUBY, SAFEPOINT,
+    TICK, TRACE,
 };
 use Form::{
     Directory, False, Labels, Loopback, Methods, NoSignal, Number, OutputPath, Text, Time,
@@ -111,14 +112,15 @@ pub static MEASURE: Setting = Setting {
         short: None,
         takes: Takes::Value(
             "MEASURES",
-            "alloc: objects, by method, line and class; of traced calls also cpu: CPU time, and \
+            "alloc: objects, by method, line and class; in wall mode also blame: how long others \
+             waited for the GVL while a method had it; of traced calls also cpu: CPU time, and \
              latency: p50, p99 and maximum of each method",
         ),
         record_only: true,
     }),
     ..Setting::named(
         "measure",
-        &[Words(&[ALLOC, CPU, LATENCY])],
+        &[Words(&[ALLOC, BLAME, CPU, LATENCY])],
         "what to measure beside times",
     )
 };

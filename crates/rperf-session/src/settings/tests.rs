@@ -171,7 +171,7 @@ fn several_words_are_in_the_tables_order_each_once() {
     let value = value.expect("allowed").expect("a value");
     assert_eq!(value.spelled(Source::Keyword), "[:alloc, :cpu]");
     for text in ["", "alloc,", "time", "alloc cpu"] {
-        let allowed = "--measure must be alloc, cpu, latency (with commas between several)";
+        let allowed = "--measure must be alloc, blame, cpu, latency (with commas between several)";
         assert_eq!(
             message(&MEASURE, text, Source::Flag),
             format!("{allowed}, not '{text}'")
@@ -179,7 +179,7 @@ fn several_words_are_in_the_tables_order_each_once() {
     }
     let given = Given::Symbols(Vec::new());
     let error = check(&MEASURE, &given, Source::Keyword, || "[]".into()).expect_err("refused");
-    let allowed = ":alloc, :cpu, :latency or an Array of them or nil (nothing more)";
+    let allowed = ":alloc, :blame, :cpu, :latency or an Array of them or nil (nothing more)";
     assert_eq!(
         error.to_string(),
         format!("measure: must be {allowed}, not []")
@@ -197,6 +197,10 @@ fn what_is_measured_goes_with_sums_and_with_times() {
     assert_eq!(
         refused(&[("MEASURE", "alloc"), ("AGGREGATE", "0")]),
         "RPERF_MEASURE=alloc goes with RPERF_AGGREGATE=1, not with RPERF_AGGREGATE=0"
+    );
+    assert_eq!(
+        refused(&[("MEASURE", "blame")]),
+        "RPERF_MEASURE=blame goes with RPERF_MODE=wall, not with RPERF_MODE=cpu"
     );
     assert_eq!(
         refused(&[("MODE", "trace"), ("CALLS", "count"), ("MEASURE", "cpu")]),

@@ -8,7 +8,9 @@ use super::table::{
     FREQUENCY, INHERIT, LINES, MAX_NODES, MAX_OVERHEAD, MEASURE, MODE, ONLY, OUTPUT, SIGNAL, SPANS,
     STAT, STAT_COMMAND, STAT_REPORT, VERBOSE,
 };
-use super::words::{ALL_CALLS, ALLOC, COUNT, COUNT_ALL, CPU, LATENCY, MONOTONIC, TICK, TRACE};
+use super::words::{
+    ALL_CALLS, ALLOC, BLAME, COUNT, COUNT_ALL, CPU, LATENCY, MONOTONIC, TICK, TRACE,
+};
 use rperf_format::Format;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -176,6 +178,11 @@ impl Settings {
     /// Whether objects that are made are counted.
     pub fn measures_objects(&self) -> bool {
         self.measures(ALLOC)
+    }
+
+    /// Whether waits for the GVL are charged to the thread that has it.
+    pub fn measures_blame(&self) -> bool {
+        self.measures(BLAME)
     }
 
     /// Whether traced calls have CPU time, too.

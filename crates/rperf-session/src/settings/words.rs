@@ -16,7 +16,10 @@ pub const COUNT_ALL: &str = "count-all";
 pub const AUTO: &str = "auto";
 pub const MONOTONIC: &str = "monotonic";
 
+/// The mode in which threads wait.
+pub const WALL: &str = rperf_model::OwnColumn::Wall.name();
 /// What can be measured beside times.
 pub const ALLOC: &str = "alloc";
+pub const BLAME: &str = "blame";
 pub const CPU: &str = rperf_model::OwnColumn::Cpu.name();
 pub const LATENCY: &str = "latency";

@@ -46,6 +46,7 @@ impl Twins {
             tick_ns,
             now_ns: thread.now,
             cpu_ns: thread.cpu,
+            waits: None,
         };
         let stack = self.seen[1].stack;
         match self.waiting.last_mut().filter(|last| last.0 == stack) {

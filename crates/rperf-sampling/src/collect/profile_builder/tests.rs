@@ -20,7 +20,7 @@ fn epoch(stacks: &[&[usize]]) -> (CapturedTree, Vec<Arc<ResolvedFrame>>, SampleS
         let values = Values {
             count: 1,
             wall_ns: 10,
-            cpu_ns: 0,
+            ..Values::default()
         };
         collected.sums.entry(key).or_default().add(values);
     }
@@ -88,6 +88,7 @@ fn epoch_of(
             time_ns: 1,
             wall_ns: *wall_ns,
             cpu_ns: *wall_ns / 2,
+            blame_ns: 0,
             node: interned.node,
             thread: *thread,
             labels: LabelSetId(0),
@@ -115,7 +116,11 @@ fn profile_of(epochs: &[Vec<Sampled>], limits: ProfileLimits, tree: usize, raw: 
         assert!(builder.tables.tree.len() <= builder.fold_at.nodes);
     }
     assert_eq!(builder.counts(), BuilderCounts::default());
-    builder.finish(Mode::Wall, &[], raw.then_some(0))
+    let measured = Measured {
+        mode: Mode::Wall,
+        blames: false,
+    };
+    builder.finish(measured, &[], raw.then_some(0))
 }
 
 /// What each leaf has: by name, line and thread.
@@ -201,7 +206,7 @@ fn rows_of_many_labels_are_folded_and_no_time_is_lost() {
             let values = Values {
                 count: 1,
                 wall_ns: 1,
-                cpu_ns: 0,
+                ..Values::default()
             };
             sums.sums.insert(key, values);
         }

@@ -21,6 +21,10 @@ fn times(tick: u64) -> TickTimes {
         tick_ns: tick,
         now_ns: tick + 1,
         cpu_ns: tick + 2,
+        waits: (!tick.is_multiple_of(3)).then_some(Waits {
+            ns: tick + 3,
+            threads: tick as u32 % 4,
+        }),
     }
 }
 

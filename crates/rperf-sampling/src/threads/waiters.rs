@@ -1,0 +1,306 @@
+//! The threads that wait for the GVL, and how long all of them have waited: who has the GVL
+//! meanwhile is to blame for it (docs/internals/accounting.md). Changed by the VM's events, on any
+//! native thread; read by hooks, with the GVL, and by the signal handler.
+
+use crate::sync::{
+    AtomicU32, AtomicU64, AtomicUsize,
+    Ordering::{Acquire, Relaxed, Release},
+    fence, yield_now,
+};
+use rperf_vm::VmThread;
+use std::array;
+
+/// Room for threads that wait at the same time; a power of two. One place in four stays empty.
+const PLACES: usize = 1024;
+const MOST: u32 = (PLACES / 4 * 3) as u32;
+/// No thread.
+const NOBODY: usize = 0;
+
+/// So often a reader tries to find the sums at rest: in a hook, and in the signal handler, which
+/// may have interrupted the one who changes them.
+const TRIES_IN_HOOK: u32 = 1_000;
+const TRIES_IN_HANDLER: u32 = 3;
+/// So often a writer looks whether another one is done, until it lets others run.
+const SPINS: u32 = 100;
+
+/// The waits for the GVL up to a moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Waits {
+    /// For how long all have waited, in ns, from some moment on. It wraps.
+    pub ns: u64,
+    /// How many threads wait.
+    pub threads: u32,
+}
+
+/// With *n* threads that wait since *t1* to *tn*, all have waited for *n* times *now*, less the sum
+/// of *t1* to *tn*. Of those that wait no more, the sum of their waits is added. So two numbers tell
+/// the time of all waits up to any moment; numbers wrap, as only differences mean something.
+#[derive(Debug)]
+#[repr(align(64))]
+pub struct Waiters {
+    /// Odd while the others change.
+    version: AtomicU32,
+    count: AtomicU32,
+    /// What is added to the count times now.
+    offset: AtomicU64,
+    /// Who waits: a hash table with linear probing.
+    threads: [AtomicUsize; PLACES],
+}
+
+impl Default for Waiters {
+    fn default() -> Self {
+        Self {
+            version: AtomicU32::new(0),
+            count: AtomicU32::new(0),
+            offset: AtomicU64::new(0),
+            threads: array::from_fn(|_| AtomicUsize::new(NOBODY)),
+        }
+    }
+}
+
+impl Waiters {
+    /// `thread` waits from `now` on, if it doesn't wait yet. If too many wait, it isn't counted.
+    pub fn join(&self, thread: VmThread, now: u64) {
+        self.change(|| {
+            let count = self.count.load(Relaxed);
+            let Err(free) = self.find(thread) else {
+                return;
+            };
+            if count >= MOST {
+                return;
+            }
+            self.threads[free].store(thread.0, Relaxed);
+            self.count.store(count + 1, Relaxed);
+            self.add(0_u64.wrapping_sub(now));
+        });
+    }
+
+    /// `thread` waits no more, from `now` on. Returns whether it was counted.
+    pub fn leave(&self, thread: VmThread, now: u64) -> bool {
+        self.change(|| {
+            let Ok(place) = self.find(thread) else {
+                return false;
+            };
+            self.empty(place);
+            self.count.store(self.count.load(Relaxed) - 1, Relaxed);
+            self.add(now);
+            true
+        })
+    }
+
+    /// Nobody waits. What was waited so far stays.
+    pub fn clear(&self, now: u64) {
+        self.change(|| {
+            let count = u64::from(self.count.swap(0, Relaxed));
+            self.add(count.wrapping_mul(now));
+            for thread in &self.threads {
+                thread.store(NOBODY, Relaxed);
+            }
+        });
+    }
+
+    /// The waits up to `now`; `None` if they can't be read at the moment. With the GVL.
+    pub fn up_to(&self, now: u64) -> Option<Waits> {
+        self.read(now, TRIES_IN_HOOK)
+    }
+
+    /// As [`Waiters::up_to`]. Async-signal-safe.
+    pub fn up_to_in_handler(&self, now: u64) -> Option<Waits> {
+        self.read(now, TRIES_IN_HANDLER)
+    }
+
+    #[inline]
+    fn read(&self, now: u64, tries: u32) -> Option<Waits> {
+        for _ in 0..tries {
+            let version = self.version.load(Acquire);
+            let threads = self.count.load(Relaxed);
+            let offset = self.offset.load(Relaxed);
+            fence(Acquire);
+            if version % 2 == 0 && self.version.load(Relaxed) == version {
+                let of_waiting = u64::from(threads).wrapping_mul(now);
+                let ns = of_waiting.wrapping_add(offset);
+                return Some(Waits { ns, threads });
+            }
+            std::hint::spin_loop();
+        }
+        None
+    }
+
+    /// Changes the sums, one at a time. The VM's events come under the lock of its scheduler, so
+    /// there is hardly ever another one.
+    #[inline]
+    fn change<R>(&self, change: impl FnOnce() -> R) -> R {
+        let mut spins = 0;
+        let version = loop {
+            let version = self.version.load(Relaxed) & !1;
+            let taken = self
+                .version
+                .compare_exchange_weak(version, version + 1, Acquire, Relaxed);
+            if taken.is_ok() {
+                break version;
+            }
+            spins += 1;
+            if spins % SPINS == 0 {
+                yield_now();
+            }
+            std::hint::spin_loop();
+        };
+        // What changes is seen after the odd version.
+        fence(Release);
+        let result = change();
+        self.version.store(version.wrapping_add(2), Release);
+        result
+    }
+
+    #[inline]
+    fn add(&self, ns: u64) {
+        let offset = self.offset.load(Relaxed);
+        self.offset.store(offset.wrapping_add(ns), Relaxed);
+    }
+
+    /// The place of `thread`; or the free one where it belongs.
+    #[inline]
+    fn find(&self, thread: VmThread) -> Result<usize, usize> {
+        let mut place = home(thread.0);
+        loop {
+            match self.threads[place].load(Relaxed) {
+                NOBODY => return Err(place),
+                found if found == thread.0 => return Ok(place),
+                _ => place = (place + 1) % PLACES,
+            }
+        }
+    }
+
+    /// Empties a place: whoever was put behind it for want of room moves up.
+    fn empty(&self, mut hole: usize) {
+        let mut place = hole;
+        loop {
+            place = (place + 1) % PLACES;
+            let thread = self.threads[place].load(Relaxed);
+            if thread == NOBODY {
+                break;
+            }
+            let from_home = |it: usize| it.wrapping_sub(home(thread)) % PLACES;
+            if from_home(hole) < from_home(place) {
+                self.threads[hole].store(thread, Relaxed);
+                hole = place;
+            }
+        }
+        self.threads[hole].store(NOBODY, Relaxed);
+    }
+}
+
+/// The place where a thread is looked for first.
+#[inline]
+fn home(thread: usize) -> usize {
+    // Objects' addresses are multiples of 40 or more.
+    let hash = (thread / 8).wrapping_mul(0x9E37_79B9_7F4A_7C15_u64 as usize);
+    hash >> (usize::BITS - PLACES.ilog2())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+    use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+    use std::thread;
+
+    fn waits(ns: u64, threads: u32) -> Option<Waits> {
+        Some(Waits { ns, threads })
+    }
+
+    #[test]
+    fn waits_are_added_up_to_any_moment() {
+        let waiters = Waiters::default();
+        waiters.join(VmThread(8), 100);
+        assert_eq!(waiters.up_to(130), waits(30, 1));
+        waiters.join(VmThread(16), 120);
+        waiters.join(VmThread(16), 125);
+        assert_eq!(waiters.up_to(130), waits(40, 2));
+        assert!(waiters.leave(VmThread(8), 140));
+        assert!(!waiters.leave(VmThread(8), 141));
+        assert_eq!(waiters.up_to(150), waits(40 + 30, 1));
+        waiters.clear(160);
+        assert_eq!(waiters.up_to(1_000), waits(80, 0));
+    }
+
+    #[test]
+    fn more_than_there_is_room_for_are_not_counted() {
+        let waiters = Waiters::default();
+        let threads = || (1..=2 * PLACES).map(|number| VmThread(number * 40));
+        threads().for_each(|thread| waiters.join(thread, 0));
+        assert_eq!(waiters.up_to(0), waits(0, MOST));
+        let left = threads().filter(|&thread| waiters.leave(thread, 1)).count();
+        assert_eq!(left as u32, MOST);
+        assert_eq!(waiters.up_to(5), waits(u64::from(MOST), 0));
+    }
+
+    #[test]
+    fn a_writer_that_was_interrupted_is_not_waited_for() {
+        let waiters = Waiters::default();
+        waiters.change(|| {
+            assert_eq!(waiters.up_to_in_handler(5), None);
+            assert_eq!(waiters.up_to(5), None);
+        });
+        assert_eq!(waiters.up_to_in_handler(5), waits(0, 0));
+    }
+
+    #[test]
+    fn readers_see_whole_changes_only() {
+        const TURNS: u64 = 100_000;
+        let waiters = Waiters::default();
+        let is_over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                for turn in 1..=TURNS {
+                    // Each wait takes one ns.
+                    waiters.join(VmThread(40), turn);
+                    waiters.leave(VmThread(40), turn + 1);
+                }
+                is_over.store(true, SeqCst);
+            });
+            while !is_over.load(SeqCst) {
+                // Up to the moment 0, one that waits since a turn counts for so much less.
+                match waiters.up_to(0) {
+                    Some(Waits { ns, threads: 0 }) => assert!(ns <= TURNS),
+                    Some(Waits { ns, threads }) => {
+                        assert_eq!(
+                            (threads, ns),
+                            (1, u64::MAX),
+                            "turn - 1 waits, less the turn"
+                        );
+                    }
+                    None => {}
+                }
+            }
+        });
+        assert_eq!(waiters.up_to(0), waits(TURNS, 0));
+    }
+
+    proptest! {
+        #[test]
+        fn the_sum_is_that_of_all_waits(
+            events in prop::collection::vec((1_usize..60, 0_u64..50), 1..400)
+        ) {
+            let waiters = Waiters::default();
+            let mut waiting = BTreeMap::new();
+            let (mut now, mut sum) = (1_u64 << 60, 0);
+            for (thread, passed) in events {
+                now += passed;
+                // They have few homes: most of them collide.
+                let id = VmThread(thread * PLACES * 8 + thread % 7 * 8);
+                if let Some(since) = waiting.remove(&id.0) {
+                    prop_assert!(waiters.leave(id, now));
+                    sum += now - since;
+                } else {
+                    waiters.join(id, now);
+                    waiting.insert(id.0, now);
+                }
+                let of_waiting: u64 = waiting.values().map(|since| now + 9 - since).sum();
+                let expected = waits(sum + of_waiting, waiting.len() as u32);
+                prop_assert_eq!(waiters.up_to(now + 9), expected);
+            }
+        }
+    }
+}
