@@ -1,14 +1,16 @@
 //! The choice among a profile's values, as `--value` has it. Called by `rperf report`, `rperf diff`
 //! and the Ruby API; any thread.
 
-use rperf_model::{Column, Profile, Schema};
+use rperf_model::{Column, OwnColumn, Profile, Schema};
 
 /// There are no such values.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there are no values named '{wanted}'; the profile has {names}")]
+#[error("there are no values named '{wanted}'; the profile has {names}{advice}")]
 pub struct NoSuchValues {
     wanted: String,
     names: String,
+    /// How profiles get these values, if that must be asked for.
+    advice: &'static str,
 }
 
 /// Makes the values that `wanted` names (`cpu`, `cpu/nanoseconds`), or numbers, the ones
@@ -34,6 +36,11 @@ pub fn choose_values(profile: &mut Profile, wanted: &str) -> Result<(), NoSuchVa
             Err(NoSuchValues {
                 wanted: wanted.to_string(),
                 names: names.join(", "),
+                advice: match OwnColumn::named(wanted) {
+                    Some(OwnColumn::GvlBlame) => " (-m wall --measure blame adds them)",
+                    Some(OwnColumn::Objects | OwnColumn::Bytes) => " (--measure alloc adds them)",
+                    _ => "",
+                },
             })
         }
     }
@@ -61,5 +68,12 @@ mod tests {
             "there are no values named '3'; the profile has samples, wall, cpu"
         );
         assert_eq!(profile.schema.default_type().name, "samples");
+        for (wanted, advice) in [
+            ("gvl_blame", "cpu (-m wall --measure blame adds them)"),
+            ("alloc_space", "cpu (--measure alloc adds them)"),
+        ] {
+            let error = choose_values(&mut profile, wanted).expect_err("not measured");
+            assert!(error.to_string().ends_with(advice), "{error}");
+        }
     }
 }

@@ -161,7 +161,7 @@ impl Options {
             limit: args.view.limit(Some(ROWS))?,
             sort: args.view.sort()?,
             path_view: args.view.paths.view(),
-            value: args.view.value,
+            value: args.view.value(),
             pager: !args.view.no_pager,
             filter: args.filter.filter(is_of_calls)?,
         })
@@ -172,7 +172,7 @@ fn is_plain(args: &DiffArgs) -> bool {
     let DiffArgs { view, .. } = args;
     let asks_for_view = view.web || view.html || view.top || view.text || args.calls;
     let asks_for_file = args.format.is_some() || view.output.is_some() || view.no_browser;
-    let asks_for_values = view.value.is_some() || view.sort.is_some();
+    let asks_for_values = view.value().is_some() || view.sort.is_some();
     let asks_for_noise = args.normalize.is_some() || args.fail_above.is_some();
     !(asks_for_view || asks_for_file || asks_for_values || asks_for_noise)
 }
@@ -196,7 +196,7 @@ fn view(args: &DiffArgs, on_terminal: bool) -> Result<View, Refusal> {
             .unwrap_or_else(|| default(args, on_terminal)),
     };
     // Filters, --trim-path, --full-path and --no-pager are right everywhere.
-    let belongings: [Belongs; 8] = [
+    let belongings: [Belongs; 9] = [
         ("-o", args.view.output.is_some(), &["--html", "--format"]),
         ("--no-browser", args.view.no_browser, &["--web"]),
         (
@@ -206,6 +206,7 @@ fn view(args: &DiffArgs, on_terminal: bool) -> Result<View, Refusal> {
         ),
         ("--fail-on", !args.fail_on.is_empty(), &["--calls"]),
         ("--value", args.view.value.is_some(), TIMES),
+        ("--blame", args.view.blame, TIMES),
         ("--sort", args.view.sort.is_some(), TIMES),
         ("--normalize", args.normalize.is_some(), TIMES),
         (

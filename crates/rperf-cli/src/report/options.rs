@@ -223,7 +223,7 @@ impl Options {
             limit: args.view.limit(rows)?,
             sort: args.view.sort()?,
             path_view: args.view.paths.view(),
-            value: args.view.value,
+            value: args.view.value(),
             by: args.by.as_deref().map_or(Ok(By::Function), parse_by)?,
             counts: args.counts.map(PathBuf::from),
             lines: args.lines,

@@ -3,6 +3,7 @@
 use crate::Refusal;
 use crate::checked::writable;
 use crate::path_args::PathArgs;
+use rperf_model::OwnColumn;
 use rperf_report::Sort;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -39,6 +40,9 @@ pub struct ViewArgs {
         allow_hyphen_values = true
     )]
     pub value: Option<String>,
+    /// Show who had the GVL while others waited for it, as --value gvl_blame
+    #[arg(long, conflicts_with = "value")]
+    pub blame: bool,
     /// Rows to show; 0: all [default: 50 in --top and json, 15 in markdown, else all]
     #[arg(short = 'n', long, value_name = "N", allow_hyphen_values = true)]
     pub limit: Option<String>,
@@ -60,6 +64,12 @@ impl ViewArgs {
             Some(path) if path == "-" => Ok(Some("/dev/stdout".into())),
             output => output.as_ref().map(writable).transpose(),
         }
+    }
+
+    /// The values to show, if any are chosen.
+    pub fn value(&self) -> Option<String> {
+        let blame = self.blame.then(|| OwnColumn::GvlBlame.name().to_string());
+        blame.or_else(|| self.value.clone())
     }
 
     /// How many rows are shown; `None`: all.
