@@ -49,16 +49,18 @@ RSpec.describe "Blame for the GVL", vm: true do
       RUBY
       expect(blame).to eq(waits)
       expect(waits).to be > 500_000_000
-      expect(methods.fetch("Object#hog")).to be > 0.9
-      expect(threads.find { |name, _| name.include?("hog") }.last).to be > 0.9
-      # The kernel wakes threads; on a busy machine that takes its time.
-      expect(methods.fetch("[GVL hand-over]", 0)).to be < 0.1
+      # On a busy machine the others keep the GVL while they wait for a CPU, and wake late.
+      expect(methods.fetch("Object#hog")).to be > 0.6
+      expect(methods.fetch("Object#hog")).to be > 4 * methods.fetch("Object#work", 0)
+      expect(threads.find { |name, _| name.include?("hog") }.last).to be > 0.6
+      expect(methods.fetch("[GVL hand-over]", 0)).to be < 0.2
     end
   end
 
-  it "has shares by label that are those of the time in which others wait" do
-    shares = told_of(<<~RUBY)
+  it "has shares by label that are those of the time in which others wait", alone: true do
+    shares, times = told_of(<<~RUBY)
       turns = Array.new(3) { Queue.new }
+      times = Hash.new(0)
       profile = profile do
         deadline = now + 2
         waiting = visitor
@@ -67,7 +69,10 @@ RSpec.describe "Blame for the GVL", vm: true do
           Thread.new do
             Rperf.label(endpoint:) do
               while turns[index].pop && now < deadline
+                since = now
                 hog(ms)
+                # The visitor sleeps at first.
+                times[endpoint] += now - since - 0.0005
                 turns[(index + 1) % 3] << true
               end
               turns[(index + 1) % 3] << nil
@@ -78,12 +83,10 @@ RSpec.describe "Blame for the GVL", vm: true do
         threads.each(&:join)
         waiting.kill.join
       end
-      puts shares(profile, "label:endpoint").to_json
+      puts [shares(profile, "label:endpoint"), times].to_json
     RUBY
-    # The visitor sleeps for half a ms of each turn.
-    expect(shares.fetch("long")).to be_within(0.06).of(29.5 / 58.5)
-    expect(shares.fetch("middle")).to be_within(0.06).of(19.5 / 58.5)
-    expect(shares.fetch("short")).to be_within(0.06).of(9.5 / 58.5)
+    all = times.values.sum
+    times.each { |endpoint, time| expect(shares.fetch(endpoint)).to be_within(0.06).of(time / all), endpoint }
   end
 
   it "goes to what runs while others wait, in pieces shorter than an interval, too" do
@@ -158,7 +161,8 @@ RSpec.describe "Blame for the GVL", vm: true do
       puts [*parts, profile].map { |it| sums(it) }.to_json
     RUBY
     waits, blame = sums.transpose.map(&:sum)
-    expect(blame).to eq(waits)
+    # A thread may become ready while a snapshot has passed it, and not yet the waits.
+    expect(blame).to be_within(waits / 1_000).of(waits)
     expect(waits).to be > 100_000_000
   end
 
@@ -185,7 +189,8 @@ RSpec.describe "Blame for the GVL", vm: true do
 
   it "has a view of its own, which says of profiles without it how they get it" do
     write_file("app.rb", "#{head}\nvisitor; hog(200)")
-    expect(rperf("record", "-m", "wall", "--measure", "blame", "-o", "blame.pb.gz", ruby, "app.rb").status).to be_success
+    expect(rperf("record", "-m", "wall", "--measure", "blame", "-o", "blame.pb.gz", ruby,
+                 "app.rb").status).to be_success
     page = rperf("report", "--blame", "--sort", "total", "blame.pb.gz").stdout
     expect(page).to include("Type: gvl_blame").and match(/Object#hog \(app\.rb\)$/)
     rperf("record", "-m", "wall", "-o", "plain.pb.gz", ruby, "app.rb")

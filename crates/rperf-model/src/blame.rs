@@ -6,30 +6,22 @@ use crate::label_keys::RACTOR;
 use crate::{Frame, LabelSetId, Node, NodeId, OwnColumn, Profile, State, WeightKey};
 
 impl Profile {
-    /// Adds what blame lacks to all waits for the GVL: `[GVL holder unknown]` for those in other
-    /// Ractors and for `unknown_ns` more, `[GVL hand-over]` for the rest. For profiles with both
-    /// columns, once.
-    pub fn add_unheld_waits(&mut self, unknown_ns: u64) {
+    /// Adds the waits for the GVL that no stack is to blame for: as `[GVL holder unknown]` those in
+    /// other Ractors and `unknown_ns` more (or less), as `[GVL hand-over]` `hand_over_ns`. For profiles with
+    /// the column, once.
+    pub fn add_unheld_waits(&mut self, unknown_ns: i64, hand_over_ns: i64) {
         let columns = [OwnColumn::Wall, OwnColumn::GvlBlame].map(|it| self.schema.find_own(it));
         let [Some(wall), Some(blame)] = columns else {
             return;
         };
-        let (mut waited, mut of_others, mut blamed) = (0_i64, 0_i64, 0_i64);
-        for weight in self.weights.iter() {
-            blamed = blamed.saturating_add(weight.value(blame));
-            if weight.key.state == State::GvlWait {
-                waited = waited.saturating_add(weight.value(wall));
-                if self.is_of_other_ractor(weight.key.labels) {
-                    of_others = of_others.saturating_add(weight.value(wall));
-                }
-            }
-        }
-        let missing = waited.saturating_sub(blamed).max(0);
-        let unknown = i64::try_from(unknown_ns).unwrap_or(i64::MAX);
-        let unknown = unknown.saturating_add(of_others).min(missing);
+        let waits = self.weights.iter();
+        let waits = waits.filter(|weight| weight.key.state == State::GvlWait);
+        let of_others = waits
+            .filter(|weight| self.is_of_other_ractor(weight.key.labels))
+            .fold(0_i64, |sum, weight| sum.saturating_add(weight.value(wall)));
         let rows = [
-            (UNKNOWN_HOLDER_FRAME, unknown),
-            (HAND_OVER_FRAME, missing - unknown),
+            (UNKNOWN_HOLDER_FRAME, unknown_ns.saturating_add(of_others)),
+            (HAND_OVER_FRAME, hand_over_ns),
         ];
         for (frame, ns) in rows.into_iter().filter(|(_, ns)| *ns > 0) {
             let mut row = vec![0; self.schema.len()];
@@ -82,49 +74,31 @@ mod tests {
         named.collect()
     }
 
-    /// A profile of waits of 100 in the main Ractor and 30 in another one, and of `blamed`.
-    fn waits(blamed: i64) -> TestProfile {
+    #[test]
+    fn waits_without_a_holder_that_is_known_have_frames() {
         let schema = Mode::Wall.schema().with([OwnColumn::GvlBlame]);
         let mut test = TestProfile::new(schema);
         let none = LabelSetId::default();
         let ractor = test.labels(&[("%ractor", "2")]);
-        let mut push = |names: &[&str], labels, state, values: [i64; 4]| {
-            let key = WeightKey {
-                node: test.node(names),
-                thread: 1,
-                labels,
-                state,
-            };
-            test.profile.weights.push(key, &values);
-        };
-        push(&["read"], none, State::GvlWait, [1, 100, 0, 0]);
-        push(&["read"], ractor, State::GvlWait, [1, 30, 0, 0]);
-        push(&["read"], none, State::GvlBlocked, [1, 1_000, 0, 0]);
-        push(&["work"], none, State::Running, [1, 500, 500, blamed]);
-        test
-    }
-
-    #[test]
-    fn blame_adds_up_to_all_waits() {
-        let row = |name: &str, ns| (name.to_string(), ns);
-        for (blamed, unknown, expected) in [
-            (
-                60,
-                0,
-                vec![row("[GVL holder unknown]", 30), row("[GVL hand-over]", 40)],
-            ),
-            (
-                60,
-                25,
-                vec![row("[GVL holder unknown]", 55), row("[GVL hand-over]", 15)],
-            ),
-            (120, 25, vec![row("[GVL holder unknown]", 10)]),
-            (130, 0, vec![]),
-            (140, 0, vec![]),
+        for (labels, state, wall) in [
+            (none, State::GvlWait, 100),
+            (ractor, State::GvlWait, 30),
+            (ractor, State::GvlBlocked, 1_000),
         ] {
-            let mut profile = waits(blamed).profile;
-            profile.add_unheld_waits(unknown);
-            assert_eq!(unheld(&profile), expected, "{blamed} {unknown}");
+            test.add(&["read"], 1, labels, state, wall);
+        }
+        let row = |name: &str, ns| (name.to_string(), ns);
+        for (unknown, hand_over, expected) in [
+            (
+                25,
+                40,
+                vec![row("[GVL holder unknown]", 55), row("[GVL hand-over]", 40)],
+            ),
+            (0, -3, vec![row("[GVL holder unknown]", 30)]),
+        ] {
+            let mut profile = test.profile.clone();
+            profile.add_unheld_waits(unknown, hand_over);
+            assert_eq!(unheld(&profile), expected);
         }
     }
 
@@ -133,7 +107,7 @@ mod tests {
         let mut test = TestProfile::wall();
         test.add(&["read"], 1, LabelSetId::default(), State::GvlWait, 5);
         let before = test.profile.weights.len();
-        test.profile.add_unheld_waits(7);
+        test.profile.add_unheld_waits(7, 7);
         assert_eq!(test.profile.weights.len(), before);
     }
 }

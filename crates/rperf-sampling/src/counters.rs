@@ -83,7 +83,9 @@ pub struct SessionCounters {
     /// Samples lost because no backtrace could be taken, and their time.
     pub uncaptured: Values,
     /// Waits for the GVL of which it isn't known who had it, in ns, where that is measured.
-    pub unknown_holder_ns: u64,
+    pub unknown_holder_ns: i64,
+    /// Waits for the GVL in which nobody had it, in ns, where that is measured.
+    pub hand_over_ns: i64,
 }
 
 impl SessionCounters {
@@ -96,5 +98,6 @@ impl SessionCounters {
         self.capture.add(other.capture);
         self.uncaptured.add(other.uncaptured);
         self.unknown_holder_ns += other.unknown_holder_ns;
+        self.hand_over_ns += other.hand_over_ns;
     }
 }

@@ -234,9 +234,15 @@ impl Session {
         self.budget.count(now, stacks, time_ns, cpu);
     }
 
-    /// Counts a wait for the GVL of which it isn't known who had it.
-    pub fn count_unknown_holder(&mut self, ns: u64) {
+    /// Counts waits for the GVL of which it isn't known who had it; less than none for those that
+    /// were charged to somebody though they weren't for this GVL.
+    pub fn count_unknown_holder(&mut self, ns: i64) {
         self.recording.counters.unknown_holder_ns += ns;
+    }
+
+    /// Counts waits for the GVL in which nobody had it.
+    pub fn count_hand_over(&mut self, ns: i64) {
+        self.recording.counters.hand_over_ns += ns;
     }
 
     /// Counts how stacks were taken.

@@ -70,6 +70,12 @@ impl Accounting {
         self.blame.advance(State::Running, waits.ns);
     }
 
+    /// Up to which sum of all waits blame is accounted; `None` if the thread hasn't the GVL, or it isn't
+    /// known.
+    pub fn blamed_up_to(&self) -> Option<u64> {
+        self.blame.up_to
+    }
+
     /// A tick has come, for which a sample may be made next: the waits up to it, and who waits.
     /// `None` if that isn't known.
     pub fn blame_at_tick(&mut self, waits: Option<Waits>) {

@@ -15,7 +15,7 @@ impl RunningSession {
     pub fn resumed<'a>(&'a self, gvl: &Gvl<'_>, thread: &'a ThreadState) -> FollowUp<'a> {
         let mut ready = thread.ready_ns.load(Relaxed);
         if ready == 0 {
-            ready = self.others_ready.since(thread.thread);
+            ready = self.told_ready(thread.thread);
             thread.ready_ns.store(ready, Relaxed);
         }
         // READY came on this thread just now, and nobody had the GVL nor took it since:
@@ -83,12 +83,7 @@ impl RunningSession {
         thread.forget_events();
         self.others_ready.forget(thread.thread);
         if let Some(accounting) = &mut part.accounting {
-            if accounting.is_running() {
-                self.blame_up_to(now, accounting);
-            } else {
-                // It had the GVL, though no event said so.
-                self.forget_wait(thread.thread);
-            }
+            self.end_blame(thread.thread, now, accounting);
             accounting.suspended(now);
             if let Some(cpu) = cpu {
                 accounting.read_cpu(cpu);
@@ -220,6 +215,7 @@ impl RunningSession {
             return self.after_drain(gvl, has_drained);
         };
         if let Some((before, after)) = waits {
+            self.hold_since(before, accounting);
             accounting.blame_collection(before, after, &work);
         }
         let dues = accounting.collected(work, self.ticks.last_tick());

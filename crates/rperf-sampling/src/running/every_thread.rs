@@ -143,6 +143,7 @@ impl RunningSession {
     ) -> Option<EveryThread<'a>> {
         let mut state = self.state(gvl)?;
         let now = clock::monotonic_ns();
+        self.count_unheld_waits(&mut state.engine);
         self.merge_ended(gvl, &mut state, now);
         state.merge(gvl, now, has_ended);
         Some(EveryThread {
@@ -227,7 +228,7 @@ impl RunningSession {
     /// Since when `thread` has been ready to run; 0 if it isn't, or runs.
     pub(super) fn ready_since(&self, thread: &ThreadState) -> u64 {
         match thread.ready_ns.load(Relaxed) {
-            0 => self.others_ready.since(thread.thread),
+            0 => self.told_ready(thread.thread),
             since => since,
         }
     }

@@ -10,8 +10,7 @@ impl RunningSession {
     /// `thread`, the calling one, of another Ractor, has got that Ractor's GVL.
     pub fn other_resumed(&self, vm: &impl VmFrames, thread: OtherThread) {
         let ready = self.others_ready.since(thread.thread);
-        // Its first READY came before it was known that there are other Ractors.
-        self.forget_wait(thread.thread);
+        self.forget_foreign_wait(thread.thread);
         self.others.resumed(&self.ticks.others, vm, thread, ready);
         if self.ticks.arm_for_other() {
             self.others.arm();

@@ -3,6 +3,7 @@
 
 use super::RunningSession;
 use crate::accounting::Accounting;
+use crate::session::Session;
 use crate::threads::Waits;
 use crate::tick_capture::at_work::other_ractors;
 use rperf_vm::{Gvl, VmThread, clock};
@@ -19,11 +20,33 @@ impl RunningSession {
         }
     }
 
-    /// `thread` waits no more, and may have done something else before it was said.
+    /// `thread` has ended.
     #[inline]
     pub(super) fn forget_wait(&self, thread: VmThread) {
         if let Some(waiters) = &self.waiters {
             waiters.leave(thread, clock::monotonic_ns());
+        }
+    }
+
+    /// `thread`, of another Ractor, has got the GVL of that one. Its first READY came before it was known
+    /// that there are others.
+    #[inline]
+    pub(super) fn forget_foreign_wait(&self, thread: VmThread) {
+        if let Some(waiters) = &self.waiters {
+            waiters.leave_foreign(thread, clock::monotonic_ns());
+        }
+    }
+
+    /// Since when `thread` has been ready, as another native thread has told; 0 if it hasn't.
+    #[inline]
+    pub(super) fn told_ready(&self, thread: VmThread) -> u64 {
+        match self.others_ready.since(thread) {
+            // Another thread may have taken its place there.
+            0 => {
+                let waiters = self.waiters.as_ref();
+                waiters.and_then(|it| it.since(thread)).unwrap_or(0)
+            }
+            since => since,
         }
     }
 
@@ -48,19 +71,57 @@ impl RunningSession {
         let Some(waiters) = &self.waiters else {
             return;
         };
-        let was_counted = waiters.leave(thread, now);
+        let was_counted = waiters.leave(thread, now).is_some();
         if !was_counted && ready != 0 && !accounting.is_running() {
             self.count_unknown_holder(gvl, now.saturating_sub(ready));
         }
         if let Some(waits) = waiters.up_to(now) {
+            if !accounting.is_running() {
+                waiters.note_held(waits.ns);
+            }
             accounting.begin_blame(waits);
+        }
+    }
+
+    /// The thread of `accounting` gives the GVL up at `now`.
+    #[inline]
+    pub(super) fn end_blame(&self, thread: VmThread, now: u64, accounting: &mut Accounting) {
+        let Some(waiters) = &self.waiters else {
+            return;
+        };
+        if !accounting.is_running() {
+            // It had the GVL, though no event said so.
+            waiters.leave(thread, now);
+            return;
+        }
+        self.blame_up_to(now, accounting);
+        if let Some(ns) = accounting.blamed_up_to() {
+            waiters.note_free(ns);
+        }
+    }
+
+    /// The thread of `accounting` collects garbage since there were the waits `before`, though no event
+    /// has said that it has the GVL.
+    pub(super) fn hold_since(&self, before: Waits, accounting: &Accounting) {
+        if let Some(waiters) = &self.waiters
+            && !accounting.is_running()
+        {
+            waiters.note_held(before.ns);
+        }
+    }
+
+    /// Counts the waits without a holder since this was called last.
+    pub(super) fn count_unheld_waits(&self, engine: &mut Session) {
+        if let Some(waiters) = &self.waiters {
+            engine.count_hand_over(waiters.take_hand_over());
+            engine.count_unknown_holder(-waiters.take_foreign().cast_signed());
         }
     }
 
     #[cold]
     fn count_unknown_holder(&self, gvl: &Gvl<'_>, ns: u64) {
         if let Some(mut state) = self.state(gvl) {
-            state.engine.count_unknown_holder(ns);
+            state.engine.count_unknown_holder(ns.cast_signed());
         }
     }
 

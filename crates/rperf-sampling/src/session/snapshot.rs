@@ -106,7 +106,12 @@ impl Snapshot {
         notes.extend(self.longer_intervals().map(Note::from));
         let raw_since = (!self.config.aggregate).then_some(self.start_ns);
         let mut profile = builder.finish(self.config.measured(), &self.label_sets, raw_since);
-        profile.add_unheld_waits(self.counters.unknown_holder_ns);
+        let SessionCounters {
+            unknown_holder_ns,
+            hand_over_ns,
+            ..
+        } = self.counters;
+        profile.add_unheld_waits(unknown_holder_ns, hand_over_ns);
         name_threads(&mut profile, &self.thread_names);
         profile.meta = self.meta(counts, profile.folded(), program, notes);
         profile

@@ -43,8 +43,15 @@ pub struct Waiters {
     count: AtomicU32,
     /// What is added to the count times now.
     offset: AtomicU64,
-    /// Who waits: a hash table with linear probing.
+    /// Up to which sum of all waits somebody had the GVL, or was waited for.
+    held_up_to: AtomicU64,
+    /// Waits in which nobody had it, in ns: a signed number.
+    hand_over_ns: AtomicU64,
+    /// Waits for the GVLs of other Ractors that were taken for such, in ns.
+    foreign_ns: AtomicU64,
+    /// Who waits, and since when: a hash table with linear probing.
     threads: [AtomicUsize; PLACES],
+    since_ns: [AtomicU64; PLACES],
 }
 
 impl Default for Waiters {
@@ -53,7 +60,11 @@ impl Default for Waiters {
             version: AtomicU32::new(0),
             count: AtomicU32::new(0),
             offset: AtomicU64::new(0),
+            held_up_to: AtomicU64::new(0),
+            hand_over_ns: AtomicU64::new(0),
+            foreign_ns: AtomicU64::new(0),
             threads: array::from_fn(|_| AtomicUsize::new(NOBODY)),
+            since_ns: array::from_fn(|_| AtomicU64::new(0)),
         }
     }
 }
@@ -70,33 +81,76 @@ impl Waiters {
                 return;
             }
             self.threads[free].store(thread.0, Relaxed);
+            self.since_ns[free].store(now, Relaxed);
             self.count.store(count + 1, Relaxed);
             self.add(0_u64.wrapping_sub(now));
         });
     }
 
-    /// `thread` waits no more, from `now` on. Returns whether it was counted.
-    pub fn leave(&self, thread: VmThread, now: u64) -> bool {
+    /// `thread` waits no more, from `now` on. Returns since when it was counted.
+    pub fn leave(&self, thread: VmThread, now: u64) -> Option<u64> {
         self.change(|| {
-            let Ok(place) = self.find(thread) else {
-                return false;
-            };
+            let place = self.find(thread).ok()?;
+            let since = self.since_ns[place].load(Relaxed);
             self.empty(place);
             self.count.store(self.count.load(Relaxed) - 1, Relaxed);
             self.add(now);
-            true
+            Some(since)
         })
     }
 
-    /// Nobody waits. What was waited so far stays.
-    pub fn clear(&self, now: u64) {
+    /// Does what [`Waiters::leave`] does, for a thread of another Ractor.
+    pub fn leave_foreign(&self, thread: VmThread, now: u64) {
+        if let Some(since) = self.leave(thread, now) {
+            self.foreign_ns
+                .fetch_add(now.saturating_sub(since), Relaxed);
+        }
+    }
+
+    /// Since when `thread` waits, if it is counted. With the GVL.
+    pub fn since(&self, thread: VmThread) -> Option<u64> {
         self.change(|| {
+            let place = self.find(thread).ok()?;
+            Some(self.since_ns[place].load(Relaxed))
+        })
+    }
+
+    /// Nobody waits, and the calling thread has the GVL. What was waited so far stays.
+    pub fn clear(&self, now: u64) {
+        let ns = self.change(|| {
             let count = u64::from(self.count.swap(0, Relaxed));
             self.add(count.wrapping_mul(now));
             for thread in &self.threads {
                 thread.store(NOBODY, Relaxed);
             }
+            self.offset.load(Relaxed)
         });
+        self.held_up_to.store(ns, Relaxed);
+    }
+
+    /// The calling thread gives the GVL up, with so many ns of waits before.
+    #[inline]
+    pub fn note_free(&self, ns: u64) {
+        self.held_up_to.store(ns, Relaxed);
+    }
+
+    /// The calling thread has got the GVL, with so many ns of waits before.
+    #[inline]
+    pub fn note_held(&self, ns: u64) {
+        let passed = ns.wrapping_sub(self.held_up_to.swap(ns, Relaxed));
+        let hand_over = self.hand_over_ns.load(Relaxed);
+        self.hand_over_ns
+            .store(hand_over.wrapping_add(passed), Relaxed);
+    }
+
+    /// Takes the waits for other GVLs that were counted, in ns. With the GVL.
+    pub fn take_foreign(&self) -> u64 {
+        self.foreign_ns.swap(0, Relaxed)
+    }
+
+    /// Takes the waits in which nobody had the GVL, in ns. With the GVL.
+    pub fn take_hand_over(&self) -> i64 {
+        self.hand_over_ns.swap(0, Relaxed).cast_signed()
     }
 
     /// The waits up to `now`; `None` if they can't be read at the moment. With the GVL.
@@ -183,6 +237,8 @@ impl Waiters {
             let from_home = |it: usize| it.wrapping_sub(home(thread)) % PLACES;
             if from_home(hole) < from_home(place) {
                 self.threads[hole].store(thread, Relaxed);
+                let since = self.since_ns[place].load(Relaxed);
+                self.since_ns[hole].store(since, Relaxed);
                 hole = place;
             }
         }
@@ -218,11 +274,38 @@ mod tests {
         waiters.join(VmThread(16), 120);
         waiters.join(VmThread(16), 125);
         assert_eq!(waiters.up_to(130), waits(40, 2));
-        assert!(waiters.leave(VmThread(8), 140));
-        assert!(!waiters.leave(VmThread(8), 141));
+        assert_eq!(waiters.since(VmThread(16)), Some(120));
+        assert_eq!(waiters.leave(VmThread(8), 140), Some(100));
+        assert_eq!(waiters.leave(VmThread(8), 141), None);
         assert_eq!(waiters.up_to(150), waits(40 + 30, 1));
         waiters.clear(160);
         assert_eq!(waiters.up_to(1_000), waits(80, 0));
+    }
+
+    #[test]
+    fn waits_in_which_nobody_has_the_gvl_are_taken_once() {
+        let waiters = Waiters::default();
+        waiters.join(VmThread(8), 100);
+        waiters.join(VmThread(16), 100);
+        // Somebody has it up to 110, nobody up to 125.
+        waiters.note_free(20);
+        waiters.leave(VmThread(8), 125);
+        waiters.note_held(50);
+        assert_eq!(waiters.take_hand_over(), 30);
+        assert_eq!(waiters.take_hand_over(), 0);
+        // What passes between two sections isn't anybody's.
+        waiters.clear(1_000);
+        waiters.note_held(waiters.up_to(1_000).expect("nobody writes").ns);
+        assert_eq!(waiters.take_hand_over(), 0);
+    }
+
+    #[test]
+    fn waits_of_other_ractors_are_taken_back() {
+        let waiters = Waiters::default();
+        waiters.join(VmThread(8), 100);
+        waiters.leave_foreign(VmThread(8), 130);
+        waiters.leave_foreign(VmThread(16), 130);
+        assert_eq!((waiters.take_foreign(), waiters.take_foreign()), (30, 0));
     }
 
     #[test]
@@ -231,7 +314,9 @@ mod tests {
         let threads = || (1..=2 * PLACES).map(|number| VmThread(number * 40));
         threads().for_each(|thread| waiters.join(thread, 0));
         assert_eq!(waiters.up_to(0), waits(0, MOST));
-        let left = threads().filter(|&thread| waiters.leave(thread, 1)).count();
+        let left = threads()
+            .filter(|&thread| waiters.leave(thread, 1).is_some())
+            .count();
         assert_eq!(left as u32, MOST);
         assert_eq!(waiters.up_to(5), waits(u64::from(MOST), 0));
     }
@@ -291,7 +376,7 @@ mod tests {
                 // They have few homes: most of them collide.
                 let id = VmThread(thread * PLACES * 8 + thread % 7 * 8);
                 if let Some(since) = waiting.remove(&id.0) {
-                    prop_assert!(waiters.leave(id, now));
+                    prop_assert_eq!(waiters.leave(id, now), Some(since));
                     sum += now - since;
                 } else {
                     waiters.join(id, now);

@@ -14,9 +14,11 @@ struct Turns {
     now: u64,
     /// Since when each has been ready, or 0.
     ready: Vec<u64>,
-    /// All waits that have ended, as the test adds them up; and those in which nobody had the GVL.
+    /// All waits, as the test adds them up; and those in which nobody had the GVL.
     waits: u64,
     hand_over: u64,
+    /// Those up to the last turn.
+    ended_hand_over: u64,
     /// For each thread, for how long others waited while it had the GVL.
     expected: Vec<u64>,
 }
@@ -38,6 +40,7 @@ impl Turns {
             ready: vec![0; count as usize],
             waits: 0,
             hand_over: 0,
+            ended_hand_over: 0,
             expected: vec![0; count as usize],
         }
     }
@@ -65,7 +68,10 @@ impl Turns {
         self.waits += now - ready;
         self.waiters.leave(thread(row), now);
         let accounting = &mut self.threads[row];
-        accounting.begin_blame(self.waiters.up_to(now).expect("nobody writes"));
+        let waits = self.waiters.up_to(now).expect("nobody writes");
+        self.waiters.note_held(waits.ns);
+        self.ended_hand_over = self.hand_over;
+        accounting.begin_blame(waits);
         let dues = accounting.resumed(now, ready, || 0).unwrap_or_default();
         self.recorded.record(accounting, dues);
     }
@@ -110,6 +116,7 @@ impl Turns {
         let waits = self.waits(self.now);
         self.threads[row].blame_running(waits);
         self.threads[row].suspended(self.now);
+        self.waiters.note_free(waits.ns);
     }
 
     /// The end of the session.
@@ -167,6 +174,8 @@ proptest! {
         let waits = sim.recorded.sum(|row| row.state == State::GvlWait).wall_ns;
         prop_assert_eq!(waits, sim.waits);
         let blamed: u64 = rows.map(|row| sim.blame(row)).sum();
+        let ended = sim.waiters.take_hand_over().cast_unsigned();
+        prop_assert_eq!(ended, sim.ended_hand_over);
         prop_assert_eq!(blamed + sim.hand_over, waits);
     }
 }
