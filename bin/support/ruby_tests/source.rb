@@ -46,10 +46,13 @@ module RubyTests
     def run(tests, before: [], options: [], **env)
       command = [*before, RbConfig.ruby, *options, "test/runner.rb", "--verbose", "--jobs-status=none", *tests]
       env = { "RUBYOPT" => nil, "RUBYLIB" => nil }.merge(env.transform_keys(&:to_s))
-      output, status = Open3.capture2e(env, *command, chdir: @directory)
+      # What programs that the tests start say on stderr can come in the middle of a line.
+      output, errors, status = Open3.capture3(env, *command, chdir: @directory)
       output = output.scrub
       ran = output.scan(RAN).flatten
-      warn "#{command.join(" ")}:\n#{output.lines.last(30).join}" if ran.empty? || status.termsig
+      if ran.empty? || status.termsig
+        warn "#{command.join(" ")}:\n#{(output.lines.last(20) + errors.scrub.lines.last(20)).join}"
+      end
       failed = output.scan(FAILED).flatten
       Run.new(ran.to_h { |name| [name, !failed.include?(name)] }, status.termsig)
     end

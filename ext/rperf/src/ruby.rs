@@ -2,6 +2,7 @@
 //! and objects of ours are made known to it. Nothing here knows a session of any kind.
 
 pub mod blocks;
+pub mod compiler;
 pub mod counters;
 pub mod data_type;
 pub mod event_hook;

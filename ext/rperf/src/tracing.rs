@@ -11,6 +11,7 @@ pub mod targets;
 use crate::interrupts::{Interrupts, LIMIT};
 use crate::probes::{self, tracing::gc};
 use crate::profile::{self, description, errors};
+use crate::ruby::compiler;
 use crate::ruby::live_threads::LiveThreads;
 use crate::ruby::thread_names::{self, ThreadName};
 use crate::ruby::version::{self, Lacks};
@@ -122,13 +123,7 @@ fn set_up(gvl: &Gvl<'_>, settings: &Settings, session: &TraceSession) {
 
 /// Whether a compiler of the VM's is on. Runs Ruby code.
 fn is_compiler_on(ruby: &Ruby, _: &mut Gvl<'_>, name: &str) -> Result<bool, Error> {
-    let vm: Value = ruby.class_object().const_get("RubyVM")?;
-    let has_one: bool = vm.funcall("const_defined?", (name,))?;
-    if !has_one {
-        return Ok(false);
-    }
-    let compiler: Value = vm.funcall("const_get", (name,))?;
-    compiler.funcall("enabled?", ())
+    compiler::module(ruby, name).map_or(Ok(false), |it| it.funcall("enabled?", ()))
 }
 
 /// Ends the session; its profile, or nil if there is none, and the interrupts that have to wait

@@ -1,10 +1,11 @@
 //! What Ruby has counted since the process began: its collector and YJIT. On Ruby threads of the main
 //! Ractor, with the GVL. No method of the program's is called.
 
+use super::compiler;
 use super::kept_method::KeptMethod;
 use crate::interrupts::Interrupts;
 use magnus::rb_sys::{AsRawValue, protect};
-use magnus::{RClass, RHash, RModule, Ruby, TryConvert, Value, prelude::*};
+use magnus::{RHash, Ruby, TryConvert, Value, prelude::*};
 use rb_sys::VALUE;
 use rperf_session::process_stats::RubyStats;
 use std::sync::OnceLock;
@@ -21,8 +22,7 @@ static YJIT: OnceLock<Option<Yjit>> = OnceLock::new();
 /// When the extension is loaded.
 pub fn init(ruby: &Ruby) {
     YJIT.get_or_init(|| {
-        let vm: RClass = ruby.class_object().const_get("RubyVM").ok()?;
-        let yjit: RModule = vm.const_get("YJIT").ok()?;
+        let yjit = compiler::module(ruby, "YJIT")?;
         Some(Yjit {
             is_enabled: KeptMethod::of(ruby, yjit, "enabled?")?,
             runtime_stats: KeptMethod::of(ruby, yjit, "runtime_stats")?,

@@ -3,7 +3,8 @@
 //! versions that are named here. docs/internals/ruby-versions.md lists all of it. On any thread, and
 //! in signal handlers, once [`init`] has run.
 
-use magnus::{Module, RClass, RModule, Ruby};
+use super::compiler;
+use magnus::Ruby;
 use rperf_vm::{BlockLayout, FrameKinds, FrameLayout, LateFrames, LateFramesFound, Unknown};
 use std::ffi::{CStr, c_char, c_int, c_uint};
 use std::mem::transmute;
@@ -276,8 +277,7 @@ static FOUND: OnceLock<Found> = OnceLock::new();
 
 /// Looks for what the VM has and exports. When the extension is loaded, once.
 pub fn init(ruby: &Ruby) {
-    let vm = ruby.class_object().const_get::<_, RClass>("RubyVM");
-    let has_zjit = vm.is_ok_and(|vm| vm.const_get::<_, RModule>("ZJIT").is_ok());
+    let has_zjit = compiler::module(ruby, "ZJIT").is_some();
     // SAFETY: looks names up. Functions of these names have these forms in all versions that have
     // them.
     FOUND.get_or_init(|| unsafe {
