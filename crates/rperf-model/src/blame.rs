@@ -41,7 +41,8 @@ impl Profile {
         pairs.any(|(key, _)| self.strings.get(*key) == RACTOR)
     }
 
-    fn node_at_root(&mut self, (name, path): (&str, &str)) -> NodeId {
+    fn node_at_root(&mut self, frame: (&str, &str)) -> NodeId {
+        let (name, path) = frame;
         let frame = self.frames.intern(Frame {
             name: self.strings.intern(name),
             path: self.strings.intern(path),

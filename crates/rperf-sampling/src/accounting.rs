@@ -13,6 +13,7 @@ use std::sync::Arc;
 mod activity;
 mod axes;
 mod blame;
+mod blaming;
 mod cpu_clock;
 mod cpu_split;
 mod due;

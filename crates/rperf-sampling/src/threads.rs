@@ -5,9 +5,7 @@ pub mod native;
 mod new_list;
 mod state;
 mod thread_end;
-mod waiters;
 
 pub use new_list::NewList;
 pub use state::{GvlPart, ThreadState, UNKNOWN_TURN, last_serial};
 pub use thread_end::ThreadEnd;
-pub use waiters::{Waiters, Waits};

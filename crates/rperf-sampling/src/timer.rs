@@ -8,3 +8,4 @@ pub(crate) mod pace;
 pub(crate) mod sources;
 pub(crate) mod ticks;
 pub(crate) mod timer_state;
+pub mod waiters;

@@ -1,12 +1,9 @@
 //! Blame: for how long others waited for the GVL while a thread had it. That of running time is pending
 //! until a tick finds somebody waiting, that of collections goes with their samples.
 
-use super::Accounting;
 use super::axes::ByState;
 use super::sample_point::SamplePoint;
-use crate::threads::Waits;
 use rperf_model::State;
-use rperf_vm::GcWork;
 use std::mem::take;
 
 /// That of one thread.
@@ -24,7 +21,23 @@ pub(super) struct Blame {
 }
 
 impl Blame {
-    fn advance(&mut self, state: State, ns: u64) {
+    /// The thread has got the GVL, with so many ns of all waits before.
+    pub(super) fn begin(&mut self, ns: u64) {
+        self.up_to = Some(ns);
+    }
+
+    /// Up to which sum of all waits it is accounted.
+    pub(super) fn up_to(&self) -> Option<u64> {
+        self.up_to
+    }
+
+    /// A tick has come while so many waited.
+    pub(super) fn tick(&mut self, waiting: u32) {
+        self.waiting = waiting;
+    }
+
+    /// Waits up to the sum `ns` have passed in `state`.
+    pub(super) fn advance(&mut self, state: State, ns: u64) {
         let before = *self.up_to.get_or_insert(ns);
         // What is read up to a tick can be less than what was read in an event after it.
         let passed = ns.wrapping_sub(before).cast_signed().max(0);
@@ -56,45 +69,5 @@ impl Blame {
     #[inline]
     pub(super) fn end(&mut self) {
         self.up_to = None;
-    }
-}
-
-impl Accounting {
-    /// The thread has got the GVL: what others wait from here on is its blame.
-    pub fn begin_blame(&mut self, waits: Waits) {
-        self.blame.up_to = Some(waits.ns);
-    }
-
-    /// The blame of the running thread is accounted up to here.
-    pub fn blame_running(&mut self, waits: Waits) {
-        self.blame.advance(State::Running, waits.ns);
-    }
-
-    /// Up to which sum of all waits blame is accounted; `None` if the thread hasn't the GVL, or it isn't
-    /// known.
-    pub fn blamed_up_to(&self) -> Option<u64> {
-        self.blame.up_to
-    }
-
-    /// A tick has come, for which a sample may be made next: the waits up to it, and who waits.
-    /// `None` if that isn't known.
-    pub fn blame_at_tick(&mut self, waits: Option<Waits>) {
-        self.blame.waiting = waits.map_or(0, |waits| waits.threads);
-        if let Some(waits) = waits {
-            self.blame_running(waits);
-        }
-    }
-
-    /// A piece of garbage collection has ended, with the waits `before` and after it. Its marking has
-    /// its share by its time. Called before [`Accounting::collected`].
-    pub fn blame_collection(&mut self, before: Waits, after: Waits, work: &GcWork) {
-        self.blame_running(before);
-        let length = work.exit_ns.saturating_sub(work.enter_ns).max(1);
-        let passed = after.ns.wrapping_sub(before.ns).cast_signed().max(0);
-        let marking = u128::from(work.marking.wall_ns.min(length));
-        let marking = marking * u128::from(passed.unsigned_abs()) / u128::from(length);
-        let marked = before.ns.wrapping_add(marking as u64);
-        self.blame.advance(State::GcMarking, marked);
-        self.blame.advance(State::GcSweeping, after.ns);
     }
 }

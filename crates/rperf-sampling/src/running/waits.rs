@@ -4,8 +4,8 @@
 use super::RunningSession;
 use crate::accounting::Accounting;
 use crate::session::Session;
-use crate::threads::Waits;
 use crate::tick_capture::at_work::other_ractors;
+use crate::timer::waiters::Waits;
 use rperf_vm::{Gvl, VmThread, clock};
 
 impl RunningSession {

@@ -9,7 +9,7 @@ use super::hidden_frames::{HiddenFrames, Leaf};
 use super::log::{TickLog, TickTimes};
 use super::{Registers, signal};
 use crate::counters::CaptureCounters;
-use crate::threads::{Waiters, Waits};
+use crate::timer::waiters::{Waiters, Waits};
 use rperf_vm::{
     Backtrace, FrameLayout, FrameWord, GvlCell, GvlRef, MAX_DEPTH, Stack, VmFrames, clock,
 };

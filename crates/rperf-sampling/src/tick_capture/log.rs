@@ -3,7 +3,7 @@
 //! handler off while it works, so there is no protocol between them.
 
 use super::stack_buffer::StackBuffer;
-use crate::threads::Waits;
+use crate::timer::waiters::Waits;
 use rperf_vm::{FiberWord, FrameWord, Stack};
 
 /// Words of a log: 1 MB.
@@ -169,7 +169,7 @@ impl TickLog {
         if is_full || *of_fiber != fiber.0 as u64 {
             return false;
         }
-        *ticks = (*ticks & MAX_TICKS) + 1 | waiting(times.waits);
+        *ticks = ((*ticks & MAX_TICKS) + 1) | waiting(times.waits);
         (*tick_ns, *now_ns, *cpu_ns) = (times.tick_ns, times.now_ns, times.cpu_ns);
         *waited_ns = times.waits.map_or(0, |waits| waits.ns);
         true

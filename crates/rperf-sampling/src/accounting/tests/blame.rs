@@ -2,7 +2,7 @@
 
 use super::recorded::Recorded;
 use super::*;
-use crate::threads::{Waiters, Waits};
+use crate::timer::waiters::{Waiters, Waits};
 use proptest::prelude::*;
 use rperf_vm::{GcTime, GcWork, VmThread};
 
@@ -17,7 +17,7 @@ struct Turns {
     /// All waits, as the test adds them up; and those in which nobody had the GVL.
     waits: u64,
     hand_over: u64,
-    /// Those up to the last turn.
+    /// The hand-overs up to the last turn.
     ended_hand_over: u64,
     /// For each thread, for how long others waited while it had the GVL.
     expected: Vec<u64>,

@@ -158,7 +158,7 @@ impl Waiters {
         self.read(now, TRIES_IN_HOOK)
     }
 
-    /// As [`Waiters::up_to`]. Async-signal-safe.
+    /// [`Waiters::up_to`] in the signal handler.
     pub fn up_to_in_handler(&self, now: u64) -> Option<Waits> {
         self.read(now, TRIES_IN_HANDLER)
     }
@@ -170,7 +170,7 @@ impl Waiters {
             let threads = self.count.load(Relaxed);
             let offset = self.offset.load(Relaxed);
             fence(Acquire);
-            if version % 2 == 0 && self.version.load(Relaxed) == version {
+            if version.is_multiple_of(2) && self.version.load(Relaxed) == version {
                 let of_waiting = u64::from(threads).wrapping_mul(now);
                 let ns = of_waiting.wrapping_add(offset);
                 return Some(Waits { ns, threads });
@@ -184,7 +184,7 @@ impl Waiters {
     /// there is hardly ever another one.
     #[inline]
     fn change<R>(&self, change: impl FnOnce() -> R) -> R {
-        let mut spins = 0;
+        let mut spins = 0_u32;
         let version = loop {
             let version = self.version.load(Relaxed) & !1;
             let taken = self
@@ -194,7 +194,7 @@ impl Waiters {
                 break version;
             }
             spins += 1;
-            if spins % SPINS == 0 {
+            if spins.is_multiple_of(SPINS) {
                 yield_now();
             }
             std::hint::spin_loop();
