@@ -72,6 +72,19 @@ RSpec.describe "A profile whose output", vm: true do
     expect(outcome.stderr).to match(/\Arperf: the profile of process \d+ is lost: .* \(File too large\)\n\z/)
   end
 
+  # A log may be as large as files may be, while the program writes nothing there.
+  it "isn't told of in a file that is as large as files may be, and no signal ends anything" do
+    inside = 'ulimit -f 2; exec "$@" 2>>log'
+    own = { "RPERF_ENABLED" => "1", "RPERF_OUTPUT" => "/dev/full" }
+    alone = [ruby, "-I#{Commands::ROOT}/lib", "-rrperf", "-e", "puts 'ran'; exit 3"]
+    [[rperf_command("stat", "--", ruby, "-e", "puts 'ran'; exit 3"), {}], [alone, own]].each do |command, env|
+      write_file("log", "x" * 2048)
+      outcome = run("sh", "-c", inside, "sh", *command, env:)
+      expect([outcome.stdout, outcome.status.exitstatus]).to eq(["ran\n", 3])
+      expect(File.read(path_to("log"))).to eq("x" * 2048)
+    end
+  end
+
   # A profile of more than a block of 512 bytes.
   def many_methods
     body = "(t = Process.clock_gettime(2); nil while Process.clock_gettime(2) < t + 0.002)"

@@ -40,6 +40,13 @@ RSpec.describe "a signal stack of the program's own", vm: true, if: Gem::Platfor
     end
   end
 
+  # None of ours is called on it. For smaller ones the system ends the program as it is to call a handler.
+  it "isn't used if it is too small for any handler" do
+    [2048, 3000, Etc.sysconf(smallest) - 300].each do |size|
+      expect(outcome_with(native.library, size)).to match(overwritten: 0, work: be > 0.2, at_ticks: 0)
+    end
+  end
+
   it "has stacks at ticks where it is large" do
     expect(outcome_with(native.library, 1 << 16)).to match(overwritten: 0, work: be > 0.2, at_ticks: be > 100)
   end

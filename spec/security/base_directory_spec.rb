@@ -41,10 +41,51 @@ RSpec.describe "The directory of a session", vm: true, if: Process.euid.zero? do
     expect(session_of(TMPDIR: path)).to start_with(elsewhere)
   end
 
-  # As a volume of a pod is that is empty at first.
-  it "is in such a directory if that is XDG_RUNTIME_DIR" do
+  [[0, 0o777], [0, 0o770]].each do |owner, mode|
+    it "isn't in an XDG_RUNTIME_DIR in which others can exchange it, if there is another (#{mode.to_s(8)})" do
+      path = directory_of(owner, mode)
+      expect(session_of(XDG_RUNTIME_DIR: path, TMPDIR: "/tmp")).to start_with(elsewhere)
+    end
+  end
+
+  # As a volume of a pod is that is empty at first, where the container has no other place.
+  it "is in such a directory if there is no other" do
     path = directory_of(0, 0o777)
-    expect(session_of(XDG_RUNTIME_DIR: path)).to start_with(File.realpath(path))
+    expect(session_of(XDG_RUNTIME_DIR: path, TMPDIR: path_to("none"))).to start_with(File.realpath(path))
+  end
+
+  it "is that of a port, which other containers look for there" do
+    path = directory_of(0, 0o777)
+    env = { "XDG_RUNTIME_DIR" => path }
+    outcome = run(ruby, "-I#{Commands::ROOT}/lib", "-rrperf", "-e", "puts Rperf.listen", env:)
+    expect(outcome.stdout).to start_with("#{File.realpath(path)}/rperf-0/")
+  end
+
+  # Where others could exchange the session's directory after all, its files are looked at as they are opened.
+  {
+    "link" => "File.rename(path, beside); File.symlink(beside, path)",
+    "second name of a file" => "File.rename(path, beside); File.link(beside, path)",
+    "pipe" => "File.rename(path, beside); File.mkfifo(path, 0o600)",
+    "file of another user" => "File.rename(path, beside); File.write(path, File.read(beside)); File.chown(1, 1, path)"
+  }.each do |what, exchange|
+    it "says and hears nothing by a #{what} in the place of its own" do
+      script = write_file("script.rb", <<~RUBY)
+        child = [#{ruby.inspect}, "-e", "p defined?(Rperf) && Rperf.running?"]
+        path = File.join(ENV.fetch("RPERF_SESSION"), ARGV[0])
+        beside = ARGV[1]
+        #{exchange}
+        system(*child)
+        puts File.size(beside)
+      RUBY
+      sizes = %w[settings status].map do |name|
+        beside = path_to("beside-#{name}")
+        outcome = rperf("record", "-o", path_to("p.pb.gz"), "--", ruby, script, name, beside)
+        running, size = outcome.stdout.lines(chomp: true)
+        expect(running).to eq("nil").or eq("false") if name == "settings"
+        File.size(beside) - size.to_i
+      end
+      expect(sizes).to eq([0, 0])
+    end
   end
 
   it "is in a directory of root's" do

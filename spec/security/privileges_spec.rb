@@ -22,4 +22,21 @@ RSpec.describe "A program that runs as another user than its caller", if: OtherU
     expect(outcome.stderr.lines).to contain_exactly(/\Arperf: the program's file makes it run as another user/)
     expect(File.exist?(output)).to be(false)
   end
+
+  it "has no port, whoever asks for it" do
+    library = File.join(Commands::ROOT, "lib/rperf")
+    script = write_file("program.rb", <<~RUBY)
+      require #{library.dump}
+      begin
+        Rperf.listen
+      rescue Rperf::Error => e
+        puts e.message
+      end
+    RUBY
+    %w[1 tcp://127.0.0.1:0].each do |asked|
+      outcome = run_as_root_of_another(script, env: { "RPERF_LISTEN" => asked, "TMPDIR" => nil })
+      expect(outcome.stdout).to match(/more privileges than its user/)
+      expect(outcome.stderr.lines).to contain_exactly(/\Arperf: no port: .*more privileges than its user/)
+    end
+  end
 end

@@ -29,6 +29,10 @@ RSpec.describe "The system calls of rperf", vm: true, emulated: false, if: Gem::
   loaded = ["-I#{Commands::ROOT}/lib", "-rrperf"]
   {
     "in a session of its own" => [{}, [*loaded, "-e", "Rperf.start(mode: :wall, output: 'p.pb.gz') {\n#{program}}"]],
+    "in one whose file is there already" => [{}, [*loaded, "-e", <<~RUBY]],
+      Rperf.start(mode: :wall, output: "old.pb.gz") { 1 }
+      Rperf.start(mode: :wall, output: "old.pb.gz") {\n#{program}}
+    RUBY
     "where it is profiled as a whole" => [{ RPERF_ENABLED: "1" }, [*loaded, "-e", program]],
     "with children" => [{}, [*loaded, "-e", <<~RUBY]],
       Rperf.start(inherit: :fork, output: "p.pb.gz") do

@@ -3,15 +3,14 @@
 
 use crate::options::Options;
 use crate::output::shown;
+use crate::refusal::{say, tell};
 use crate::report::screen::Screen;
-use crate::say;
 use rperf_format::TextOptions;
 use rperf_model::Profile;
 use rperf_session::merge::Merged;
 use rperf_session::output;
 use rperf_session::page::stat::{self, CommandTimes, Figures};
 use rperf_session::page::verbose;
-use std::io::{self, Write};
 use std::path::Path;
 
 /// Does all that the options ask for, and returns whether there was a profile and it
@@ -38,7 +37,7 @@ pub fn deliver(options: &Options, merged: &Merged, times: CommandTimes) -> bool 
         tables.push_str(&stat::for_terminal(profile, &figures, width));
     }
     // With stderr closed the file still matters.
-    let _ = io::stderr().write_all(tables.as_bytes());
+    tell(&tables);
     let is_written = match options.settings.output() {
         Some(path) => write(options, path, profile, merged.processes),
         None => true,

@@ -3,6 +3,7 @@
 
 use rperf_push::InvalidDestination;
 use rperf_report::one_line::one_line;
+use rperf_session::output::without_size_signal;
 use rperf_session::settings::InvalidSetting;
 use std::borrow::Cow;
 use std::io::Write;
@@ -50,11 +51,15 @@ impl From<InvalidSetting> for Refusal {
     }
 }
 
-/// One line for the user, whatever names from files are in it; a closed stderr is no reason to
-/// fail.
+/// One line for the user, whatever names from files are in it.
 pub fn say(message: &str) {
     let message = without_numbers(message);
-    let _ = writeln!(std::io::stderr(), "rperf: {}", one_line(&message));
+    tell(&format!("rperf: {}\n", one_line(&message)));
+}
+
+/// Writes a text to stderr. That it is closed, or a file that may not get larger, is no reason to fail.
+pub fn tell(text: &str) {
+    let _ = without_size_signal(|| std::io::stderr().write_all(text.as_bytes()));
 }
 
 /// The message without the numbers that Rust writes behind the system's own words for an error: those

@@ -87,7 +87,7 @@ static LOCKS: Mutex<Vec<(PathBuf, Flock<File>)>> = Mutex::new(Vec::new());
 
 /// Makes a new one, and removes those of sessions whose process is gone.
 pub fn create() -> Result<PathBuf, DirectoryError> {
-    create_in(&base()?)
+    create_in(&base_of_sessions()?)
 }
 
 /// Removes a session's directory. What can't be removed is left to the next session.
@@ -106,19 +106,38 @@ pub fn remove(directory: &Path) {
     }
 }
 
-/// The first of XDG_RUNTIME_DIR, the temporary directory, `/tmp` and `/var/tmp` that no other user owns, nor
-/// one above it: others may have set the variables, as with `su` or in a service. Temporary directories in
-/// which others can exchange what is ours come last: some containers have no others. One that isn't there
-/// is an error, which its user can mend.
+/// Where ports are: the first of XDG_RUNTIME_DIR, the temporary directory, `/tmp` and `/var/tmp` that no other
+/// user owns, nor one above it: others may have set the variables, as with `su` or in a service. Temporary
+/// directories in which others can exchange what is ours come last: some containers have no others. One that
+/// isn't there is an error, which its user can mend. Other containers look for ports in XDG_RUNTIME_DIR only,
+/// which may be a volume that all can write to.
 fn base() -> Result<PathBuf, DirectoryError> {
-    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
-    let runtime = runtime.filter(|path| path.is_absolute());
-    if let Some(runtime) = runtime.and_then(|path| usable(&path, owned)) {
-        return Ok(runtime);
+    match runtime().and_then(|path| usable(&path, owned)) {
+        Some(runtime) => Ok(runtime),
+        None => temporary_base(None),
     }
+}
+
+/// Where sessions are: as for ports, but XDG_RUNTIME_DIR comes last, too, if others can exchange what is in
+/// it. What is there says what the processes of a session load.
+fn base_of_sessions() -> Result<PathBuf, DirectoryError> {
+    let runtime = runtime();
+    match runtime.as_ref().and_then(|path| usable(path, trusted)) {
+        Some(safe) => Ok(safe),
+        None => temporary_base(runtime.and_then(|path| usable(&path, owned))),
+    }
+}
+
+fn runtime() -> Option<PathBuf> {
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    runtime.filter(|path| path.is_absolute())
+}
+
+/// A temporary directory, or `other` if others can exchange what is in all that are there.
+fn temporary_base(other: Option<PathBuf>) -> Result<PathBuf, DirectoryError> {
     let temporary = temporary();
     if !temporary.is_dir() {
-        return Err(DirectoryError::Io {
+        return other.ok_or_else(|| DirectoryError::Io {
             users: users_in(&temporary),
             error: io::ErrorKind::NotFound.into(),
         });
@@ -126,6 +145,7 @@ fn base() -> Result<PathBuf, DirectoryError> {
     let places = [temporary, "/tmp".into(), "/var/tmp".into()];
     let first = |rule: Rule| places.iter().find_map(|place| usable(place, rule));
     first(trusted)
+        .or(other)
         .or_else(|| first(owned))
         .ok_or(DirectoryError::NoBase)
 }

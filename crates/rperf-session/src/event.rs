@@ -6,8 +6,10 @@ use crate::directory;
 use crate::output::without_size_signal;
 use crate::process_id::ProcessId;
 use crate::process_stats::ProcessStats;
+use nix::unistd::Uid;
 use std::fs::OpenOptions;
 use std::io::{self, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 /// One stretch of profiling in a process. A process that becomes another program by exec can have
@@ -152,12 +154,18 @@ impl Event {
     }
 
     /// Adds the line to the status file of the session in `directory`, at once: several processes
-    /// write there.
+    /// write there. What others have put in its place is left as it is.
     pub fn tell(&self, directory: &Path) -> io::Result<()> {
         let mut file = OpenOptions::new()
             .append(true)
             .create(true)
+            .mode(0o600)
+            .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
             .open(directory.join(directory::STATUS))?;
+        let found = file.metadata()?;
+        if !found.is_file() || found.nlink() != 1 || found.uid() != Uid::effective().as_raw() {
+            return Err(io::Error::other("its status is another file"));
+        }
         let line = format!("{}\n", self.to_line());
         without_size_signal(|| file.write_all(line.as_bytes()))
     }

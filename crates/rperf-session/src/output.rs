@@ -11,5 +11,5 @@ mod writable;
 pub use deliver::{Misplaced, WriteError, deliver, system_words, write_profile};
 pub use descriptor::Descriptor;
 pub use file::{buffered, write, write_streaming};
-pub(crate) use size_limit::without_size_signal;
+pub use size_limit::without_size_signal;
 pub use writable::{Unwritable, normalized, writable};

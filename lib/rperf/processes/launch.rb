@@ -67,13 +67,24 @@ module Rperf
       end
 
       # Split as bytes: a path need not be text in the locale's encoding.
-      pairs = File.binread(File.join(path, SETTINGS)).split("\0").map { |pair| pair.split("=", 2) }
+      pairs = own_file(File.join(path, SETTINGS), File::RDONLY, &:read).split("\0").map { |pair| pair.split("=", 2) }
       variables = pairs.to_h.transform_values { |value| in_locale(value) }
       new(variables, directory: path)
     rescue SystemCallError
       new({}, over: true)
     end
     private_class_method :of_session
+
+    # What the block makes of the file, if it is still the session's: who can exchange the directory may have put
+    # another user's file there, or a link.
+    def self.own_file(path, mode)
+      File.open(path, mode | File::BINARY | File::NOFOLLOW | File::NONBLOCK, 0o600) do |file|
+        stat = file.stat
+        raise Errno::EPERM, path unless stat.file? && stat.owned? && stat.nlink == 1
+
+        yield file
+      end
+    end
 
     def initialize(variables, directory: nil, obstacle: nil, over: false)
       @variables = variables
@@ -130,7 +141,10 @@ module Rperf
     private
 
     def report(line)
-      File.open(File.join(directory, STATUS), "a") { |file| file.syswrite("#{line}\n") } if directory
+      return unless directory
+
+      mode = File::WRONLY | File::APPEND | File::CREAT
+      Launch.own_file(File.join(directory, STATUS), mode) { |file| file.syswrite("#{line}\n") }
     rescue SystemCallError
       nil # The session has ended; nobody reads it now.
     end

@@ -85,7 +85,7 @@ impl TickSignal {
     /// Installs the handlers. Fails if there are some already, if the program has an
     /// action of its own for SIGURG, or if one for SIGSEGV has come since our first time:
     /// it may hand on to ours, which must not hand back to it. Fails also if the system doesn't tell
-    /// whether a thread waits.
+    /// whether a thread waits, or if the calling thread's signal stack has no room for a signal.
     pub fn install(ticks: Arc<Ticks>, stacks: Box<dyn TakeStacks>) -> io::Result<TickSignal> {
         let (interrupt, fault) = (action_of(INTERRUPT)?, action_of(FAULT)?);
         let taken = |message| Err(io::Error::new(io::ErrorKind::AddrInUse, message));
@@ -98,6 +98,10 @@ impl TickSignal {
         let previous = PREVIOUS_FAULT.get_or_init(|| fault);
         if !has_fault_handler && fault.sa_sigaction != previous.sa_sigaction {
             return taken("the program has got another handler of SIGSEGV meanwhile");
+        }
+        if !stack_room::is_enough_here() {
+            let message = "the thread's signal stack is small";
+            return Err(io::Error::new(io::ErrorKind::OutOfMemory, message));
         }
         let kernel_sleep = KernelSleep::new();
         kernel_sleep.probe()?;

@@ -5,6 +5,7 @@
 //! it may lead to, and replacing that file would take what others have written
 //! there away. So the descriptor itself is written to.
 
+use super::size_limit::without_size_signal;
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, FdFlag, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -79,12 +80,13 @@ impl Descriptor {
     }
 
     /// Writes all of `content`, unless it is a pipe or socket from which nothing is read for 10 seconds:
-    /// that is an error. A terminal may be stopped for as long as its user likes.
+    /// that is an error. A terminal may be stopped for as long as its user likes. A file that may not
+    /// get larger is an error, too.
     pub fn write_while_read(self, content: &[u8]) -> io::Result<()> {
         if nix::unistd::isatty(self.borrow()).unwrap_or(false) {
             return self.write_all(content);
         }
-        self.write_within(content, PATIENCE)
+        without_size_signal(|| self.write_within(content, PATIENCE))
     }
 
     /// Writes all of `content`, if something of it is read every so many ms.

@@ -1,13 +1,17 @@
 //! The room that a handler has on its thread's signal stack, which nothing guards: a handler that needs
-//! more than there is overwrites whatever lies below. In handlers; async-signal-safe.
+//! more than there is overwrites whatever lies below. In handlers, and before the first of them;
+//! async-signal-safe.
 
 use libc::{stack_t, ucontext_t};
 use std::hint::black_box;
-use std::mem::size_of;
+use std::mem::{MaybeUninit, size_of};
 
 /// What our handlers need for themselves, in bytes: that of the tick's signal with all that it calls
 /// has 2 KB, that of a fault less.
 const HANDLERS: usize = 5 * 1024;
+
+/// What a handler needs that finds too little room, and does nothing else.
+const LOOK: usize = 1024;
 
 /// What room there is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +35,28 @@ pub unsafe fn room(context: *const ucontext_t) -> Room {
     // SAFETY: by this function's contract.
     let (stack, frame) = unsafe { (&(*context).uc_stack, size_of_frame(context)) };
     room_on(stack, here, frame)
+}
+
+/// Whether the calling thread's signal stack, if it has one, holds a handler that looks at the room. On one
+/// that doesn't, the system ends the process instead of calling the handler, or the handler overruns it.
+pub fn is_enough_here() -> bool {
+    let mut stack = MaybeUninit::<stack_t>::zeroed();
+    // SAFETY: only fills in what there is.
+    let stack = unsafe {
+        if libc::sigaltstack(std::ptr::null(), stack.as_mut_ptr()) != 0 {
+            return true;
+        }
+        stack.assume_init()
+    };
+    stack.ss_flags & libc::SS_DISABLE != 0 || stack.ss_size >= asked_for() + LOOK
+}
+
+/// The smallest signal stack that the system has room on, in bytes.
+fn asked_for() -> usize {
+    /// `AT_MINSIGSTKSZ` in Linux's uapi/linux/auxvec.h.
+    const AT_MINSIGSTKSZ: libc::c_ulong = 51;
+    // SAFETY: reads what the kernel has put beside the program's environment.
+    unsafe { libc::getauxval(AT_MINSIGSTKSZ) as usize }
 }
 
 /// The room below the address `here`, if that is on the signal stack, where signals take `frame` bytes
@@ -83,11 +109,7 @@ unsafe fn size_of_frame(context: *const ucontext_t) -> usize {
 /// None is needed here.
 #[cfg(target_arch = "aarch64")]
 unsafe fn size_of_frame(_: *const ucontext_t) -> usize {
-    /// `AT_MINSIGSTKSZ` in Linux's uapi/linux/auxvec.h.
-    const AT_MINSIGSTKSZ: libc::c_ulong = 51;
-    // SAFETY: reads what the kernel has put beside the program's environment.
-    let asked = unsafe { libc::getauxval(AT_MINSIGSTKSZ) } as usize;
-    asked.max(size_of::<ucontext_t>() + size_of::<libc::siginfo_t>() + 128)
+    asked_for().max(size_of::<ucontext_t>() + size_of::<libc::siginfo_t>() + 128)
 }
 
 #[cfg(test)]
