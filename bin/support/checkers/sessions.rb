@@ -7,9 +7,9 @@ require "socket"
 require "tmpdir"
 
 KINDS = [
-  { mode: :wall }, { mode: :cpu, frequency: 5_000 }, { mode: :wall, capture: :safepoint }, { mode: :wall, signal: false },
-  { mode: :cpu, measure: :alloc }, { mode: :wall, aggregate: false }, { mode: :trace }, { mode: :trace, calls: :all },
-  { mode: :trace, only: "Work#sorted" }
+  { mode: :wall }, { mode: :cpu, frequency: 5_000 }, { mode: :wall, capture: :safepoint },
+  { mode: :wall, signal: false }, { mode: :cpu, measure: :alloc }, { mode: :wall, aggregate: false },
+  { mode: :trace }, { mode: :trace, calls: :all }, { mode: :trace, only: "Work#sorted" }
 ].freeze
 FORMATS = %w[pb.gz txt json collapsed html].freeze
 QUESTIONS = %w[/v1/hello /v1/stacks /v1/stacks?fibers=1 /v1/snapshot /v1/profile?seconds=0 /v1/nothing].freeze
@@ -22,13 +22,16 @@ class Work
     Rperf.label(turn: turn.to_s) { sorted(300) }
     Thread.new { Fiber.new { sorted(50) }.resume }.join
     too_deep if (turn % 40).zero?
-    Ractor.new { Array.new(1_000, &:to_s).sort.size }.then { |it| it.respond_to?(:value) ? it.value : it.take } if seldom?(turn)
+    in_ractor if turn % 100 == 7
     GC.start if (turn % 50).zero?
   end
 
-  def seldom?(turn) = turn % 100 == 7
-
   private
+
+  def in_ractor
+    ractor = Ractor.new { Array.new(1_000, &:to_s).sort.size }
+    ractor.respond_to?(:value) ? ractor.value : ractor.take
+  end
 
   def too_deep
     too_deep
