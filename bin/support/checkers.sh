@@ -35,7 +35,7 @@ check_with_valgrind() {
   export PROPTEST_CASES=8 PROPTEST_DISABLE_FAILURE_PERSISTENCE=1
   # shellcheck disable=SC2046
   cargo test --quiet $(packages rperf-vm rperf-sampling rperf-tracing rperf-port) --lib -- \
-    --test-threads=2 $(skipped "$CHECKERS/valgrind_skips.txt")
+    --test-threads=1 $(skipped "$CHECKERS/valgrind_skips.txt")
 }
 
 # Undefined behaviour, in what makes no system calls that miri doesn't know.
