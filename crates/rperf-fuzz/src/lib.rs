@@ -4,62 +4,63 @@
 //! made from whole ones by chance, without knowledge of the code: that finds less than a fuzzer that
 //! follows the branches, and needs no other compiler. Runs nowhere but there.
 
+pub mod apart;
 mod mutate;
 pub mod targets;
 
 pub use mutate::Mutator;
 pub use targets::{TARGETS, Target};
 
+use nix::time::{ClockId, clock_gettime};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
-/// How long an input may take: it is of 1 MB at most.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How much of a processor an input may take: it is of 1 MB at most.
+pub const PATIENCE: Duration = Duration::from_secs(2);
 
-/// An input that does harm, and which.
-#[derive(Debug)]
-pub struct Finding {
-    /// The input.
-    pub input: Vec<u8>,
-    /// What it does.
-    pub harm: String,
-}
-
-/// Runs a target for so long, with inputs that `seed` decides on. Returns how many it was given, or what
-/// was found.
-pub fn run(target: &Target, duration: Duration, seed: u64) -> Result<u64, Finding> {
+/// Runs a target for so long, with inputs that `seed` decides on; `before` is called with each of them.
+/// Returns how many it was given, or what harm the last one does.
+pub fn run(
+    target: &Target,
+    duration: Duration,
+    seed: u64,
+    mut before: impl FnMut(&[u8]),
+) -> Result<u64, String> {
     let seeds = (target.seeds)();
+    let mut give = |input: &[u8]| {
+        before(input);
+        try_input(target, input)
+    };
     for input in &seeds {
-        try_input(target, input)?;
+        give(input)?;
     }
     let mut mutator = Mutator::new(seeds, seed);
     let end = Instant::now() + duration;
     let mut count = 0;
     while Instant::now() < end {
-        try_input(target, &mutator.next_input())?;
+        give(&mutator.next_input())?;
         count += 1;
     }
     Ok(count)
 }
 
-/// Gives the target this input.
-pub fn try_input(target: &Target, input: &[u8]) -> Result<(), Finding> {
-    let began = Instant::now();
+/// Gives the target this input. Returns what harm it does.
+pub fn try_input(target: &Target, input: &[u8]) -> Result<(), String> {
+    let began = processor_time();
     let outcome = catch_unwind(AssertUnwindSafe(|| (target.read)(input)));
-    let finding = |harm: String| Finding {
-        input: input.to_vec(),
-        harm,
-    };
     if let Err(panic) = outcome {
         let text = panic.downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-        return Err(finding(format!(
-            "panics: {}",
-            text.unwrap_or("without words")
-        )));
+        return Err(format!("panics: {}", text.unwrap_or("without words")));
     }
-    match began.elapsed() {
-        elapsed if elapsed > PATIENCE => Err(finding(format!("takes {elapsed:?}"))),
+    match processor_time().saturating_sub(began) {
+        taken if taken > PATIENCE => Err(format!("takes {taken:?}")),
         _ => Ok(()),
     }
+}
+
+/// What the process has had of processors.
+fn processor_time() -> Duration {
+    let now = clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID);
+    now.map(Duration::from).unwrap_or_default()
 }

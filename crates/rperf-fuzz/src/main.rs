@@ -2,12 +2,16 @@
 
 #![allow(clippy::print_stdout, reason = "what it prints is for people")]
 
-use rperf_fuzz::{TARGETS, Target, run};
+use rperf_fuzz::apart::{self, Task};
+use rperf_fuzz::{TARGETS, Target};
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if arguments.first().is_some_and(|it| it == apart::ARGUMENT) {
+        return be_apart(&arguments[1..]);
+    }
     let Some((targets, seconds, seed)) = parsed(&arguments) else {
         eprintln!("usage: bin/fuzz TARGET|all SECONDS [SEED]\n");
         for target in &TARGETS {
@@ -15,25 +19,54 @@ fn main() -> ExitCode {
         }
         return ExitCode::from(2);
     };
-    // For an input that ends the process.
-    println!("seed {seed}");
-    std::panic::set_hook(Box::new(|_| {}));
     let mut code = ExitCode::SUCCESS;
     for target in targets {
-        match run(target, Duration::from_secs(seconds), seed) {
-            Ok(count) => println!("{}: {count} inputs, no harm", target.name),
-            Err(finding) => {
-                let file = format!("fuzz-{}.bin", target.name);
-                let kept = match std::fs::write(&file, &finding.input) {
-                    Ok(()) => format!("the input is in {file}"),
-                    Err(error) => format!("the input can't be written to {file} ({error})"),
-                };
-                println!("{}: {}; {kept}; seed {seed}", target.name, finding.harm);
-                code = ExitCode::FAILURE;
-            }
+        let task = Task {
+            target: target.name.to_string(),
+            duration: Duration::from_secs(seconds),
+            seed,
+            input: format!("fuzz-{}.bin", target.name).into(),
+        };
+        if let Err(text) = fuzz(&task) {
+            println!("{}: {text}", target.name);
+            code = ExitCode::FAILURE;
         }
     }
     code
+}
+
+/// Runs it, and says how it went; or returns what is wrong.
+fn fuzz(task: &Task) -> Result<(), String> {
+    let program = std::env::current_exe().map_err(|it| it.to_string())?;
+    let outcome = task.run_apart(&program).map_err(|it| it.to_string())?;
+    let file = task.input.display();
+    let count =
+        outcome.map_err(|harm| format!("{harm}; the input is in {file}; seed {}", task.seed))?;
+    // It is that of the last input, which did no harm.
+    let _ = std::fs::remove_file(&task.input);
+    println!(
+        "{}: {count} inputs, no harm; seed {}",
+        task.target, task.seed
+    );
+    Ok(())
+}
+
+/// In a process of its own.
+fn be_apart(arguments: &[String]) -> ExitCode {
+    std::panic::set_hook(Box::new(|_| {}));
+    let Some(task) = Task::of_arguments(arguments) else {
+        return ExitCode::from(2);
+    };
+    match task.run_here() {
+        Ok((status, text)) => {
+            println!("{text}");
+            ExitCode::from(status as u8)
+        }
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::from(2)
+        }
+    }
 }
 
 /// The targets, the seconds for each, and the seed.

@@ -1,8 +1,11 @@
 //! What is fed: each reader of bytes that others make, in the order of who can make them.
 
 mod messages;
+mod planted;
 mod profile;
 mod sessions;
+
+pub use planted::{PLANTED, is_harmful};
 
 /// A reader, and whole inputs for it.
 pub struct Target {

@@ -43,6 +43,14 @@ fn branch_if_overflow(instructions: i32) -> u32 {
     0x5400_0006 | (instructions as u32 & 0x7_ffff) << 5
 }
 
+/// Code in one block: some, and behind it what its address makes.
+fn after(first: &[u32], rest: impl FnOnce(u64) -> Vec<u32>) -> Vec<u32> {
+    let mut code = Vec::with_capacity(64);
+    code.extend(first);
+    code.extend(rest(code.as_ptr() as u64));
+    code
+}
+
 fn range(code: &[u32]) -> Range<usize> {
     let range = code.as_ptr_range();
     range.start as usize..range.end as usize
@@ -163,17 +171,19 @@ fn a_jump_that_a_branch_leads_over_is_taken_if_its_condition_does_not_hold() {
     let code: [&[u32]; 4] = [&other, &guard, &exit, &store(AFTER_CALL)];
     assert_eq!(found(&code), Some(HERE + 8));
     // By a register, where the exit is anywhere.
-    let address = constant(16, exit.as_ptr() as u64);
-    let over = [branch_if_overflow(2 + address.len() as i32) | 1];
-    let code = [&over[..], &address, &[JUMP_X16, RETURN]].concat();
-    let lowest = code.as_ptr().min(exit.as_ptr()) as usize;
-    let highest = range(&code).end.max(range(&exit).end);
-    let found = |at: usize| {
-        let both = lowest..highest;
-        program_counter_at(&ARM64, at, &both, Form::InFrame, |_, _| false)
+    let by_register = |exit| {
+        let address = constant(16, exit);
+        let over = branch_if_overflow(2 + address.len() as i32) | 1;
+        [&[over], &address[..], &[JUMP_X16, RETURN]].concat()
     };
-    assert_eq!(found(range(&code).start), Some(HERE as usize + 8));
-    let jump = range(&code).end - 2 * SIZE;
+    let code = after(&exit, by_register);
+    let (range, start) = (range(&code), exit.len());
+    let found = |number: usize| {
+        let at = range.start + number * SIZE;
+        program_counter_at(&ARM64, at, &range, Form::InFrame, |_, _| false)
+    };
+    assert_eq!(found(start), Some(HERE as usize + 8));
+    let jump = code.len() - 2;
     assert_eq!(found(jump), Some(HERE as usize + 8), "the exit is taken");
 }
 
@@ -259,13 +269,12 @@ fn a_frame_begins_until_its_record_is_known() {
     let begins = |code: &[u32]| begins_frame(&ARM64, range(code).start, &range(code), 48);
     assert!(begins(&[SAVE, SET_UP, STORE_PLACE, RETURN]));
     assert!(begins(&[CALL_NEXT, SAVE, SET_UP, STORE_PLACE, RETURN]));
-    let by_register =
-        |code: &[u32]| [&constant(16, code.as_ptr() as u64)[..], &[CALL_X16]].concat();
     let callee = [SAVE, SET_UP, STORE_PLACE, RETURN];
-    let caller = by_register(&callee);
-    let lowest = range(&callee).start.min(range(&caller).start);
-    let both = lowest..range(&callee).end.max(range(&caller).end);
-    assert!(begins_frame(&ARM64, range(&caller).start, &both, 48));
+    let code = after(&callee, |callee| {
+        [constant(16, callee), vec![CALL_X16]].concat()
+    });
+    let caller = range(&code[callee.len()..]).start;
+    assert!(begins_frame(&ARM64, caller, &range(&code), 48));
     assert!(!begins(&[RETURN, SET_UP, STORE_PLACE]), "before it");
     assert!(!begins(&[SET_UP, ADD, RETURN]), "after it");
     let before = [NEXT_FRAME, CALL_NEXT, SET_UP, STORE_PLACE, RETURN];
