@@ -1,6 +1,7 @@
 //! A target's process of its own: an input that ends it, or takes all memory or time, is known afterwards.
 
-use crate::{PATIENCE, TARGETS, Target, processor_time, run, targets::PLANTED};
+use crate::inputs::{PATIENCE, processor_time, run};
+use crate::targets::{PLANTED, TARGETS, Target};
 use nix::libc::SIGXCPU;
 use nix::sys::resource::{Resource, setrlimit};
 use std::fs::{File, OpenOptions};
