@@ -50,6 +50,7 @@ class RubySuite
       names = names.select { |name| differs_always?(name, mode, options) }
       known, unknown = names.partition { |name| KNOWN.key?(name) }
       known.each { |name| puts "  known: #{name}: #{KNOWN[name]}" }
+      unknown.each { |name| puts "  differs: #{name}" }
       unknown.map { |name| "#{name} (#{engine}, #{mode})" }
     end
   end
@@ -68,6 +69,7 @@ class RubySuite
   def summary(results) = "#{results.values.count(true)} of #{results.size} tests pass"
 end
 
+$stdout.sync = true
 abort("usage: suite.rb SOURCE [TEST_FILE...]") if ARGV.empty?
 directory, *tests = ARGV
 tests = ["test/ruby"] if tests.empty?
