@@ -9,9 +9,9 @@ require_relative "../support/compilers"
 RSpec.describe "a program that does everything at once", vm: true, alone: true do
   sessions = Commands::LONG ? 3 : 1
   variants = {
-    "interpreted, wall mode" => [["--disable-yjit"], { mode: :wall }],
+    "interpreted, wall mode" => [["--disable-yjit"], { mode: :wall, measure: :blame }],
     "interpreted, cpu mode, capture: :safepoint" => [["--disable-yjit"], { mode: :cpu, capture: :safepoint }],
-    "under YJIT, wall mode" => [["--yjit"], { mode: :wall }],
+    "under YJIT, wall mode" => [["--yjit"], { mode: :wall, measure: :blame }],
     "under YJIT with little room for code, cpu mode" =>
       [["--yjit", "--yjit-mem-size=4", "--yjit-code-gc"], { mode: :cpu }],
     "with YJIT enabled on the way, wall mode" => [["--disable-yjit"], { mode: :wall, compiler: :YJIT }],
@@ -20,7 +20,7 @@ RSpec.describe "a program that does everything at once", vm: true, alone: true d
   }
   if Compilers::FLAGS.key?("ZJIT")
     variants.merge!(
-      "under ZJIT, wall mode" => [["--zjit"], { mode: :wall }],
+      "under ZJIT, wall mode" => [["--zjit"], { mode: :wall, measure: :blame }],
       "with ZJIT enabled on the way, cpu mode" => [["--disable-yjit"], { mode: :cpu, compiler: :ZJIT }]
     )
   end

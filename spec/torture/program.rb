@@ -63,7 +63,7 @@ Warning[:experimental] = false
 GC.auto_compact = true
 if options
   require "rperf"
-  %i[mode capture].each { |name| options[name] &&= options[name].to_sym }
+  %i[mode capture measure].each { |name| options[name] &&= options[name].to_sym }
   compiler = options.delete(:compiler)&.to_sym
 end
 

@@ -389,6 +389,9 @@ test("the summary counts ended threads in one row as no thread", () => {
   assert.match(summaryOf(stacks, [...MAIN, two]), / of 2 threads together/);
   assert.match(summaryOf(stacks, [...MAIN, two, ended]), / of 2 threads and of ended ones together/);
   assert.match(summaryOf(stacks, [...MAIN, ended]), / of 1 thread and of ended ones together/);
+  // A row may have other values only.
+  const without: [string, number][] = [...stacks.slice(0, 2), ["app c", 0]];
+  assert.match(summaryOf(without, [...MAIN, two, ended]), / of 2 threads together/);
 });
 
 test("the summary is in sentences, whatever the profile", () => {

@@ -1,6 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { formatCount, formatDelta, formatRelative, formatShare, formatTime, formatValue } from "../src/model/units.ts";
+import {
+  formatCount,
+  formatDelta,
+  formatRelative,
+  formatShare,
+  formatTime,
+  formatValue,
+  typeWords,
+} from "../src/model/units.ts";
 
 test("times have three digits and a unit that fits", () => {
   const cases: [number, string][] = [
@@ -16,6 +24,11 @@ test("times have three digits and a unit that fits", () => {
     [7300e9, "2 h"],
   ];
   for (const [ns, text] of cases) assert.equal(formatTime(ns), text);
+});
+
+test("values have the words that people use", () => {
+  const words = (name: string) => typeWords({ name, unit: "nanoseconds" });
+  assert.deepEqual(["wall", "gvl_blame", "call_time"].map(words), ["wall time", "blame for the GVL", "call time"]);
 });
 
 test("values are shown by their unit", () => {

@@ -109,10 +109,12 @@ function opening(view: View): Sentence {
   return [`${who}${whole}${by}${part}${during}.${most}`];
 }
 
-/** How many threads there are. Those that had ended may be one row, of a thread with the number 0. */
-function threadWords({ file, target }: View): string {
+/** How many threads have such values. Those that had ended may be one row, of a thread with the number 0. */
+function threadWords({ file, query, target }: View): string {
   const seen = new Set<number>();
-  for (let row = 0; row < target.kept.length; row++) if (target.kept[row]) seen.add(target.rows.thread[row]);
+  const values = target.rows.values[query.type];
+  for (let row = 0; row < target.kept.length; row++)
+    if (target.kept[row] && values?.[row]) seen.add(target.rows.thread[row]);
   const living = [...seen].filter((thread) => file.threads[thread]?.number !== 0).length;
   if (seen.size < 2) return "";
   const others = living < seen.size ? " and of ended ones" : "";

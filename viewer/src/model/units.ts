@@ -81,5 +81,6 @@ export function formatRelative(before: number, after: number): string {
 export function typeWords({ name, unit }: ValueType): string {
   if (name === "wall" && unit in TIME_NS) return "wall time";
   if (name === "cpu" && unit in TIME_NS) return "CPU time";
+  if (name === "gvl_blame" && unit in TIME_NS) return "blame for the GVL";
   return name === "" ? unit || "value" : name.replaceAll("_", " ");
 }

@@ -75,11 +75,14 @@ impl RunningSession {
         if !was_counted && ready != 0 && !accounting.is_running() {
             self.count_unknown_holder(gvl, now.saturating_sub(ready));
         }
-        if let Some(waits) = waiters.up_to(now) {
-            if !accounting.is_running() {
+        match waiters.up_to(now) {
+            // It has had it before.
+            Some(waits) if accounting.is_running() => accounting.blame_running(waits),
+            Some(waits) => {
                 waiters.note_held(waits.ns);
+                accounting.begin_blame(waits);
             }
-            accounting.begin_blame(waits);
+            None => {}
         }
     }
 
