@@ -78,7 +78,8 @@ module Rperf
     # What the block makes of the file, if it is still the session's: who can exchange the directory may have put
     # another user's file there, or a link.
     def self.own_file(path, mode)
-      File.open(path, mode | File::BINARY | File::NOFOLLOW | File::NONBLOCK, 0o600) do |file|
+      File.open(path, mode | File::NOFOLLOW | File::NONBLOCK, 0o600) do |file|
+        file.binmode
         stat = file.stat
         raise Errno::EPERM, path unless stat.file? && stat.owned? && stat.nlink == 1
 

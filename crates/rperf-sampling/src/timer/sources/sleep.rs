@@ -98,15 +98,17 @@ mod tests {
         assert!(ticks.set_holder(1, NativeId::NONE));
         timer.arm();
         assert!(!ticks.timer().may_be_stopped(clock::monotonic_ns()));
-        let until = clock::monotonic_ns() + 100_000_000;
-        while clock::monotonic_ns() < until {
+        let start = clock::monotonic_ns();
+        let mut polls = 0;
+        // About 500 ticks; a busy machine wakes the thread late, which makes fewer of them.
+        while ticks.triggers() < 50 || clock::monotonic_ns() < start + 100_000_000 {
             std::thread::sleep(timer.poll().expect("armed"));
+            polls += 1;
+            assert!(polls < 100_000, "no ticks in {polls} sleeps");
         }
+        let intervals = (clock::monotonic_ns() - start) / 200_000;
         let triggers = ticks.triggers();
-        assert!(
-            (50..=1000).contains(&triggers),
-            "about 500 ticks, got {triggers}"
-        );
+        assert!(triggers <= 2 * intervals, "{triggers} in {intervals}");
         ticks.clear_holder(1);
         let mut polls = 0;
         while let Some(pause) = timer.poll() {
