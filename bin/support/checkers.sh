@@ -24,6 +24,7 @@ check_with_valgrind() {
   have valgrind || { not_checked "no valgrind" && return 0; }
   local valgrind="valgrind --quiet --error-exitcode=99 --fair-sched=yes --num-callers=20"
   valgrind="$valgrind --suppressions=$CHECKERS/valgrind.supp"
+  mkdir -p "$ROOT/tmp"
   rustc --edition 2024 -g -o "$ROOT/tmp/planted" "$CHECKERS/planted.rs" || return 1
   # shellcheck disable=SC2086
   finds_planted 1 $valgrind "$ROOT/tmp/planted" && finds_planted 3 $valgrind "$ROOT/tmp/planted" || return 1

@@ -42,7 +42,10 @@ RSpec.describe "a signal stack of the program's own", vm: true, if: Gem::Platfor
 
   # None of ours is called on it. For smaller ones the system ends the program as it is to call a handler.
   it "isn't used if it is too small for any handler" do
-    [2048, 3000, Etc.sysconf(smallest) - 300].each do |size|
+    # The system refuses smaller ones itself.
+    sizes = [2048, 3000, Etc.sysconf(smallest) - 300].select { |size| size.between?(2048, Etc.sysconf(smallest)) }
+    skip "the system refuses stacks that are too small" if sizes.empty? || !RUBY_PLATFORM.start_with?("x86_64")
+    sizes.each do |size|
       expect(outcome_with(native.library, size)).to match(overwritten: 0, work: be > 0.2, at_ticks: 0)
     end
   end

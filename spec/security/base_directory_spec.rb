@@ -74,13 +74,15 @@ RSpec.describe "The directory of a session", vm: true, if: Process.euid.zero? do
         path = File.join(ENV.fetch("RPERF_SESSION"), ARGV[0])
         beside = ARGV[1]
         #{exchange}
+        before = File.size?(path)
         system(*child)
-        puts File.size(beside)
+        puts File.size(beside), before == File.size?(path)
       RUBY
       sizes = %w[settings status].map do |name|
         beside = path_to("beside-#{name}")
         outcome = rperf("record", "-o", path_to("p.pb.gz"), "--", ruby, script, name, beside)
-        running, size = outcome.stdout.lines(chomp: true)
+        running, size, is_untouched = outcome.stdout.lines(chomp: true)
+        expect(is_untouched).to eq("true")
         expect(running).to eq("nil").or eq("false") if name == "settings"
         File.size(beside) - size.to_i
       end

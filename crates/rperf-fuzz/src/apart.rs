@@ -3,7 +3,7 @@
 use crate::inputs::{PATIENCE, processor_time, run};
 use crate::targets::{PLANTED, TARGETS, Target};
 use nix::libc::SIGXCPU;
-use nix::sys::resource::{Resource, setrlimit};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Error};
 use std::os::unix::fs::FileExt;
@@ -101,7 +101,9 @@ fn keep(file: &File, input: &[u8]) -> io::Result<()> {
 /// The system ends the process (SIGXCPU) if the next input takes far longer than it may.
 fn limit_processor_time() -> nix::Result<()> {
     let end = (processor_time() + PATIENCE).as_secs() + 1;
-    setrlimit(Resource::RLIMIT_CPU, end, end + 10)
+    // The hard limit stays: only root may raise one again.
+    let (_, hard) = getrlimit(Resource::RLIMIT_CPU)?;
+    setrlimit(Resource::RLIMIT_CPU, end.min(hard), hard)
 }
 
 fn ended(status: ExitStatus) -> String {

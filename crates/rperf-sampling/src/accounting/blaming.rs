@@ -6,9 +6,9 @@ use rperf_model::State;
 use rperf_vm::GcWork;
 
 impl Accounting {
-    /// The thread has got the GVL: what others wait from here on is its blame.
-    pub fn begin_blame(&mut self, waits: Waits) {
-        self.blame.begin(waits.ns);
+    /// The thread has got the GVL: what others wait beyond this sum of all waits is its blame.
+    pub fn begin_blame(&mut self, ns: u64) {
+        self.blame.begin(ns);
     }
 
     /// The blame of the running thread is accounted up to here.

@@ -109,7 +109,7 @@ impl RunningSession {
         // SAFETY: by this function's contract.
         let Some(state) = (unsafe { self.own_state(thread) }) else {
             self.others_ready.note(thread, now);
-            self.begin_wait(thread, now);
+            self.begin_any_wait(thread, now);
             return;
         };
         if state.ready_ns.load(Relaxed) == 0 {

@@ -70,6 +70,7 @@ impl RunningSession {
         now: u64,
     ) {
         thread.forget_events();
+        self.others_ready.forget(thread.thread);
         let (Some(mut state), Some(mut part)) = (self.state(gvl), thread.gvl_part(gvl)) else {
             return;
         };
@@ -100,7 +101,7 @@ impl RunningSession {
             is_here(thread);
             accounting.begin_running(now);
             if let Some(waits) = self.waits(now) {
-                accounting.begin_blame(waits);
+                accounting.begin_blame(waits.ns);
             }
             if self.ticks.set_holder(accounting.seq(), native::id()) {
                 state.engine.arm();

@@ -134,7 +134,7 @@ impl RunningSession {
         // Else what is due is of the time before the tick.
         let was_running = accounting.is_running();
         let tick = self.ticks.last_tick();
-        if was_running {
+        if was_running && accounting.blamed_up_to().is_some() {
             accounting.blame_at_tick(self.waits(tick));
         } else {
             self.end_wait(gvl, thread.thread, accounting, ready, now);

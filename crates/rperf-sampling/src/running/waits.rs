@@ -9,14 +9,21 @@ use crate::timer::waiters::Waits;
 use rperf_vm::{Gvl, VmThread, clock};
 
 impl RunningSession {
-    /// `thread` waits for the GVL from `now` on. On any native thread, without the GVL.
+    /// `thread`, of the main Ractor, waits for the GVL from `now` on. On any native thread, without the
+    /// GVL.
     #[inline]
     pub(super) fn begin_wait(&self, thread: VmThread, now: u64) {
-        // Those of other Ractors wait for another GVL, and who is one of them isn't known here.
-        if let Some(waiters) = &self.waiters
-            && !other_ractors()
-        {
+        if let Some(waiters) = &self.waiters {
             waiters.join(thread, now);
+        }
+    }
+
+    /// [`RunningSession::begin_wait`] for a thread of any Ractor: where there are others it may wait for
+    /// another GVL, and isn't counted.
+    #[inline]
+    pub(super) fn begin_any_wait(&self, thread: VmThread, now: u64) {
+        if !other_ractors() {
+            self.begin_wait(thread, now);
         }
     }
 
@@ -75,14 +82,13 @@ impl RunningSession {
         if !was_counted && ready != 0 && !accounting.is_running() {
             self.count_unknown_holder(gvl, now.saturating_sub(ready));
         }
-        match waiters.up_to(now) {
+        match (waiters.up_to(now), accounting.blamed_up_to()) {
             // It has had it before.
-            Some(waits) if accounting.is_running() => accounting.blame_running(waits),
-            Some(waits) => {
-                waiters.note_held(waits.ns);
-                accounting.begin_blame(waits);
-            }
-            None => {}
+            (Some(waits), Some(_)) => accounting.blame_running(waits),
+            (Some(waits), None) => accounting.begin_blame(waiters.note_held(waits.ns)),
+            // What nobody had it for is this thread's then: the sum stays whole.
+            (None, None) => accounting.begin_blame(waiters.held_up_to()),
+            (None, Some(_)) => {}
         }
     }
 

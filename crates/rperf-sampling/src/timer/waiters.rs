@@ -9,6 +9,8 @@ use crate::sync::{
 };
 use rperf_vm::VmThread;
 use std::array;
+use std::thread;
+use std::time::Duration;
 
 /// Room for threads that wait at the same time; a power of two. One place in four stays empty.
 const PLACES: usize = 1024;
@@ -22,6 +24,8 @@ const TRIES_IN_HOOK: u32 = 1_000;
 const TRIES_IN_HANDLER: u32 = 3;
 /// So often a writer looks whether another one is done, until it lets others run.
 const SPINS: u32 = 100;
+/// How long it sleeps now and then if that doesn't help.
+const PAUSE: Duration = Duration::from_micros(50);
 
 /// The waits for the GVL up to a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,13 +138,24 @@ impl Waiters {
         self.held_up_to.store(ns, Relaxed);
     }
 
-    /// The calling thread has got the GVL, with so many ns of waits before.
+    /// The calling thread has got the GVL, with so many ns of waits before. Returns up to which sum of
+    /// waits others had it, or nobody: a thread that became ready while the sum was read can make it
+    /// less than before.
     #[inline]
-    pub fn note_held(&self, ns: u64) {
-        let passed = ns.wrapping_sub(self.held_up_to.swap(ns, Relaxed));
+    pub fn note_held(&self, ns: u64) -> u64 {
+        let before = self.held_up_to.load(Relaxed);
+        let passed = ns.wrapping_sub(before).cast_signed().max(0);
+        let held = before.wrapping_add_signed(passed);
+        self.held_up_to.store(held, Relaxed);
         let hand_over = self.hand_over_ns.load(Relaxed);
-        self.hand_over_ns
-            .store(hand_over.wrapping_add(passed), Relaxed);
+        let hand_over = hand_over.wrapping_add_signed(passed);
+        self.hand_over_ns.store(hand_over, Relaxed);
+        held
+    }
+
+    /// Up to which sum of waits somebody had the GVL, as far as it is known. With the GVL.
+    pub fn held_up_to(&self) -> u64 {
+        self.held_up_to.load(Relaxed)
     }
 
     /// Takes the waits for other GVLs that were counted, in ns. With the GVL.
@@ -194,7 +209,10 @@ impl Waiters {
                 break version;
             }
             spins += 1;
-            if spins.is_multiple_of(SPINS) {
+            // The other one is done soon; but it may wait for the CPU of a thread that the system prefers.
+            if spins.is_multiple_of(100 * SPINS) {
+                thread::sleep(PAUSE);
+            } else if spins.is_multiple_of(SPINS) {
                 yield_now();
             }
             std::hint::spin_loop();
@@ -260,7 +278,6 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
     use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-    use std::thread;
 
     fn waits(ns: u64, threads: u32) -> Option<Waits> {
         Some(Waits { ns, threads })
@@ -290,7 +307,8 @@ mod tests {
         // Somebody has it up to 110, nobody up to 125.
         waiters.note_free(20);
         waiters.leave(VmThread(8), 125);
-        waiters.note_held(50);
+        assert_eq!(waiters.note_held(50), 50);
+        assert_eq!(waiters.note_held(45), 50, "it doesn't go back");
         assert_eq!(waiters.take_hand_over(), 30);
         assert_eq!(waiters.take_hand_over(), 0);
         // What passes between two sections isn't anybody's.

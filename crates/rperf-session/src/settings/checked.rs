@@ -173,8 +173,8 @@ impl Settings {
         if self.measures_blame() && self.mode() != WALL {
             return Err(self.refuse(&MODE, Form::Word(WALL), &MEASURE, source));
         }
-        // Objects are not kept one by one.
-        if self.measures_objects() && !self.aggregate() {
+        // Objects are not kept one by one, nor are waits that nobody is to blame for.
+        if (self.measures_objects() || self.measures_blame()) && !self.aggregate() {
             return Err(self.refuse(&AGGREGATE, Form::True, &MEASURE, source));
         }
         self.check_only(source)?;

@@ -199,6 +199,10 @@ fn what_is_measured_goes_with_sums_and_with_times() {
         "RPERF_MEASURE=alloc goes with RPERF_AGGREGATE=1, not with RPERF_AGGREGATE=0"
     );
     assert_eq!(
+        refused(&[("MODE", "wall"), ("MEASURE", "blame"), ("AGGREGATE", "0")]),
+        "RPERF_MEASURE=blame goes with RPERF_AGGREGATE=1, not with RPERF_AGGREGATE=0"
+    );
+    assert_eq!(
         refused(&[("MEASURE", "blame")]),
         "RPERF_MEASURE=blame goes with RPERF_MODE=wall, not with RPERF_MODE=cpu"
     );

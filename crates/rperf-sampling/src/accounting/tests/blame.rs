@@ -69,9 +69,9 @@ impl Turns {
         self.waiters.leave(thread(row), now);
         let accounting = &mut self.threads[row];
         let waits = self.waiters.up_to(now).expect("nobody writes");
-        self.waiters.note_held(waits.ns);
+        let held = self.waiters.note_held(waits.ns);
         self.ended_hand_over = self.hand_over;
-        accounting.begin_blame(waits);
+        accounting.begin_blame(held);
         let dues = accounting.resumed(now, ready, || 0).unwrap_or_default();
         self.recorded.record(accounting, dues);
     }

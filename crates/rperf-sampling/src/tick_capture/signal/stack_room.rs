@@ -56,7 +56,9 @@ fn asked_for() -> usize {
     /// `AT_MINSIGSTKSZ` in Linux's uapi/linux/auxvec.h.
     const AT_MINSIGSTKSZ: libc::c_ulong = 51;
     // SAFETY: reads what the kernel has put beside the program's environment.
-    unsafe { libc::getauxval(AT_MINSIGSTKSZ) as usize }
+    let asked = unsafe { libc::getauxval(AT_MINSIGSTKSZ) } as usize;
+    // Older kernels don't say.
+    asked.max(libc::MINSIGSTKSZ)
 }
 
 /// The room below the address `here`, if that is on the signal stack, where signals take `frame` bytes
