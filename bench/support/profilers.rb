@@ -77,7 +77,7 @@ module Bench
     VARIANTS = %i[cpu wall].flat_map do |mode|
       { "rperf #{mode} no lines" => RPERF[mode, lines: false],
         "rperf #{mode} safepoint" => RPERF[mode, capture: :safepoint] }.to_a
-    end.to_h.merge("rperf only" => ONLY).freeze
+    end.to_h.merge("rperf wall blame" => RPERF[:wall, measure: :blame], "rperf only" => ONLY).freeze
 
     # What limits profilers that follow the GVL; run if asked for.
     LIMITS = [50, 100, 200, 400].to_h { |nanoseconds| ["hooks of #{nanoseconds} ns", TIMED_HOOKS[nanoseconds]] }
