@@ -194,34 +194,38 @@ fn what_is_measured_goes_with_sums_and_with_times() {
         let error = Settings::from_variables(variable).expect_err("it is refused");
         error.to_string()
     };
-    assert_eq!(
-        refused(&[("MEASURE", "alloc"), ("AGGREGATE", "0")]),
-        "RPERF_MEASURE=alloc goes with RPERF_AGGREGATE=1, not with RPERF_AGGREGATE=0"
-    );
-    assert_eq!(
-        refused(&[("MODE", "wall"), ("MEASURE", "blame"), ("AGGREGATE", "0")]),
-        "RPERF_MEASURE=blame goes with RPERF_AGGREGATE=1, not with RPERF_AGGREGATE=0"
-    );
-    assert_eq!(
-        refused(&[("MEASURE", "blame")]),
-        "RPERF_MEASURE=blame goes with RPERF_MODE=wall, not with RPERF_MODE=cpu"
-    );
-    assert_eq!(
-        refused(&[("MODE", "trace"), ("CALLS", "count"), ("MEASURE", "cpu")]),
-        "RPERF_MEASURE=cpu can't be combined with RPERF_CALLS=count: leave one of them out"
-    );
-    assert_eq!(
-        refused(&[("MODE", "trace"), ("ONLY", "A#b"), ("DEPTH", "9")]),
-        "RPERF_DEPTH=9 can't be combined with RPERF_ONLY=A#b: leave one of them out"
-    );
-    assert_eq!(
-        refused(&[("EXCLUDE_COMMON", "1")]),
-        "RPERF_EXCLUDE_COMMON=1 goes with RPERF_MODE=trace, not with RPERF_MODE=cpu"
-    );
-    assert_eq!(
-        refused(&[("MODE", "trace"), ("ONLY", "A#b"), ("MEASURE", "alloc")]),
-        "RPERF_MEASURE=alloc can't be combined with RPERF_ONLY=A#b: leave one of them out"
-    );
+    for (pairs, message) in [
+        (
+            &[("MEASURE", "alloc"), ("AGGREGATE", "0")][..],
+            "RPERF_MEASURE=alloc goes with RPERF_AGGREGATE=1, not with RPERF_AGGREGATE=0",
+        ),
+        (
+            &[("MODE", "wall"), ("MEASURE", "blame"), ("AGGREGATE", "0")][..],
+            "RPERF_MEASURE=blame goes with RPERF_AGGREGATE=1, not with RPERF_AGGREGATE=0",
+        ),
+        (
+            &[("MEASURE", "blame")][..],
+            "RPERF_MEASURE=blame goes with RPERF_MODE=wall, not with RPERF_MODE=cpu",
+        ),
+        (
+            &[("MODE", "trace"), ("CALLS", "count"), ("MEASURE", "cpu")][..],
+            "RPERF_MEASURE=cpu can't be combined with RPERF_CALLS=count: leave one of them out",
+        ),
+        (
+            &[("MODE", "trace"), ("ONLY", "A#b"), ("DEPTH", "9")][..],
+            "RPERF_DEPTH=9 can't be combined with RPERF_ONLY=A#b: leave one of them out",
+        ),
+        (
+            &[("EXCLUDE_COMMON", "1")][..],
+            "RPERF_EXCLUDE_COMMON=1 goes with RPERF_MODE=trace, not with RPERF_MODE=cpu",
+        ),
+        (
+            &[("MODE", "trace"), ("ONLY", "A#b"), ("MEASURE", "alloc")][..],
+            "RPERF_MEASURE=alloc can't be combined with RPERF_ONLY=A#b: leave one of them out",
+        ),
+    ] {
+        assert_eq!(refused(pairs), message);
+    }
 }
 
 #[test]
