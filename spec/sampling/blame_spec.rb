@@ -110,6 +110,41 @@ RSpec.describe "Blame for the GVL", vm: true do
     expect(methods.fetch("Object#hog")).to be > 8 * methods.fetch("Object#work", 0)
   end
 
+  it "adds up where threads share native threads" do
+    waits, blame, methods = told_of(<<~RUBY, env: { "RUBY_MN_THREADS" => "1" })
+      profile = profile do
+        deadline = now + 1
+        queue = Queue.new
+        [Thread.new { while now < deadline do hog(40); sleep(0.01) end },
+         Thread.new { while now < deadline do work(0.3); queue << 1; sleep(0.001) end },
+         Thread.new { while now < deadline do queue.pop(timeout: 0.01); work(0.1) end }].each(&:join)
+      end
+      puts [*sums(profile), shares(profile, :function, sort: :total)].to_json
+    RUBY
+    expect(blame).to eq(waits)
+    expect(methods.fetch("Object#hog")).to be > 0.6
+  end
+
+  it "counts what is in sections, whoever waits as they begin and end" do
+    (waits, blame), seconds = told_of(<<~RUBY)
+      waiting = Array.new(10) { visitor }
+      queue, answers = Queue.new, Queue.new
+      # One that another thread wakes, mostly while a section is open.
+      woken = Thread.new { while queue.pop do answers << work(0.1) end }
+      Rperf.start(mode: :wall, frequency: 1000, measure: :blame, defer: true)
+      20.times do
+        Rperf.profile { queue << true; hog(15) }
+        hog(5)
+        answers.pop
+      end
+      profile = Rperf.stop
+      [*waiting, woken].each(&:kill).each(&:join)
+      puts [sums(profile), profile.to_h[:duration_ns] / 1e9].to_json
+    RUBY
+    expect(blame).to be_within(1_000_000).of(waits)
+    expect(waits).to be_between(1e8, 1.1e10 * seconds)
+  end
+
   it "has collections that keep others waiting as such" do
     blame, states = told_of(<<~RUBY)
       profile = profile do

@@ -9,7 +9,7 @@ impl Profile {
     /// Adds the waits for the GVL that no stack is to blame for: as `[GVL holder unknown]` those in
     /// other Ractors and `unknown_ns` more (or less), as `[GVL hand-over]` `hand_over_ns`. For profiles with
     /// the column, once.
-    pub fn add_unheld_waits(&mut self, unknown_ns: i64, hand_over_ns: i64) {
+    pub fn add_unheld_waits(&mut self, unknown_ns: i64, hand_over_ns: u64) {
         let columns = [OwnColumn::Wall, OwnColumn::GvlBlame].map(|it| self.schema.find_own(it));
         let [Some(wall), Some(blame)] = columns else {
             return;
@@ -21,7 +21,7 @@ impl Profile {
             .fold(0_i64, |sum, weight| sum.saturating_add(weight.value(wall)));
         let rows = [
             (UNKNOWN_HOLDER_FRAME, unknown_ns.saturating_add(of_others)),
-            (HAND_OVER_FRAME, hand_over_ns),
+            (HAND_OVER_FRAME, hand_over_ns.try_into().unwrap_or(i64::MAX)),
         ];
         for (frame, ns) in rows.into_iter().filter(|(_, ns)| *ns > 0) {
             let mut row = vec![0; self.schema.len()];
@@ -95,7 +95,7 @@ mod tests {
                 40,
                 vec![row("[GVL holder unknown]", 55), row("[GVL hand-over]", 40)],
             ),
-            (0, -3, vec![row("[GVL holder unknown]", 30)]),
+            (0, 0, vec![row("[GVL holder unknown]", 30)]),
         ] {
             let mut profile = test.profile.clone();
             profile.add_unheld_waits(unknown, hand_over);

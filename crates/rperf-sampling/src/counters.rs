@@ -85,7 +85,7 @@ pub struct SessionCounters {
     /// Waits for the GVL of which it isn't known who had it, in ns, where that is measured.
     pub unknown_holder_ns: i64,
     /// Waits for the GVL in which nobody had it, in ns, where that is measured.
-    pub hand_over_ns: i64,
+    pub hand_over_ns: u64,
 }
 
 impl SessionCounters {

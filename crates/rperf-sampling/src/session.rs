@@ -241,7 +241,7 @@ impl Session {
     }
 
     /// Counts waits for the GVL in which nobody had it.
-    pub fn count_hand_over(&mut self, ns: i64) {
+    pub fn count_hand_over(&mut self, ns: u64) {
         self.recording.counters.hand_over_ns += ns;
     }
 

@@ -100,9 +100,7 @@ impl RunningSession {
         if is_current {
             is_here(thread);
             accounting.begin_running(now);
-            if let Some(waits) = self.waits(now) {
-                accounting.begin_blame(waits.ns);
-            }
+            self.begin_blame(accounting);
             if self.ticks.set_holder(accounting.seq(), native::id()) {
                 state.engine.arm();
             }

@@ -64,6 +64,13 @@ impl RunningSession {
         }
     }
 
+    /// The thread of `accounting`, the calling one, has the GVL as a section begins.
+    pub(super) fn begin_blame(&self, accounting: &mut Accounting) {
+        if let Some(waiters) = &self.waiters {
+            accounting.begin_blame(waiters.held_up_to());
+        }
+    }
+
     /// `thread` has got the GVL at `now`, after it was `ready` from that time on, or 0. What others
     /// wait from here on is the blame of its `accounting`, which hasn't been told yet.
     #[inline]

@@ -49,7 +49,7 @@ pub struct Waiters {
     offset: AtomicU64,
     /// Up to which sum of all waits somebody had the GVL, or was waited for.
     held_up_to: AtomicU64,
-    /// Waits in which nobody had it, in ns: a signed number.
+    /// Waits in which nobody had it, in ns.
     hand_over_ns: AtomicU64,
     /// Waits for the GVLs of other Ractors that were taken for such, in ns.
     foreign_ns: AtomicU64,
@@ -144,12 +144,11 @@ impl Waiters {
     #[inline]
     pub fn note_held(&self, ns: u64) -> u64 {
         let before = self.held_up_to.load(Relaxed);
-        let passed = ns.wrapping_sub(before).cast_signed().max(0);
-        let held = before.wrapping_add_signed(passed);
+        let passed = ns.wrapping_sub(before).cast_signed().max(0).unsigned_abs();
+        let held = before.wrapping_add(passed);
         self.held_up_to.store(held, Relaxed);
         let hand_over = self.hand_over_ns.load(Relaxed);
-        let hand_over = hand_over.wrapping_add_signed(passed);
-        self.hand_over_ns.store(hand_over, Relaxed);
+        self.hand_over_ns.store(hand_over + passed, Relaxed);
         held
     }
 
@@ -164,8 +163,8 @@ impl Waiters {
     }
 
     /// Takes the waits in which nobody had the GVL, in ns. With the GVL.
-    pub fn take_hand_over(&self) -> i64 {
-        self.hand_over_ns.swap(0, Relaxed).cast_signed()
+    pub fn take_hand_over(&self) -> u64 {
+        self.hand_over_ns.swap(0, Relaxed)
     }
 
     /// The waits up to `now`; `None` if they can't be read at the moment. With the GVL.

@@ -174,7 +174,7 @@ proptest! {
         let waits = sim.recorded.sum(|row| row.state == State::GvlWait).wall_ns;
         prop_assert_eq!(waits, sim.waits);
         let blamed: u64 = rows.map(|row| sim.blame(row)).sum();
-        let ended = sim.waiters.take_hand_over().cast_unsigned();
+        let ended = sim.waiters.take_hand_over();
         prop_assert_eq!(ended, sim.ended_hand_over);
         prop_assert_eq!(blamed + sim.hand_over, waits);
     }
