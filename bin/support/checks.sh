@@ -151,7 +151,7 @@ layering() {
     case $crate in
       rperf-model) depends_only "$crate" '' ;;
       rperf-report | rperf-vm) depends_only "$crate" rperf-model ;;
-      rperf-sampling | rperf-tracing) depends_only "$crate" 'rperf-model rperf-vm' ;;
+      rperf-accounts | rperf-sampling | rperf-tracing) depends_only "$crate" 'rperf-model rperf-vm' ;;
       rperf-format) depends_only "$crate" 'rperf-model rperf-report' ;;
       rperf-push) depends_only "$crate" 'rperf-model rperf-report rperf-format' ;;
       rperf-session) depends_only "$crate" 'rperf-model rperf-format rperf-report' ;;

@@ -2,8 +2,11 @@
 //! quantile is at most some 12 % off. Filled by traces at returns, under the GVL; read by
 //! reports and formats on any thread.
 
-/// Buckets: those below 4 hold one value each.
-const BUCKETS: usize = 4 * 63;
+use crate::buckets;
+
+/// Buckets to an octave, as a power of two.
+const BITS: u32 = 2;
+const BUCKETS: usize = buckets::count::<BITS>();
 
 /// The durations of the calls of a method that have ended, in ns.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -108,21 +111,12 @@ impl Histogram {
 }
 
 fn bucket_of(ticks: u64) -> usize {
-    if ticks < 4 {
-        return ticks as usize;
-    }
-    let octave = ticks.ilog2() as usize;
-    (octave - 1) * 4 + (ticks >> (octave - 2)) as usize % 4
+    buckets::bucket_of::<BITS>(ticks)
 }
 
 /// The least duration in a bucket.
 fn start_of(bucket: usize) -> u64 {
-    if bucket < 4 {
-        return bucket as u64;
-    }
-    let octave = bucket / 4 + 1;
-    let start = (4 + bucket as u128 % 4) << (octave - 2);
-    u64::try_from(start).unwrap_or(u64::MAX)
+    buckets::start_of::<BITS>(bucket)
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod blame;
+mod buckets;
 mod call_tree;
 mod check;
 mod code_path;
@@ -28,6 +29,7 @@ mod notes;
 pub mod numbers;
 mod origin;
 mod profile;
+mod quantiles;
 mod schema;
 pub mod shared_sums;
 mod state;
@@ -48,6 +50,7 @@ pub use notes::trace_level::TraceLevel;
 pub use notes::{Chosen, Note, Traced};
 pub use origin::{Category, Origin};
 pub use profile::{Meta, PathView, Period, Profile, RawSamples, SamplingStats, Thread};
+pub use quantiles::Quantiles;
 pub use schema::columns::OwnColumn;
 pub use schema::mode::{Mode, TRACE};
 pub use schema::{Column, Schema, ValueType};

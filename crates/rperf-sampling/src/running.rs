@@ -21,13 +21,13 @@ use crate::session::Session;
 use crate::threads::{NewList, ThreadState};
 use crate::tick_capture::TickCapture;
 use crate::timer::ticks::Ticks;
-use crate::timer::waiters::{Waiters, Waits};
 pub use due::{FollowUp, NewFrames, Wanted, WantedStack};
 pub use every_thread::EveryThread;
 pub use off_gvl::OffGvl;
 use rperf_vm::{
     Backtrace, GcProgress, Gvl, GvlCell, GvlRef, OthersReady, SessionId, VmFrames, VmName,
 };
+use rperf_vm::{Waiters, Waits};
 pub use sections::Sections;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Acquire, Ordering::SeqCst};

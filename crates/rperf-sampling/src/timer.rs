@@ -8,4 +8,3 @@ pub(crate) mod pace;
 pub(crate) mod sources;
 pub(crate) mod ticks;
 pub(crate) mod timer_state;
-pub mod waiters;

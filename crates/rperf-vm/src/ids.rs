@@ -12,7 +12,7 @@ pub type FrameWord = usize;
 pub struct VmThread(pub usize);
 
 /// A fiber's object: an opaque word here; 0 for a fiber that nobody has asked for.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct FiberWord(pub usize);
 
 /// The kernel's number of a native thread, which isn't the thread's seq in the profile.

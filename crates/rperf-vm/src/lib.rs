@@ -30,6 +30,7 @@ mod sync;
 pub mod system_calls;
 mod thread_names;
 mod vm;
+mod waiters;
 
 pub use allocations::{AllocationSite, AllocationSums, Allocations};
 pub use backtrace::{Backtrace, MAX_DEPTH};
@@ -56,3 +57,4 @@ pub use vm::{
     BlockLayout, Checked, FrameKinds, FrameLayout, LateFrames, LateFramesFound, MayFault, Memory,
     MethodWord, TickVm, Unknown, VmFrames,
 };
+pub use waiters::{Waiters, Waits};

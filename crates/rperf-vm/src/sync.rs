@@ -1,4 +1,5 @@
 //! The atomics of the parts that `tests/loom` checks: it includes their files with loom's in
 //! place of these.
 
-pub use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+pub use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
+pub use std::thread::yield_now;

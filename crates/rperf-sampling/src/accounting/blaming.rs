@@ -1,9 +1,9 @@
 //! The events that move a thread's blame: it gets the GVL, a tick comes, it collects garbage.
 
 use super::Accounting;
-use crate::timer::waiters::Waits;
 use rperf_model::State;
 use rperf_vm::GcWork;
+use rperf_vm::Waits;
 
 impl Accounting {
     /// The thread has got the GVL: what others wait beyond this sum of all waits is its blame.

@@ -6,7 +6,7 @@ use super::due::FollowUp;
 use crate::accounting::Accounting;
 use crate::threads::{GvlPart, ThreadState, UNKNOWN_TURN, native};
 use crate::tick_capture::at_work::AtWork;
-use crate::timer::waiters::Waits;
+use rperf_vm::Waits;
 use rperf_vm::{GcEvent, GcMoment, GcWork, Gvl, NativeId, VmThread, clock};
 use std::sync::atomic::Ordering::Relaxed;
 

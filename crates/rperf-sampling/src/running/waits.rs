@@ -5,7 +5,7 @@ use super::RunningSession;
 use crate::accounting::Accounting;
 use crate::session::Session;
 use crate::tick_capture::at_work::other_ractors;
-use crate::timer::waiters::Waits;
+use rperf_vm::Waits;
 use rperf_vm::{Gvl, VmThread, clock};
 
 impl RunningSession {

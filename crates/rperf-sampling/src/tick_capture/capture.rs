@@ -9,10 +9,10 @@ use super::hidden_frames::{HiddenFrames, Leaf};
 use super::log::{TickLog, TickTimes};
 use super::{Registers, signal};
 use crate::counters::CaptureCounters;
-use crate::timer::waiters::{Waiters, Waits};
 use rperf_vm::{
     Backtrace, FrameLayout, FrameWord, GvlCell, GvlRef, MAX_DEPTH, Stack, VmFrames, clock,
 };
+use rperf_vm::{Waiters, Waits};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 

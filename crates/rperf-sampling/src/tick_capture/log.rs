@@ -3,7 +3,7 @@
 //! handler off while it works, so there is no protocol between them.
 
 use super::stack_buffer::StackBuffer;
-use crate::timer::waiters::Waits;
+use rperf_vm::Waits;
 use rperf_vm::{FiberWord, FrameWord, Stack};
 
 /// Words of a log: 1 MB.

@@ -2,9 +2,9 @@
 
 use super::recorded::Recorded;
 use super::*;
-use crate::timer::waiters::{Waiters, Waits};
 use proptest::prelude::*;
 use rperf_vm::{GcTime, GcWork, VmThread};
+use rperf_vm::{Waiters, Waits};
 
 /// Threads that share a GVL, and take turns as `next` says.
 struct Turns {

@@ -2,12 +2,12 @@
 //! meanwhile is to blame for it (docs/internals/accounting.md). Changed by the VM's events, on any
 //! native thread; read by hooks, with the GVL, and by the signal handler.
 
+use crate::ids::VmThread;
 use crate::sync::{
     AtomicU32, AtomicU64, AtomicUsize,
     Ordering::{Acquire, Relaxed, Release},
     fence, yield_now,
 };
-use rperf_vm::VmThread;
 use std::array;
 use std::thread;
 use std::time::Duration;

@@ -1,0 +1,18 @@
+//! Accounts of requests and jobs, without Ruby: in which states their threads spent their time, to
+//! the nanosecond, and the quantiles of that for all requests of one name.
+//!
+//! The bridge hands the VM's events in; no sample is taken, and no timer runs. What belongs to a
+//! thread is protected by the GVL.
+
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+#![forbid(unsafe_code)]
+
+mod figures;
+mod sums;
+mod table;
+mod thread;
+
+pub use figures::{Figures, Value};
+pub use sums::Sums;
+pub use table::{AccountTable, OTHER, Quantile, Summary};
+pub use thread::{Moment, Opened, ThreadAccounts};

@@ -1,0 +1,233 @@
+//! The accounts of one thread: its states as the VM's events tell of them, which of its fibers has
+//! control, and what is open in each. All times are CLOCK_MONOTONIC in ns and handed in; each event
+//! but READY comes on the thread itself.
+
+use crate::{Figures, Sums};
+use rperf_vm::FiberWord;
+use rustc_hash::FxHashMap;
+
+/// A moment on a thread that has the GVL.
+#[derive(Debug, Clone, Copy)]
+pub struct Moment {
+    /// When it is.
+    pub now_ns: u64,
+    /// How many objects the process has made.
+    pub objects: u64,
+    /// The time for which all threads together have waited for the GVL; `None` if it can't be read
+    /// at the moment. It wraps.
+    pub waits_ns: Option<u64>,
+}
+
+/// A thread that has open accounts. It has the GVL when the first is opened.
+#[derive(Debug)]
+pub struct ThreadAccounts {
+    /// What it has done up to `since_ns`.
+    sums: Sums,
+    since_ns: u64,
+    /// `None` while it is off the GVL.
+    held: Option<Held>,
+    /// The fiber that has control.
+    present: FiberWord,
+    /// The fibers with open accounts.
+    fibers: FxHashMap<FiberWord, FiberAccounts>,
+}
+
+/// What is noted while the thread has the GVL.
+#[derive(Debug)]
+struct Held {
+    objects: u64,
+    waits_ns: Option<u64>,
+    /// Garbage collection that isn't in the sums yet.
+    gc_ns: u64,
+}
+
+impl Held {
+    fn since(at: Moment) -> Self {
+        Self {
+            objects: at.objects,
+            waits_ns: at.waits_ns,
+            gc_ns: 0,
+        }
+    }
+}
+
+/// A fiber with open accounts.
+#[derive(Debug, Default)]
+struct FiberAccounts {
+    open: u32,
+    /// What the thread did while other fibers had control.
+    away: Sums,
+    /// The thread's sums when this fiber lost control; `None` while it has it.
+    left: Option<Sums>,
+}
+
+impl FiberAccounts {
+    /// What the thread did without this fiber, when its sums are these.
+    fn away(&self, sums: &Sums) -> Sums {
+        let left = self.left.as_ref();
+        left.map_or(self.away, |left| self.away.plus(&sums.since(left)))
+    }
+}
+
+/// An open account: how all stood at its beginning.
+#[derive(Debug, Clone, Copy)]
+pub struct Opened {
+    fiber: FiberWord,
+    at_ns: u64,
+    sums: Sums,
+    away: Sums,
+}
+
+impl Opened {
+    /// The fiber that it belongs to.
+    pub fn fiber(&self) -> FiberWord {
+        self.fiber
+    }
+}
+
+impl ThreadAccounts {
+    /// For the thread that runs `fiber`.
+    pub fn new(fiber: FiberWord, at: Moment) -> Self {
+        Self {
+            sums: Sums::default(),
+            since_ns: at.now_ns,
+            held: Some(Held::since(at)),
+            present: fiber,
+            fibers: FxHashMap::default(),
+        }
+    }
+
+    /// Opens an account of `fiber`, which has control.
+    pub fn open(&mut self, fiber: FiberWord, at: Moment) -> Opened {
+        self.switched(fiber, at);
+        let accounts = self.fibers.entry(fiber).or_default();
+        accounts.open += 1;
+        Opened {
+            fiber,
+            at_ns: self.since_ns,
+            sums: self.sums,
+            away: accounts.away,
+        }
+    }
+
+    /// Closes an account in `fiber`, which has control; nothing if that is another one than it
+    /// was opened in.
+    pub fn close(&mut self, opened: &Opened, fiber: FiberWord, at: Moment) -> Option<Figures> {
+        self.switched(fiber, at);
+        let accounts = self.fibers.get_mut(&opened.fiber)?;
+        let figures = of_opened(opened, accounts, &self.sums, self.since_ns);
+        accounts.open -= 1;
+        if accounts.open == 0 {
+            self.fibers.remove(&opened.fiber);
+        }
+        (opened.fiber == fiber).then_some(figures)
+    }
+
+    /// What an open account says up to `at`. If the thread is off the GVL, it has been ready
+    /// since `ready_ns`, if at all.
+    pub fn so_far(&self, opened: &Opened, at: Moment, ready_ns: Option<u64>) -> Option<Figures> {
+        let accounts = self.fibers.get(&opened.fiber)?;
+        let now_ns = at.now_ns.max(self.since_ns);
+        Some(of_opened(
+            opened,
+            accounts,
+            &self.sums_at(at, ready_ns),
+            now_ns,
+        ))
+    }
+
+    /// Whether no account is open.
+    pub fn is_done(&self) -> bool {
+        self.fibers.is_empty()
+    }
+
+    /// The thread has got the GVL, for which it was ready since `ready_ns`, if that is known.
+    pub fn resumed(&mut self, at: Moment, ready_ns: Option<u64>) {
+        if self.held.is_none() {
+            self.advance(at, ready_ns);
+            self.sums.hand_overs += 1;
+            self.held = Some(Held::since(at));
+        }
+    }
+
+    /// The thread is about to give the GVL up.
+    pub fn suspended(&mut self, at: Moment) {
+        self.advance(at, None);
+        self.held = None;
+    }
+
+    /// A piece of garbage collection has ended on the thread, which took so long.
+    pub fn collected(&mut self, ns: u64) {
+        if let Some(held) = &mut self.held {
+            held.gc_ns += ns;
+        }
+    }
+
+    /// `fiber` has control from here on.
+    pub fn switched(&mut self, fiber: FiberWord, at: Moment) {
+        self.advance(at, None);
+        if fiber == self.present {
+            return;
+        }
+        if let Some(left) = self.fibers.get_mut(&self.present) {
+            left.left = Some(self.sums);
+        }
+        if let Some(back) = self.fibers.get_mut(&fiber) {
+            back.away = back.away(&self.sums);
+            back.left = None;
+        }
+        self.present = fiber;
+    }
+
+    /// Adds the time up to `at`.
+    fn advance(&mut self, at: Moment, ready_ns: Option<u64>) {
+        self.sums = self.sums_at(at, ready_ns);
+        self.since_ns = at.now_ns.max(self.since_ns);
+        if let Some(held) = &mut self.held {
+            *held = Held {
+                waits_ns: at.waits_ns.or(held.waits_ns),
+                ..Held::since(at)
+            };
+        }
+    }
+
+    /// The sums up to `at`.
+    fn sums_at(&self, at: Moment, ready_ns: Option<u64>) -> Sums {
+        let now_ns = at.now_ns.max(self.since_ns);
+        let length = now_ns - self.since_ns;
+        let mut sums = self.sums;
+        match &self.held {
+            Some(held) => {
+                let gc = held.gc_ns.min(length);
+                sums.gc_ns += gc;
+                sums.running_ns += length - gc;
+                sums.allocated_objects += at.objects.saturating_sub(held.objects);
+                if let (Some(now), Some(before)) = (at.waits_ns, held.waits_ns) {
+                    // A thread that became ready meanwhile can make it less than before.
+                    let passed = now.wrapping_sub(before).cast_signed().max(0);
+                    sums.gvl_blame_ns += passed.unsigned_abs();
+                }
+            }
+            None => {
+                let ready_ns = ready_ns.map_or(now_ns, |it| it.clamp(self.since_ns, now_ns));
+                sums.blocked_ns += ready_ns - self.since_ns;
+                sums.gvl_wait_ns += now_ns - ready_ns;
+            }
+        }
+        sums
+    }
+}
+
+/// The figures of an account of a fiber, when the thread's sums are these, and it is `now_ns`.
+fn of_opened(opened: &Opened, fiber: &FiberAccounts, sums: &Sums, now_ns: u64) -> Figures {
+    let away = fiber.away(sums).since(&opened.away);
+    Figures {
+        wall_ns: now_ns - opened.at_ns,
+        sums: sums.since(&opened.sums).since(&away),
+        suspended_ns: away.wall_ns(),
+        cpu_ns: None,
+    }
+}
+
+#[cfg(test)]
+mod tests;
