@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "api/account"
 require_relative "hooks/ends"
 require_relative "hooks/fork_guard"
 require_relative "live/port"
@@ -18,6 +19,7 @@ module Rperf
       def begin(launch)
         return if launch.over?
         return launch.report_another unless launch.first?
+        return begin_accounts(launch) if launch.variables["MODE"] == Accounts::MODE.name
 
         settings = Settings.new(launch)
         ForkGuard.install
@@ -29,6 +31,14 @@ module Rperf
       end
 
       private
+
+      # They have no profile that anybody could merge.
+      def begin_accounts(launch)
+        return launch.refuse("accounts make no profile") if launch.directory
+
+        Port.begin_as_asked(launch.variables)
+        Accounts.begin
+      end
 
       def join(launch, settings)
         shared = SharedSession.new(launch.directory, settings.options, settings.initiator)

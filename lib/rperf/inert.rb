@@ -60,6 +60,25 @@ module Rperf
       nil
     end
 
+    # @return [nil]
+    # @raise [ArgumentError] without a block
+    def account(_name = nil)
+      raise ArgumentError, "Rperf.account needs a block" unless block_given?
+
+      yield nil
+      nil
+    end
+
+    # @return [nil]
+    def on_account
+      nil
+    end
+
+    # @return [Hash] empty
+    def accounts
+      {}
+    end
+
     # @return [false]
     def running?
       false

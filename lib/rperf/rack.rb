@@ -18,27 +18,33 @@ module Rperf
   #
   # Work after the app has returned its response, such as streaming a body, has no label.
   #
+  # With `Rperf.start(mode: :account)`, each request has an {Account} in `env["rperf.account"]`, from its
+  # arrival until the app returns its response.
+  #
   # @example
   #   require "rperf/rack"
   #   use Rperf::RackMiddleware
   #   use Rperf::RackMiddleware, label_key: :route
   #   use Rperf::RackMiddleware, label: ->(env) { env["HTTP_HOST"] }
+  #   use Rperf::RackMiddleware, server_timing: ->(env) { env["REMOTE_USER"] == "admin" }
   class RackMiddleware
     # @param app [#call] the Rack app
     # @param label_key [Symbol, String]
+    # @param server_timing [#call, nil] returns whether the response to a request, given as its Rack environment, has the
+    #   header Server-Timing; nil: none has it, because it tells whoever asks how long the app takes for what
     # @param label [#call, nil] returns the label's value for a Rack environment; nil for no label
     # @raise [ArgumentError] for an argument that isn't allowed
-    def initialize(app, label_key: :endpoint, label: nil)
+    def initialize(app, label_key: :endpoint, label: nil, server_timing: nil)
       unless [Symbol, String].any? { |type| label_key.is_a?(type) } && !label_key.empty?
         Argument.reject(:label_key, label_key, "a Symbol or a String that isn't empty")
       end
-      unless label.nil? || label.respond_to?(:call)
-        Argument.reject(:label, label, "nil or something to call, such as a Proc")
-      end
+      check_callable(:label, label)
+      check_callable(:server_timing, server_timing)
 
       @app = app
       @label_key = label_key.to_sym
       @label = label
+      @server_timing = server_timing
       @endpoints = Endpoints.new
       Routing.watch unless label
     end
@@ -46,8 +52,16 @@ module Rperf
     # @param env [Hash] the Rack environment
     # @return the app's response
     def call(env)
-      return @app.call(env) unless Work.profiled?
-      return Work.run(custom_label(env)) { @app.call(env) } if @label
+      return RequestAccount.run(env, @server_timing) { answer(env) } if RequestAccount.wanted?(env, @server_timing)
+
+      Work.profiled? ? answer(env) : @app.call(env)
+    end
+
+    private
+
+    # The app's response to a request that has labels.
+    def answer(env)
+      return answer_with_custom_label(env) if @label
 
       begin
         request = Request.usual(env, @endpoints, @label_key) ||
@@ -58,7 +72,17 @@ module Rperf
       end
     end
 
-    private
+    def answer_with_custom_label(env)
+      labels = custom_label(env)
+      RequestAccount.name(env, labels[@label_key]) if labels
+      Work.run(labels) { @app.call(env) }
+    end
+
+    def check_callable(name, value)
+      return if value.nil? || value.respond_to?(:call)
+
+      Argument.reject(name, value, "nil or something to call, such as a Proc")
+    end
 
     def custom_label(env)
       Work.attempt do
@@ -74,4 +98,5 @@ end
 
 require_relative "rack/endpoints"
 require_relative "rack/request"
+require_relative "rack/request_account"
 require_relative "rack/routing"

@@ -9,6 +9,9 @@ module Rperf
   # of its class (that of the Active Job, where Sidekiq runs one); in a session that was
   # started with `defer: true` it profiles jobs. It starts no session itself.
   #
+  # With `Rperf.start(mode: :account)`, each job has an {Account}, whose times stand in the line of
+  # Sidekiq's log that tells of the job's end.
+  #
   # @example
   #   require "rperf/sidekiq"
   #
@@ -18,12 +21,41 @@ module Rperf
   #     end
   #   end
   class SidekiqMiddleware
+    # The times in the log, in ms as Sidekiq's own are in s: key and value.
+    LOGGED = { run_ms: :running_ns, gvl_ms: :gvl_wait_ns, blocked_ms: :blocked_ns, gc_ms: :gc_ns,
+               cpu_ms: :cpu_ns }.freeze
+    private_constant :LOGGED
+
     # @param job [Hash] the job as it is in Redis
     # @return the job's value
     def call(_instance, job, _queue, &)
+      return Work.account { |account| with_account(account, job, &) } if Work.accounted?
       return yield unless Work.profiled?
 
-      Work.run({ job: (job["wrapped"] || job["class"]).to_s }, &)
+      Work.run(labels(job), &)
+    end
+
+    private
+
+    def with_account(account, job, &)
+      labels = labels(job)
+      account.name = labels[:job]
+      Work.run(labels, &)
+    ensure
+      Work.attempt { log(account) }
+    end
+
+    def labels(job) = { job: (job["wrapped"] || job["class"]).to_s }
+
+    # Nowhere but in the context that Sidekiq makes for each job: its logger writes it.
+    def log(account)
+      return unless defined?(::Sidekiq::Context)
+
+      values = account.to_h
+      LOGGED.each do |key, value|
+        ::Sidekiq::Context.add(key, (values[value] / 1e6).round(1)) if values[value]
+      end
+      ::Sidekiq::Context.add(:objects, values[:allocated_objects]) if values[:allocated_objects]
     end
   end
 end

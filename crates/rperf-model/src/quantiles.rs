@@ -81,7 +81,7 @@ fn middle(bucket: usize) -> u64 {
         return from;
     }
     let (from, to) = (u128::from(from), u128::from(to));
-    (2 * from * to / (from + to)) as u64
+    (from + from * (to - from) / (from + to)) as u64
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@
 //! Locks of the VM's that a thread holds as it runs hooks would be held for ever,
 //! too, so threads that are about to leave hooks are given a moment.
 
+use crate::accounts::hooks as account_hooks;
 use crate::probes;
 use crate::ruby::thread_hook;
 use crate::running::sampling::{Ending, sampling};
@@ -74,19 +75,23 @@ unsafe extern "C" fn before() {
         PAUSED.store(true, SeqCst);
         thread_hook::remove();
     }
-    if is_paused || sampling(&gvl).is_some_and(|it| it.sections.ended_just_now()) {
+    let had_accounts = account_hooks::before_fork(&gvl);
+    if is_paused || had_accounts || sampling(&gvl).is_some_and(|it| it.sections.ended_just_now()) {
         with_faults_handled(thread_hook::wait_for_stragglers);
     }
 }
 
 unsafe extern "C" fn in_parent() {
-    if !PAUSED.swap(false, SeqCst) {
-        return;
-    }
     let Some(gvl) = announced() else {
         return;
     };
-    with_faults_handled(|| probes::add_on_threads(&gvl));
+    let was_paused = PAUSED.swap(false, SeqCst);
+    with_faults_handled(|| {
+        if was_paused {
+            probes::add_on_threads(&gvl);
+        }
+        account_hooks::in_parent(&gvl);
+    });
 }
 
 /// Before fork returns in the child: only atomics and system calls.
@@ -98,6 +103,7 @@ unsafe extern "C" fn in_child() {
     reset_at_work();
     rperf_sampling::forget_in_child();
     rperf_port::forget_in_child();
+    account_hooks::forget_in_child();
 }
 
 /// In the child, once Ruby runs again: removes what it inherited. Returns whether

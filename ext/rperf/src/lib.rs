@@ -8,6 +8,7 @@
 )]
 
 mod abi;
+mod accounts;
 mod fork;
 mod interrupts;
 mod labels;
@@ -55,5 +56,5 @@ fn init(ruby: &Ruby) -> Result<(), Error> {
     labels::init(ruby);
     fork::watch();
     port::init(native)?;
-    native::init(native)
+    native::init(ruby, rperf, native)
 }

@@ -2,6 +2,7 @@
 //! extension is loaded; called on threads of the main Ractor, with the GVL: others than that
 //! may not call methods of this extension.
 
+mod accounts;
 pub mod live;
 #[cfg(feature = "measure")]
 mod measure;
@@ -27,7 +28,8 @@ use magnus::{Error, Object, RArray, RHash, RModule, RString, Ruby, Value, functi
 use rperf_port::task::Why;
 
 /// Defines the methods.
-pub fn init(native: RModule) -> Result<(), Error> {
+pub fn init(ruby: &Ruby, rperf: RModule, native: RModule) -> Result<(), Error> {
+    accounts::init(ruby, rperf, native)?;
     native.define_singleton_method("start", function!(start, 1))?;
     native.define_singleton_method("stop_into", function!(stop_into, 1))?;
     native.define_singleton_method("snapshot", function!(snapshot, 1))?;

@@ -5,6 +5,7 @@ require_relative "../hooks/fork_guard"
 require_relative "../live/helper"
 require_relative "../session/caller"
 require_relative "../session/options"
+require_relative "account"
 require_relative "profile"
 
 # Begin and end of profiling by a program itself.
@@ -17,11 +18,14 @@ module Rperf
     #
     # @param settings [Hash{Symbol => Object}] `frequency: 1000`, `mode: :cpu`, `output: nil` and others:
     #   docs/guide/ruby-api.md has them all, with their defaults, and `rperf help ruby-api` prints it
+    #   `mode: :account` takes no samples: each request and job gets an {Account}; a session can begin and end meanwhile
     # @return [Profile, true] the block's profile as {Rperf.stop} gives it; true without a block
     # @raise [ArgumentError] for an argument that isn't allowed
     # @raise [StandardError] what the to_s of a key or value in `labels:` raises, as in {Rperf.label}
     # @raise [Rperf::Error] if profiling is on already or can't start
-    def start(**settings)
+    def start(**settings, &)
+      return start_accounts(settings, &) if Accounts.asked?(settings)
+
       options = Options.from_keywords(settings)
       begin_session(options)
       return true unless block_given?
@@ -38,13 +42,16 @@ module Rperf
     # Ends profiling, and writes the profile if {Rperf.start} was given an output.
     # After {Rperf.snapshot} with clear: true it is of the time since then.
     #
+    # Without a session it ends `mode: :account`.
+    #
     # @return [Profile, nil] the profile, a Hash; nil if {Rperf.start} wasn't called
     # @raise [Rperf::Error] if the output can't be written; the message names the
     #   file to which the profile was written instead
     def stop
       session = Session.running
+      return end_accounts unless session
       # Of a program that is profiled as a whole, the session isn't the program's to end.
-      return if session.nil? || session.initiator
+      return if session.initiator
 
       profile = uninterrupted { session.stop }
       profile && Profile.from_native(profile)
@@ -54,6 +61,24 @@ module Rperf
     def running? = Native.running? && !Native.live?
 
     private
+
+    # With a block, what {Rperf.accounts} says at its end.
+    def start_accounts(settings)
+      Accounts.begin(settings)
+      return true unless block_given?
+
+      begin
+        yield
+      ensure
+        kept = Accounts.end
+      end
+      kept
+    end
+
+    def end_accounts
+      Accounts.end if Accounts.on?
+      nil
+    end
 
     def begin_session(options)
       initiator = Session.running&.initiator

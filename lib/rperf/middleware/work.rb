@@ -29,6 +29,18 @@ module Rperf
         Native.leave_at_once(undo) || attempt(LAST) { Native.leave(undo) }
       end
 
+      # Runs the block with an account, which it gets. Whatever it names it counts for.
+      #
+      # @return the block's value
+      def account
+        opened = []
+        Native.open_account(opened)
+        yield opened.first
+      ensure
+        Native.close_account(opened)
+        Accounts.ended(opened.first)
+      end
+
       # @return what the block makes; nil if it fails
       def attempt(interrupts = LATER)
         Thread.handle_interrupt(interrupts) do
@@ -37,6 +49,9 @@ module Rperf
           complain(e)
         end
       end
+
+      # @return [Boolean] whether requests and jobs get accounts
+      def accounted? = HAS_NATIVE && Accounts.on?
 
       # @return [Boolean] whether labels and sections mean anything here and now
       def profiled? = HAS_NATIVE && Ractor.main? && Native.running?

@@ -17,6 +17,12 @@ module Rperf
         end
       end
 
+      # @return [String, nil] the name of the endpoint of the request that the environment has
+      def self.name_in(env)
+        request = env[KEY]
+        request.name if request.is_a?(Request)
+      end
+
       # @return [Hash{Symbol => String}] its labels on arrival
       attr_reader :labels
 
@@ -28,10 +34,14 @@ module Rperf
         new(env, endpoints, label_key, path_name) if path_name
       end
 
+      # @return [String] the name of its endpoint, as far as it is known
+      attr_reader :name
+
       def initialize(env, endpoints, label_key, path_name = endpoints.path_name(env))
         @endpoints = endpoints
         @path_name = path_name
-        @labels = { label_key => endpoints.name(@path_name) }
+        @name = endpoints.name(@path_name)
+        @labels = { label_key => @name }
         @fiber = Fiber.current
         @routed = false
         env[KEY] = self
@@ -46,6 +56,7 @@ module Rperf
       def take(route)
         @endpoints.learn(@path_name, route) unless @routed
         @routed = true
+        @name = route
         label_key = @labels.each_key.first
         Rperf.label(label_key => route) if Rperf.labels.key?(label_key)
       end

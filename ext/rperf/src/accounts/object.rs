@@ -1,0 +1,175 @@
+//! `Rperf::Account`: an account as a program sees it. It tells what has passed so far while it is open,
+//! and what it was when it is closed. On threads of the main Ractor, with the GVL.
+
+use super::hooks;
+use super::process::{self, ProcessAccounts};
+use super::threads::{self, AccountedThread};
+use crate::ruby::threads::RubyThread;
+use magnus::gc::Marker;
+use magnus::rb_sys::FromRawValue;
+use magnus::typed_data::Obj;
+use magnus::{DataTypeFunctions, Error, RClass, RModule, Ruby, TypedData, Value, prelude::*};
+use rb_sys::VALUE;
+use rperf_accounts::{Figures, Opened};
+use rperf_vm::{Gvl, GvlCell, NativeId, clock};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+
+/// What the Ruby object holds.
+#[derive(TypedData)]
+#[magnus(class = "Rperf::Account", free_immediately, mark, size)]
+pub struct AccountObject(GvlCell<State>);
+
+enum State {
+    New,
+    Open(Open),
+    /// `None` where it can't be told.
+    Closed(Option<Figures>),
+}
+
+struct Open {
+    opened: Opened,
+    thread: Arc<AccountedThread>,
+    cpu_ns: u64,
+    native_id: NativeId,
+}
+
+impl DataTypeFunctions for AccountObject {
+    fn mark(&self, marker: &Marker) {
+        // SAFETY: in a collection, which runs only where no borrower is at work.
+        if let State::Open(open) = unsafe { self.0.peek() } {
+            // It stays at its place: it is known by that.
+            // SAFETY: a fiber that was alive when the account was opened, and is marked each time since.
+            marker.mark(unsafe { Value::from_raw(open.opened.fiber().0 as VALUE) });
+        }
+    }
+}
+
+/// Defines the class, and makes the key of threads. On the main thread, once.
+pub fn init(ruby: &Ruby, rperf: RModule) -> Result<RClass, Error> {
+    threads::make_key();
+    let class = rperf.define_class("Account", ruby.class_object())?;
+    class.undef_default_alloc_func();
+    // Looked for now, not at first use: an interrupt could come then.
+    let _ = AccountObject::class(ruby);
+    Ok(class)
+}
+
+/// A new account, which isn't open yet.
+pub fn new(ruby: &Ruby, _: &Gvl<'_>) -> Obj<AccountObject> {
+    ruby.obj_wrap(AccountObject(GvlCell::new(State::New)))
+}
+
+impl AccountObject {
+    /// Opens it in the present fiber of the calling thread.
+    pub fn open(&self, gvl: &Gvl<'_>) {
+        let process = process::begun(gvl);
+        hooks::begin(gvl);
+        let thread = RubyThread::current(gvl);
+        // Its object may be made by this.
+        let fiber = thread.present_fiber();
+        let accounted = threads::get_or_begin(process, gvl, thread);
+        let cpu_ns = clock::thread_cpu_ns();
+        let opened = {
+            let accounts = accounted.accounts.borrow(gvl);
+            accounts.map(|mut it| it.open(fiber, threads::moment(process, gvl)))
+        };
+        let Some(opened) = opened else {
+            return;
+        };
+        process.open.fetch_add(1, SeqCst);
+        let open = Open {
+            opened,
+            thread: accounted,
+            cpu_ns,
+            native_id: clock::thread_id(),
+        };
+        if let Some(mut state) = self.0.borrow(gvl) {
+            *state = State::Open(open);
+        }
+    }
+
+    /// Whether it goes on.
+    pub fn is_open(&self, gvl: &Gvl<'_>) -> bool {
+        let state = self.0.borrow(gvl);
+        state.is_some_and(|it| matches!(*it, State::Open(_)))
+    }
+
+    /// Closes it, if it is open.
+    pub fn close(&self, gvl: &Gvl<'_>) {
+        let Some(mut state) = self.0.borrow(gvl) else {
+            return;
+        };
+        if let State::Open(open) = &*state {
+            *state = State::Closed(open.end(gvl));
+        } else {
+            *state = match &*state {
+                State::Closed(figures) => State::Closed(*figures),
+                _ => State::Closed(None),
+            };
+        }
+    }
+
+    /// What it says, up to now if it is open; nothing if it can't be told.
+    pub fn figures(&self, gvl: &Gvl<'_>) -> Option<Figures> {
+        match &*self.0.borrow(gvl)? {
+            State::New => None,
+            State::Open(open) => open.so_far(gvl),
+            State::Closed(figures) => *figures,
+        }
+    }
+}
+
+impl Open {
+    /// Ends it, on the thread and in the fiber that it was opened in; elsewhere it says nothing.
+    fn end(&self, gvl: &Gvl<'_>) -> Option<Figures> {
+        let process = self.here(gvl)?;
+        let thread = RubyThread::current(gvl);
+        let at = threads::moment(process, gvl);
+        let mut accounts = self.thread.accounts.borrow(gvl)?;
+        let figures = accounts.close(&self.opened, thread.present_fiber(), at);
+        let is_done = accounts.is_done();
+        drop(accounts);
+        if is_done {
+            threads::let_go(gvl, thread);
+        }
+        process.open.fetch_sub(1, SeqCst);
+        figures.map(|it| self.with_cpu(it))
+    }
+
+    fn so_far(&self, gvl: &Gvl<'_>) -> Option<Figures> {
+        let at = |process| threads::moment(process, gvl);
+        if let Some(process) = self.here(gvl) {
+            let accounts = self.thread.accounts.borrow(gvl)?;
+            let figures = accounts.so_far(&self.opened, at(process), None);
+            return figures.map(|it| self.with_cpu(it));
+        }
+        let process = process::present(gvl).filter(|it| self.is_of(it))?;
+        if self.thread.is_over.load(Relaxed) {
+            return None;
+        }
+        let ready_ns = process.waiters.since(self.thread.id);
+        let accounts = self.thread.accounts.borrow(gvl)?;
+        accounts.so_far(&self.opened, at(process), ready_ns)
+    }
+
+    fn is_of(&self, process: &ProcessAccounts) -> bool {
+        std::ptr::eq(self.thread.process, process)
+    }
+
+    /// What all accounts share, if this is the process and the thread of this one.
+    fn here(&self, gvl: &Gvl<'_>) -> Option<&'static ProcessAccounts> {
+        let process = process::present(gvl).filter(|it| self.is_of(it))?;
+        let is_here = RubyThread::current(gvl).id() == self.thread.id;
+        (is_here && !self.thread.is_over.load(Relaxed)).then_some(process)
+    }
+
+    /// The CPU time is that of the native thread: where it isn't the same any more, nothing is known.
+    fn with_cpu(&self, figures: Figures) -> Figures {
+        let cpu_ns = clock::thread_cpu_ns().checked_sub(self.cpu_ns);
+        Figures {
+            cpu_ns: cpu_ns.filter(|_| clock::thread_id() == self.native_id),
+            ..figures
+        }
+    }
+}

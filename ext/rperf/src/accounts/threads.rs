@@ -1,0 +1,102 @@
+//! The threads of the main Ractor that have open accounts: from a Ruby thread to its accounts. With
+//! the GVL, but for the end of a thread.
+
+use super::process::ProcessAccounts;
+use crate::ruby::counters;
+use crate::ruby::threads::{RubyThread, ThreadKey};
+use rperf_accounts::{Moment, ThreadAccounts};
+use rperf_vm::{Gvl, GvlCell, VmThread, clock};
+use std::ptr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+
+/// Key of a thread's [`AccountedThread`].
+static ACCOUNTED: ThreadKey = ThreadKey::new();
+
+/// A thread that has open accounts.
+pub struct AccountedThread {
+    pub id: VmThread,
+    /// What it shares with others: a forked child has another one.
+    pub process: &'static ProcessAccounts,
+    pub accounts: GvlCell<ThreadAccounts>,
+    /// It has ended.
+    pub is_over: AtomicBool,
+}
+
+/// Makes the key. With the GVL, once.
+pub fn make_key() {
+    ACCOUNTED.make();
+}
+
+/// Now, on the calling thread, which has the GVL.
+#[inline]
+pub fn moment(process: &ProcessAccounts, gvl: &Gvl<'_>) -> Moment {
+    let now_ns = clock::monotonic_ns();
+    Moment {
+        now_ns,
+        objects: counters::objects(gvl),
+        waits_ns: process.waiters.up_to(now_ns).map(|it| it.ns),
+    }
+}
+
+/// Gives the calling `thread` a place for its accounts, unless it has one.
+pub fn get_or_begin(
+    process: &'static ProcessAccounts,
+    gvl: &Gvl<'_>,
+    thread: RubyThread<'_>,
+) -> Arc<AccountedThread> {
+    if let Some(known) = known(process, gvl, thread) {
+        // SAFETY: it is from `Arc::into_raw` below, and the key still owns it.
+        return unsafe {
+            Arc::increment_strong_count(ptr::from_ref(known));
+            Arc::from_raw(ptr::from_ref(known))
+        };
+    }
+    let accounts = ThreadAccounts::new(thread.present_fiber(), moment(process, gvl));
+    let new = Arc::new(AccountedThread {
+        id: thread.id(),
+        process,
+        accounts: GvlCell::new(accounts),
+        is_over: AtomicBool::new(false),
+    });
+    // One that a forked child has inherited stays where it is.
+    ACCOUNTED.set(thread, Arc::into_raw(Arc::clone(&new)).cast_mut().cast());
+    new
+}
+
+/// The accounts of `thread`, if it has open ones.
+#[inline]
+pub fn known<'a>(
+    process: &'static ProcessAccounts,
+    _: &'a Gvl<'_>,
+    thread: RubyThread<'_>,
+) -> Option<&'a AccountedThread> {
+    // SAFETY: null, or what the key owns: it is let go of with the GVL, which is held, or as the thread
+    // ends, which is not while it has the GVL.
+    let found = unsafe { ACCOUNTED.get(thread).cast::<AccountedThread>().as_ref() };
+    found.filter(|it| ptr::eq(it.process, process))
+}
+
+/// The calling `thread` has no open account any more.
+pub fn let_go(_: &Gvl<'_>, thread: RubyThread<'_>) {
+    drop_word(thread);
+}
+
+/// The calling `thread` has ended.
+///
+/// # Safety
+/// In EXITED: the thread runs no more, and its object is alive.
+pub unsafe fn ended(thread: RubyThread<'_>) {
+    drop_word(thread);
+}
+
+/// Lets go of what the key owns. On the thread itself.
+fn drop_word(thread: RubyThread<'_>) {
+    let word = ACCOUNTED.get(thread).cast::<AccountedThread>();
+    if !word.is_null() {
+        ACCOUNTED.set(thread, ptr::null_mut());
+        // SAFETY: from `Arc::into_raw` in `get_or_begin`; the key had it, and the thread alone takes it away.
+        let accounted = unsafe { Arc::from_raw(word.cast_const()) };
+        accounted.is_over.store(true, SeqCst);
+    }
+}

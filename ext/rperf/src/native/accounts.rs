@@ -1,0 +1,122 @@
+//! `Rperf::Account`, and the methods of `Rperf::Native` that open, close and keep accounts.
+
+use super::gvl;
+use crate::accounts::object::{self, AccountObject};
+use crate::accounts::{hooks, process};
+use crate::ruby::counters;
+use magnus::{Error, RArray, RHash, RModule, Ruby, Value, function, method, prelude::*};
+use rperf_accounts::Summary;
+use rperf_sampling::other_ractors;
+
+/// Defines `Rperf::Account`, and the methods of `Native` that open and close accounts. On the main
+/// thread, once.
+pub fn init(ruby: &Ruby, rperf: RModule, native: RModule) -> Result<(), Error> {
+    counters::init_objects(ruby);
+    let class = object::init(ruby, rperf)?;
+    class.define_private_method("figures", method!(figures, 0))?;
+    class.define_method("open?", method!(is_open, 0))?;
+    native.define_singleton_method("open_account", function!(open, 1))?;
+    native.define_singleton_method("close_account", function!(close, 1))?;
+    native.define_singleton_method("keep_account", function!(keep, 2))?;
+    native.define_singleton_method("kept_accounts", function!(kept, 0))?;
+    native.define_singleton_method("end_accounts", function!(end, 0))
+}
+
+/// `Native.open_account(array)`: opens an account of the present fiber, and pushes it. An interrupt can
+/// come as this returns; then the caller finds it there.
+fn open(ruby: &Ruby, array: RArray) -> Result<(), Error> {
+    let account = object::new(ruby, &gvl(ruby));
+    array.push(account)?;
+    account.open(&gvl(ruby));
+    Ok(())
+}
+
+/// `Native.close_account(array)`: closes the last account of the array, if there is one, and it is open.
+fn close(ruby: &Ruby, array: RArray) -> Result<(), Error> {
+    if array.is_empty() {
+        return Ok(());
+    }
+    let account: &AccountObject = array.entry(-1)?;
+    account.close(&gvl(ruby));
+    Ok(())
+}
+
+/// `Native.keep_account(name, account)`: adds an account that is closed to the quantiles of this name.
+fn keep(ruby: &Ruby, name: String, account: &AccountObject) {
+    let gvl = gvl(ruby);
+    if let Some(figures) = account.figures(&gvl)
+        && let Some(process) = process::present(&gvl)
+        && let Some(mut table) = process.table.borrow(&gvl)
+    {
+        table.add(&name, &figures);
+    }
+}
+
+/// `Native.kept_accounts`: a Hash of all names, each with a Hash of `:count` and its values.
+fn kept(ruby: &Ruby) -> Result<RHash, Error> {
+    let all = {
+        let gvl = gvl(ruby);
+        let table = process::present(&gvl).and_then(|it| it.table.borrow(&gvl));
+        table.map(|table| {
+            let all = table.all().into_iter();
+            let of = |(name, it): (&str, &Summary)| (name.to_owned(), it.count(), it.values());
+            all.map(of).collect::<Vec<_>>()
+        })
+    };
+    let hash = ruby.hash_new();
+    for (name, count, values) in all.unwrap_or_default() {
+        let summary = ruby.hash_new();
+        summary.aset(ruby.to_symbol("count"), count)?;
+        for value in values {
+            let of = ruby.hash_new();
+            for (key, number) in [
+                ("sum", value.sum),
+                ("p50", value.p50),
+                ("p90", value.p90),
+                ("p99", value.p99),
+                ("max", value.max),
+            ] {
+                of.aset(ruby.to_symbol(key), number)?;
+            }
+            summary.aset(ruby.to_symbol(value.name), of)?;
+        }
+        hash.aset(ruby.str_new(&name), summary)?;
+    }
+    Ok(hash)
+}
+
+/// `Native.end_accounts`: forgets what is kept. The hooks are removed if no account is open.
+fn end(ruby: &Ruby) -> Value {
+    hooks::end(&gvl(ruby));
+    ruby.qnil().as_value()
+}
+
+/// `Account#figures`: its values, in the order of `Rperf::Account::VALUES`; nil where they can't be told.
+fn figures(ruby: &Ruby, account: &AccountObject) -> Result<Option<RArray>, Error> {
+    let Some(figures) = account.figures(&gvl(ruby)) else {
+        return Ok(None);
+    };
+    let sums = &figures.sums;
+    let values = [
+        Some(figures.wall_ns),
+        Some(sums.running_ns),
+        Some(sums.gvl_wait_ns),
+        Some(sums.blocked_ns),
+        Some(sums.gc_ns),
+        Some(figures.suspended_ns),
+        figures.cpu_ns,
+        Some(sums.gvl_blame_ns).filter(|_| !other_ractors()),
+        Some(sums.allocated_objects).filter(|_| !other_ractors()),
+        Some(sums.hand_overs),
+    ];
+    let array = ruby.ary_new_capa(values.len());
+    for value in values {
+        array.push(value)?;
+    }
+    Ok(Some(array))
+}
+
+/// `Account#open?`: whether it goes on.
+fn is_open(ruby: &Ruby, account: &AccountObject) -> bool {
+    account.is_open(&gvl(ruby))
+}

@@ -1,0 +1,187 @@
+# frozen_string_literal: true
+
+module Rperf
+  # Where the time of a request, a job or a block went. Its states add up to the wall time, to the
+  # nanosecond: running, GVL wait, blocked, garbage collection, and suspended, which is the time in which
+  # other fibers of the thread had control. It belongs to the fiber that it was opened in.
+  #
+  # While it is open, it says what has passed so far. All values are nil where they can't be told: in a
+  # process that was forked meanwhile, and of a thread that has ended.
+  #
+  # @see Rperf.account
+  class Account
+    # The values: times in ns, and two counts.
+    VALUES = %i[
+      wall_ns running_ns gvl_wait_ns blocked_ns gc_ns suspended_ns cpu_ns gvl_blame_ns allocated_objects hand_overs
+    ].freeze
+    # The states, as a line of a log names them.
+    STATES = { running_ns: "running", gvl_wait_ns: "GVL wait", blocked_ns: "blocked", gc_ns: "GC",
+               suspended_ns: "suspended" }.freeze
+    # The metrics of the header Server-Timing.
+    METRICS = { running_ns: "run", gvl_wait_ns: "gvl", blocked_ns: "blocked", gc_ns: "gc", suspended_ns: "suspended",
+                cpu_ns: "cpu", queue_ns: "queue" }.freeze
+    private_constant :STATES, :METRICS
+
+    # @!attribute [rw] name
+    #   @return [String, nil] the endpoint, the job, or what {Rperf.account} was given
+    attr_accessor :name
+
+    # @!attribute [rw] queue_ns
+    #   @return [Integer, nil] how long the request had waited before, by its header X-Request-Start
+    attr_accessor :queue_ns
+
+    VALUES.each_with_index do |value, index|
+      define_method(value) { figures&.at(index) }
+    end
+
+    # @return [Hash{Symbol => Integer, nil}] all values, of one moment
+    def to_h = VALUES.zip(figures || []).to_h.merge!(queue_ns:)
+
+    # @return [String] such as "412.3 ms = 31.0 running + 350.2 GVL wait + 31.1 blocked; 48000 objects"
+    def to_s
+      values = to_h
+      return "unknown" unless values[:wall_ns]
+
+      states = STATES.filter_map { |key, word| "#{ms(values[key])} #{word}" if values[key].positive? }
+      further = ["#{ms(values[:wall_ns])} ms = #{states.join(" + ")}"]
+      further << "#{values[:allocated_objects]} objects" if values[:allocated_objects]
+      further << "queue #{ms(values[:queue_ns])} ms" if values[:queue_ns]
+      further.join("; ")
+    end
+
+    # @return [String] the value of the header Server-Timing, in ms
+    def server_timing
+      values = to_h
+      known = METRICS.select { |key, _| values[key]&.positive? }
+      known.map { |key, metric| "#{metric};dur=#{ms(values[key])}" }.join(", ")
+    end
+
+    # @return [String]
+    def inspect = "#<Rperf::Account #{[name, self].compact.join(" ")}>"
+
+    private
+
+    def ms(nanoseconds) = (nanoseconds / 1e6).round(1)
+  end
+
+  # What becomes of accounts as they end, and whether middleware opens some.
+  module Accounts
+    # The mode of {Rperf.start} that opens an account for each request and job, and takes no sample.
+    MODE = :account
+    @handlers = []
+
+    class << self
+      # Whether requests and jobs get an account.
+      # @return [Boolean]
+      def on? = Native.main_ractor? && @on
+
+      # Whether these are the keywords of {Rperf.start} for it.
+      def asked?(settings) = [MODE, MODE.name].include?(settings[:mode])
+
+      # @raise [ArgumentError] for further settings
+      # @raise [Rperf::Error] if they are on already
+      def begin(settings = {})
+        further = settings.keys - [:mode]
+        raise ArgumentError, "mode: :account takes no #{further.first}:, as it takes no samples" unless further.empty?
+        raise Error, "accounts are on already; call Rperf.stop first" if @on
+
+        ForkGuard.install
+        @on = true
+      end
+
+      # @return [Hash] what was kept
+      def end
+        kept = Native.kept_accounts
+        @on = false
+        Native.end_accounts
+        kept
+      end
+
+      # Has the block be called with each account that ends.
+      def add(handler)
+        @handlers += [handler]
+      end
+
+      # An account has ended: it counts for its name, and all handlers learn of it.
+      def ended(account)
+        return unless account
+
+        name = account.name
+        Native.keep_account(name, account) if @on && name
+        @handlers.each { |handler| tell(handler, name, account) }
+      end
+
+      private
+
+      def tell(handler, name, account)
+        handler.call(name, account)
+      rescue StandardError => e
+        complain(e)
+      end
+
+      # Once: the same fault in every request would fill the log.
+      def complain(error)
+        return if @complained
+
+        @complained = true
+        STDERR.write("rperf: a block of Rperf.on_account failed: #{error.message} (#{error.class})\n")
+      rescue StandardError
+        nil # Nothing to write to, or an exception without a message: the work goes on.
+      end
+    end
+  end
+  private_constant :Accounts
+
+  class << self
+    # Tells where the time of the block went, without a profile: its wall time, split into states, its CPU
+    # time, and the objects that it made. Works whether profiling is on or not. The block gets the account,
+    # and may ask it what has passed so far.
+    #
+    # @param name [String, nil] for {Rperf.on_account}, and {Rperf.accounts}
+    # @return [Account, nil] nil outside of the main Ractor, where the block just runs
+    # @raise [ArgumentError] without a block
+    # @example
+    #   account = Rperf.account("import") { import }
+    #   logger.info(account.to_s)
+    def account(name = nil)
+      raise ArgumentError, "Rperf.account needs a block" unless block_given?
+
+      unless Native.main_ractor?
+        yield
+        return
+      end
+      opened = []
+      begin
+        Native.open_account(opened)
+        opened.first.name = name
+        yield opened.first
+      ensure
+        # One call of C: no interrupt can come before it has done its work.
+        Native.close_account(opened)
+        Accounts.ended(opened.first)
+      end
+      opened.first
+    end
+
+    # Has the block be called with each account that ends: of {Rperf.account}, and of requests and jobs, if
+    # `Rperf.start(mode: :account)` was called. It runs where the account ends. If it fails, the first time
+    # is told on stderr, and the program goes on.
+    #
+    # @yieldparam name [String, nil] the endpoint, the job, or the name given
+    # @yieldparam account [Account]
+    # @return [nil]
+    # @example
+    #   Rperf.on_account { |name, account| statsd.timing("gvl.#{name}", account.gvl_wait_ns / 1e6) }
+    def on_account(&block)
+      raise ArgumentError, "Rperf.on_account needs a block" unless block
+
+      Accounts.add(block)
+      nil
+    end
+
+    # @return [Hash{String => Hash}] of each name `:count`, and for each value a Hash with its `:sum`, `:p50`,
+    #   `:p90`, `:p99` and `:max`, since `Rperf.start(mode: :account)`; quantiles are at most 6 % off. 1,000
+    #   names at most; all others are "(other)".
+    def accounts = Native.main_ractor? ? Native.kept_accounts : {}
+  end
+end

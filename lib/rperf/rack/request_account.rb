@@ -1,0 +1,68 @@
+# frozen_string_literal: true
+
+module Rperf
+  class RackMiddleware
+    # The account of a request, in its Rack environment.
+    module RequestAccount
+      # Its key there.
+      KEY = "rperf.account"
+      # The header with the time at which a proxy has taken the request.
+      QUEUED = "HTTP_X_REQUEST_START"
+      # The header for a browser's page of timings, as Rack 3 wants its name.
+      TIMING = "server-timing"
+      # Whoever has waited longer has a wrong clock.
+      LONGEST_QUEUE_NS = 60_000_000_000
+      private_constant :KEY, :QUEUED, :TIMING, :LONGEST_QUEUE_NS
+
+      class << self
+        # @param timing [#call, nil] whether the response tells it
+        # @return [Boolean] whether the request gets one, and hasn't one by the same middleware further out
+        def wanted?(env, timing)
+          (Work.accounted? || (timing && Work::HAS_NATIVE && Native.main_ractor?)) && !env[KEY]&.open?
+        end
+
+        # @return the block's response
+        def run(env, timing)
+          Work.account do |account|
+            account.queue_ns = queue_ns(env[QUEUED]) if env.key?(QUEUED)
+            env[KEY] = account
+            response = named(env, account) { yield }
+            Work.attempt { tell(response, account) if timing&.call(env) }
+            response
+          end
+        end
+
+        # Names the account of the request, if it has one without a name.
+        def name(env, name)
+          account = env[KEY]
+          account.name ||= name if account.is_a?(Account)
+        end
+
+        private
+
+        def named(env, account)
+          yield
+        ensure
+          account.name ||= Request.name_in(env)
+        end
+
+        # Seconds, milliseconds or microseconds since 1970, told apart by their size.
+        def queue_ns(header)
+          start = Float(header.to_s.delete_prefix("t="), exception: false)
+          return unless start&.positive?
+
+          start *= 1_000 until start >= 1e17
+          waited = Process.clock_gettime(Process::CLOCK_REALTIME, :nanosecond) - start.to_i
+          waited if waited.between?(0, LONGEST_QUEUE_NS)
+        end
+
+        def tell(response, account)
+          headers = response[1]
+          name = headers.key?("Server-Timing") ? "Server-Timing" : TIMING
+          headers[name] = [headers[name], account.server_timing].compact.join(", ")
+        end
+      end
+    end
+    private_constant :RequestAccount
+  end
+end

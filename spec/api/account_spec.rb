@@ -1,0 +1,281 @@
+# frozen_string_literal: true
+
+# Accounts: where the time of a block, a request or a job went, without a profile.
+RSpec.describe "Rperf.account", vm: true do
+  head = <<~RUBY
+    def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    def compute(ms)
+      deadline = now + (ms / 1000.0)
+      nil while now < deadline
+    end
+
+    STATES = %i[running_ns gvl_wait_ns blocked_ns gc_ns suspended_ns]
+    # What is missing from, or too much in, the sum of the states.
+    def rest(account) = STATES.sum { |state| account.to_h[state] } - account.wall_ns
+  RUBY
+
+  define_method(:told_of) { |program, *options, **run| told("#{head}\n#{program}", *options, **run) }
+
+  compilers = ["--disable-yjit", *("--yjit" if RbConfig::CONFIG["YJIT_SUPPORT"] != "no")]
+  compilers.each do |compiler|
+    it "tells running, blocked and waiting time and objects, with #{compiler}", alone: true do
+      account, expected, rest = told_of(<<~RUBY, compiler)
+        go = Queue.new
+        hog = Thread.new { go.pop; compute(60) }
+        expected = {}
+        account = Rperf.account("work") do
+          since = now
+          compute(20)
+          expected[:running_ns] = now - since
+          since = now
+          sleep(0.03)
+          expected[:blocked_ns] = now - since
+          since = now
+          go << true
+          # The hog is interrupted by nobody: it has the GVL until it is done.
+          Thread.pass
+          expected[:gvl_wait_ns] = now - since
+          10_000.times { Object.new }
+        end
+        hog.join
+        puts [account.to_h, expected.transform_values { |it| (it * 1e9).round }, rest(account)].to_json
+      RUBY
+      expect(rest).to eq(0)
+      expect(account["allocated_objects"]).to be_between(10_000, 10_030)
+      # The hand-overs take part of the waits.
+      expect(account["running_ns"]).to be_within(4_000_000).of(expected["running_ns"])
+      expect(account["blocked_ns"]).to be_within(4_000_000).of(expected["blocked_ns"])
+      expect(account["gvl_wait_ns"]).to be_within(4_000_000).of(expected["gvl_wait_ns"])
+      expect(account["cpu_ns"]).to be_between(1_000_000, account["running_ns"] + account["gc_ns"] + 2_000_000)
+      expect(account["gvl_wait_ns"]).to be > 40_000_000
+    end
+  end
+
+  it "counts its own objects beside another thread that makes some, and what others wait for it" do
+    objects, blame, rest = told_of(<<~RUBY)
+      others = Array.new(2) { Thread.new { loop { 100.times { Object.new }; Thread.pass } } }
+      account = Rperf.account { 20.times { 1_000.times { Object.new }; Thread.pass } }
+      others.each(&:kill)
+      waiting = Thread.new { loop { sleep(0.0005) } }
+      blamed = Rperf.account { compute(50) }
+      waiting.kill
+      puts [account.allocated_objects, blamed.gvl_blame_ns, [account, blamed].sum { |it| rest(it).abs }].to_json
+    RUBY
+    # From 4.0 on Ruby counts objects in portions.
+    expect(objects).to be_within(RUBY_VERSION < "4.0" ? 60 : 1_100).of(20_000)
+    expect(blame).to be_between(30_000_000, 60_000_000)
+    expect(rest).to eq(0)
+  end
+
+  it "has garbage collection for a state of its own" do
+    account, rest = told_of(<<~RUBY)
+      data = Array.new(200_000) { |i| "text \#{i}" }
+      account = Rperf.account { 3.times { GC.start } }
+      puts [account.to_h, rest(account)].to_json
+    RUBY
+    expect(rest).to eq(0)
+    expect(account["gc_ns"]).to be > account["wall_ns"] / 2
+  end
+
+  it "is right whichever way the block ends, and nested" do
+    rests, kinds, open = told_of(<<~RUBY)
+      require "timeout"
+      ended = []
+      Rperf.on_account { |name, account| ended << [name, account] }
+      Rperf.account("outer") do
+        Rperf.account("inner") { sleep(0.001) }
+        begin
+          Rperf.account("raised") { raise "no" }
+        rescue RuntimeError
+          nil
+        end
+        catch(:done) { Rperf.account("thrown") { throw :done } }
+        begin
+          Timeout.timeout(0.02) { Rperf.account("timeout") { sleep } }
+        rescue Timeout::Error
+          nil
+        end
+        killed = Thread.new { Rperf.account("killed") { sleep } }
+        Thread.pass until killed.status == "sleep"
+        killed.kill.join
+        [1, 2].each { Rperf.account("left") { break } }
+      end
+      puts [ended.map { |_, it| rest(it) }, ended.map(&:first), ended.map { |_, it| it.open? }.uniq].to_json
+    RUBY
+    expect(kinds).to eq(%w[inner raised thrown timeout killed left outer])
+    expect(rests).to all(eq(0))
+    expect(open).to eq([false])
+  end
+
+  it "tells what passes while other fibers have control as suspended" do
+    outer, inner, rests = told_of(<<~RUBY)
+      inner = nil
+      fiber = Fiber.new do
+        inner = Rperf.account { sleep(0.02); Fiber.yield; compute(5) }
+      end
+      outer = Rperf.account { fiber.resume; compute(10); fiber.resume }
+      puts [outer.to_h, inner.to_h, [rest(outer), rest(inner)]].to_json
+    RUBY
+    expect(rests).to eq([0, 0])
+    expect(outer["suspended_ns"]).to be >= 25_000_000
+    expect(outer["blocked_ns"]).to eq(0)
+    expect(inner["blocked_ns"]).to be >= 20_000_000
+    expect(inner["suspended_ns"]).to be_between(10_000_000, outer["wall_ns"])
+  end
+
+  it "tells what has passed so far, on its own thread and on others" do
+    inside, outside, at_end, ended = told_of(<<~RUBY)
+      account = nil
+      inside = nil
+      thread = Thread.new do
+        Rperf.account do |it|
+          compute(5)
+          inside = it.wall_ns
+          account = it
+          sleep
+        end
+      end
+      Thread.pass until account && thread.status == "sleep"
+      sleep 0.02
+      outside = [account.open?, account.blocked_ns, rest(account)]
+      thread.kill.join
+      puts [inside, outside, [account.open?, rest(account)], account.frozen?].to_json
+    RUBY
+    expect(inside).to be >= 5_000_000
+    expect(outside.first(2)).to match([true, be >= 20_000_000])
+    expect(at_end).to eq([false, 0])
+    expect(ended).to be(false)
+  end
+
+  it "says nothing in a forked child, whose own accounts are right" do
+    out = told_of(<<~RUBY)
+      require "json"
+      read, write = IO.pipe
+      account = Rperf.account do |open|
+        pid = fork do
+          own = Rperf.account { sleep(0.01) }
+          write.puts [open.wall_ns, own.blocked_ns, rest(own)].to_json
+        end
+        Process.wait(pid)
+      end
+      write.close
+      puts [*JSON.parse(read.read), rest(account)].to_json
+    RUBY
+    expect(out).to match([nil, be >= 10_000_000, 0, 0])
+  end
+
+  it "takes nothing of a session that runs, and ends with none" do
+    function, running, rests, running_after = told_of(<<~RUBY)
+      Rperf.start(mode: :account)
+      rests = []
+      Rperf.on_account { |_, account| rests << rest(account) }
+      account = Rperf.account("a") { compute(1) }
+      Rperf.start(mode: :wall, frequency: 1000)
+      Rperf.account("a") { compute(50) }
+      profile = Rperf.stop
+      Rperf.account("a") { compute(1) }
+      running = [Rperf.running?, Rperf.accounts["a"][:count]]
+      Rperf.stop
+      puts [profile.top(limit: 1, sort: :total).first[:total], running, rests, Rperf.accounts].to_json
+    RUBY
+    expect(function).to be > 40_000_000
+    expect(running).to eq([false, 3])
+    expect(rests).to eq([0, 0, 0])
+    expect(running_after).to eq({})
+  end
+
+  it "knows quantiles by name" do
+    accounts, at_end = told_of(<<~RUBY)
+      at_end = Rperf.start(mode: :account) do
+        100.times { |i| Rperf.account(i.even? ? "even" : "odd") { i < 90 ? nil : sleep(0.005) } }
+        Rperf.account { nil }
+        $accounts = Rperf.accounts
+      end
+      puts [$accounts, at_end == $accounts].to_json
+    RUBY
+    expect(at_end).to be(true)
+    expect(accounts.keys).to match_array(%w[even odd])
+    even = accounts.fetch("even")
+    expect(even["count"]).to eq(50)
+    expect(even["wall_ns"]["p50"]).to be < 5_000_000
+    expect(even["wall_ns"]["p99"]).to be >= 4_700_000
+    expect(even["wall_ns"]["max"]).to be >= 5_000_000
+    expect(even["blocked_ns"]["sum"]).to be >= 25_000_000
+  end
+
+  it "is as its text says" do
+    text, timing, unknown = told_of(<<~RUBY)
+      account = Rperf.account { sleep(0.0101) }
+      account.queue_ns = 12_345_678
+      child = nil
+      Rperf.account { |it| child = IO.popen("-") || (print it.to_s, it.inspect; exit!) }
+      puts [account.to_s, account.server_timing, child.read].to_json
+    RUBY
+    expect(text).to match(/\A1\d\.\d ms = (\d+\.\d running \+ )?(\d+\.\d GVL wait \+ )?1\d\.\d blocked; \d objects; queue 12\.3 ms\z/)
+    expect(timing).to match(/\A(run;dur=[\d.]+, )?(gvl;dur=[\d.]+, )?blocked;dur=1\d\.\d, cpu;dur=[\d.]+, queue;dur=12\.3\z/)
+    expect(unknown).to eq("unknown#<Rperf::Account unknown>")
+  end
+
+  it "runs the block alone in another Ractor, and counts no hog of it" do
+    nothing, value, rest = told_of(<<~RUBY)
+      ractor = Ractor.new { ran = false; [Rperf.account { ran = true }, ran] }
+      nothing, value = ractor.respond_to?(:value) ? ractor.value : ractor.take
+      account = Rperf.account { sleep(0.01) }
+      puts [nothing, value, [rest(account), account.allocated_objects]].to_json
+    RUBY
+    expect([nothing, value, rest]).to eq([nil, true, [0, nil]])
+  end
+
+  it "refuses what isn't possible" do
+    messages = told_of(<<~RUBY)
+      message = ->(&block) { block.call && nil rescue "\#{$!.class}: \#{$!.message}" }
+      puts [message.call { Rperf.account }, message.call { Rperf.on_account },
+            message.call { Rperf.start(mode: :account, frequency: 1) },
+            message.call { Rperf.start(mode: :account); Rperf.start(mode: "account") }].to_json
+    RUBY
+    expect(messages).to eq(["ArgumentError: Rperf.account needs a block", "ArgumentError: Rperf.on_account needs a block",
+                            "ArgumentError: mode: :account takes no frequency:, as it takes no samples",
+                            "Rperf::Error: accounts are on already; call Rperf.stop first"])
+  end
+
+  it "tells once that a block of on_account fails, and goes on" do
+    outcome = run("ruby", "-rrperf", "-e", <<~RUBY)
+      Rperf.on_account { raise "broken" }
+      Rperf.on_account { |name, _| puts name }
+      2.times { |i| Rperf.account("n\#{i}") { nil } }
+    RUBY
+    expect(outcome.out).to eq("n0\nn1\n")
+    expect(outcome.err).to eq("rperf: a block of Rperf.on_account failed: broken (RuntimeError)\n")
+  end
+
+  it "begins with the program where the environment says so" do
+    accounts = told(<<~RUBY, env: { "RPERF_ENABLED" => "1", "RPERF_MODE" => "account", "RUBYOPT" => "-rrperf" })
+      Rperf.account("a") { nil }
+      puts [Rperf.accounts["a"][:count], Rperf.running?, File.exist?("rperf.data")].to_json
+    RUBY
+    expect(accounts).to eq([1, false, false])
+  end
+
+  it "adds up among 60 threads that come and go, with collections that compact" do
+    rests, count = told_of(<<~RUBY)
+      rests = Queue.new
+      GC.auto_compact = true if GC.respond_to?(:auto_compact=)
+      threads = Array.new(60) do |i|
+        Thread.new do
+          20.times do
+            account = Rperf.account do
+              Array.new(200) { "text" }
+              i.even? ? sleep(0.0005) : Thread.pass
+              Fiber.new { Rperf.account { Thread.pass } }.resume if i % 3 == 0
+            end
+            rests << rest(account)
+          end
+        end
+      end
+      GC.start
+      threads.each(&:join)
+      puts [rests.size.times.map { rests.pop }.uniq, Rperf.account { nil }.wall_ns > 0].to_json
+    RUBY
+    expect([rests, count]).to eq([[0], true])
+  end
+end
