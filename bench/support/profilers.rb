@@ -25,6 +25,10 @@ module Bench
       Profiler.new(library: "rperf", floor: "empty #{mode}", stop: -> { Rperf.stop }, start:)
     end
 
+    # Each request of the Rack application has an account; no session runs.
+    ACCOUNTS = Profiler.new(library: "rperf", floor: "empty wall", start: ->(_) { Rperf.start(mode: :account) },
+                            stop: -> { Rperf.stop })
+
     EMPTY_HOOKS = lambda do |mode|
       native = -> { Rperf.const_get(:Native) }
       Profiler.new(library: "rperf", start: ->(_) { native.call.add_empty_hooks(mode) },
@@ -77,7 +81,8 @@ module Bench
     VARIANTS = %i[cpu wall].flat_map do |mode|
       { "rperf #{mode} no lines" => RPERF[mode, lines: false],
         "rperf #{mode} safepoint" => RPERF[mode, capture: :safepoint] }.to_a
-    end.to_h.merge("rperf wall blame" => RPERF[:wall, measure: :blame], "rperf only" => ONLY).freeze
+    end.to_h.merge("rperf wall blame" => RPERF[:wall, measure: :blame], "rperf only" => ONLY,
+                   "rperf accounts" => ACCOUNTS).freeze
 
     # What limits profilers that follow the GVL; run if asked for.
     LIMITS = [50, 100, 200, 400].to_h { |nanoseconds| ["hooks of #{nanoseconds} ns", TIMED_HOOKS[nanoseconds]] }

@@ -30,8 +30,8 @@ module Rperf
   class RackMiddleware
     # @param app [#call] the Rack app
     # @param label_key [Symbol, String]
-    # @param server_timing [#call, nil] returns whether the response to a request, given as its Rack environment, has the
-    #   header Server-Timing; nil: none has it, because it tells whoever asks how long the app takes for what
+    # @param server_timing [#call, nil] returns whether the response to a request, given as its Rack environment, has
+    #   the header Server-Timing; nil: none has it, because it tells whoever asks how long the app takes for what
     # @param label [#call, nil] returns the label's value for a Rack environment; nil for no label
     # @raise [ArgumentError] for an argument that isn't allowed
     def initialize(app, label_key: :endpoint, label: nil, server_timing: nil)

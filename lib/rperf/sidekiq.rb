@@ -42,7 +42,7 @@ module Rperf
       account.name = labels[:job]
       Work.run(labels, &)
     ensure
-      Work.attempt { log(account) }
+      Work.attempt(failure: "isn't accounted for in the log") { log(account) }
     end
 
     def labels(job) = { job: (job["wrapped"] || job["class"]).to_s }

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+# Accounts of requests, jobs and blocks.
 module Rperf
   # Where the time of a request, a job or a block went. Its states add up to the wall time, to the
   # nanosecond: running, GVL wait, blocked, garbage collection, and suspended, which is the time in which

@@ -41,17 +41,21 @@ module Rperf
         Accounts.ended(opened.first)
       end
 
+      # @param failure [String] what is told if it fails
       # @return what the block makes; nil if it fails
-      def attempt(interrupts = LATER)
+      def attempt(interrupts = LATER, failure: "couldn't be labelled, and runs without")
         Thread.handle_interrupt(interrupts) do
           yield
         rescue StandardError => e
-          complain(e)
+          complain(failure, e)
         end
       end
 
       # @return [Boolean] whether requests and jobs get accounts
       def accounted? = HAS_NATIVE && Accounts.on?
+
+      # @return [Boolean] whether there can be accounts
+      def accountable? = HAS_NATIVE && Native.main_ractor?
 
       # @return [Boolean] whether labels and sections mean anything here and now
       def profiled? = HAS_NATIVE && Ractor.main? && Native.running?
@@ -59,12 +63,11 @@ module Rperf
       private
 
       # Once: the same fault in every request would fill the log.
-      def complain(error)
+      def complain(failure, error)
         return if @complained
 
         @complained = true
-        STDERR.write("rperf: a request or job couldn't be labelled, and runs without: " \
-                     "#{error.message} (#{error.class})\n")
+        STDERR.write("rperf: a request or job #{failure}: #{error.message} (#{error.class})\n")
         nil
       rescue StandardError
         nil # Nothing to write to, or an exception without a message: the work goes on.

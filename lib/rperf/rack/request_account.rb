@@ -18,17 +18,16 @@ module Rperf
         # @param timing [#call, nil] whether the response tells it
         # @return [Boolean] whether the request gets one, and hasn't one by the same middleware further out
         def wanted?(env, timing)
-          (Work.accounted? || (timing && Work::HAS_NATIVE && Native.main_ractor?)) && !env[KEY]&.open?
+          (Work.accounted? || (timing && Work.accountable?)) && !open_in?(env)
         end
 
         # @return the block's response
-        def run(env, timing)
+        def run(env, timing, &)
           Work.account do |account|
-            account.queue_ns = queue_ns(env[QUEUED]) if env.key?(QUEUED)
-            env[KEY] = account
-            response = named(env, account) { yield }
-            Work.attempt { tell(response, account) if timing&.call(env) }
-            response
+            attempt { begin_request(env, account) }
+            response = named(env, account, &)
+            tells = timing && attempt { timing.call(env) }
+            tells ? attempt { told(response, account) } || response : response
           end
         end
 
@@ -40,6 +39,18 @@ module Rperf
 
         private
 
+        def attempt(&) = Work.attempt(failure: "has no account as it should", &)
+
+        def open_in?(env)
+          account = env[KEY]
+          account.is_a?(Account) && account.open?
+        end
+
+        def begin_request(env, account)
+          env[KEY] = account
+          account.queue_ns = queue_ns(env[QUEUED])
+        end
+
         def named(env, account)
           yield
         ensure
@@ -48,18 +59,23 @@ module Rperf
 
         # Seconds, milliseconds or microseconds since 1970, told apart by their size.
         def queue_ns(header)
-          start = Float(header.to_s.delete_prefix("t="), exception: false)
-          return unless start&.positive?
+          start = Float(header.to_s.delete_prefix("t="), exception: false) || 0.0
+          return unless start.positive? && start.finite?
 
           start *= 1_000 until start >= 1e17
           waited = Process.clock_gettime(Process::CLOCK_REALTIME, :nanosecond) - start.to_i
           waited if waited.between?(0, LONGEST_QUEUE_NS)
         end
 
-        def tell(response, account)
-          headers = response[1]
+        # The response with the header.
+        def told(response, account)
+          status, headers, body = response
           name = headers.key?("Server-Timing") ? "Server-Timing" : TIMING
-          headers[name] = [headers[name], account.server_timing].compact.join(", ")
+          value = [headers[name], account.server_timing].compact.join(", ")
+          return [status, headers.merge(name => value), body] if headers.frozen?
+
+          headers[name] = value
+          response
         end
       end
     end

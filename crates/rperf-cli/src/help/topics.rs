@@ -35,7 +35,7 @@ macro_rules! topic {
 }
 
 /// All pages, in the order of docs/guide/README.md.
-pub const TOPICS: [Topic; 38] = [
+pub const TOPICS: [Topic; 39] = [
     topic!("tutorial", "start", "guide"),
     topic!("recipes", "recipe", "slow", "install"),
     topic!("recipes-tests", "tests", "rspec", "minitest"),
@@ -98,6 +98,7 @@ pub const TOPICS: [Topic; 38] = [
     topic!("labels", "label"),
     topic!("snapshots", "snapshot"),
     topic!("sections", "section", "defer"),
+    topic!("accounts", "account", "server-timing"),
     topic!(
         "web-and-jobs",
         "middleware",

@@ -21,19 +21,19 @@ pub struct ProcessAccounts {
     pub open: AtomicUsize,
 }
 
-/// Those of this process, if there are some. In hooks, too.
+/// What this process shares, if it has had accounts. In hooks, too.
 #[inline]
 pub fn shared() -> Option<&'static ProcessAccounts> {
     // SAFETY: null, or from the Box that `begun` leaks.
     unsafe { PRESENT.load(Acquire).as_ref() }
 }
 
-/// Those of this process, if there are some.
+/// What this process shares, if it has had accounts.
 pub fn present(_: &Gvl<'_>) -> Option<&'static ProcessAccounts> {
     shared()
 }
 
-/// Those of this process, which begin with the first call.
+/// What this process shares; made by the first call.
 pub fn begun(gvl: &Gvl<'_>) -> &'static ProcessAccounts {
     present(gvl).unwrap_or_else(|| {
         let new: &'static ProcessAccounts = Box::leak(Box::new(ProcessAccounts {
@@ -47,7 +47,7 @@ pub fn begun(gvl: &Gvl<'_>) -> &'static ProcessAccounts {
     })
 }
 
-/// Lets go of those of the parent: another thread may have been at work on them. Async-signal-safe.
+/// Lets go of what the parent shares: another thread may have been at work on it. Async-signal-safe.
 pub fn forget_in_child() {
     PRESENT.store(ptr::null_mut(), SeqCst);
 }

@@ -3,10 +3,10 @@
 use super::gvl;
 use crate::accounts::object::{self, AccountObject};
 use crate::accounts::{hooks, process};
-use crate::ruby::counters;
+use crate::ruby::{counters, ractor};
 use magnus::{Error, RArray, RHash, RModule, Ruby, Value, function, method, prelude::*};
 use rperf_accounts::Summary;
-use rperf_sampling::other_ractors;
+use rperf_sampling::{other_ractors, set_other_ractors};
 
 /// Defines `Rperf::Account`, and the methods of `Native` that open and close accounts. On the main
 /// thread, once.
@@ -25,9 +25,14 @@ pub fn init(ruby: &Ruby, rperf: RModule, native: RModule) -> Result<(), Error> {
 /// `Native.open_account(array)`: opens an account of the present fiber, and pushes it. An interrupt can
 /// come as this returns; then the caller finds it there.
 fn open(ruby: &Ruby, array: RArray) -> Result<(), Error> {
-    let account = object::new(ruby, &gvl(ruby));
+    let mut gvl = gvl(ruby);
+    // What they make and wait for can't be told from ours.
+    if !other_ractors() && ractor::are_there_others(ruby, &mut gvl)? {
+        set_other_ractors(true);
+    }
+    let account = object::new(ruby, &gvl);
     array.push(account)?;
-    account.open(&gvl(ruby));
+    account.open(&gvl);
     Ok(())
 }
 

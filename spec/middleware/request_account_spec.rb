@@ -1,0 +1,123 @@
+# frozen_string_literal: true
+
+require "rperf/rack"
+require "rperf/sidekiq"
+
+# Accounts of requests and jobs.
+RSpec.describe "Accounts in middleware", vm: true do
+  def env(path = "/users/1", **more)
+    { "REQUEST_METHOD" => "GET", "SCRIPT_NAME" => "", "PATH_INFO" => path }.merge(more.transform_keys(&:to_s))
+  end
+
+  def respond(environment = env, **options, &app)
+    app ||= ->(_) { [200, {}, ["hello"]] }
+    Rperf::RackMiddleware.new(app, **options).call(environment)
+  end
+
+  before { |example| Rperf.start(mode: :account) unless example.metadata[:off] }
+  after { Rperf.stop }
+
+  def states(account) = account.to_h.values_at(*%i[running_ns gvl_wait_ns blocked_ns gc_ns suspended_ns]).sum
+
+  it "are in the environment while the app answers, and afterwards" do
+    environment = env
+    inside = nil
+    respond(environment) do |received|
+      sleep(0.005)
+      inside = [received["rperf.account"].open?, received["rperf.account"].blocked_ns]
+      [200, {}, []]
+    end
+    account = environment["rperf.account"]
+    expect(inside).to match([true, be >= 5_000_000])
+    expect([account.open?, account.name]).to eq([false, "GET /users/:id"])
+    expect(states(account)).to eq(account.wall_ns)
+  end
+
+  it "aren't made if nobody has asked for them", :off do
+    environment = env
+    expect(respond(environment)).to eq([200, {}, ["hello"]])
+    expect(environment).not_to have_key("rperf.account")
+    expect(Rperf.accounts).to eq({})
+  end
+
+  it "count for their endpoint, also if the app raises, with a session beside them and without" do
+    Rperf.start(mode: :wall)
+    2.times { |id| respond(env("/users/#{id}")) }
+    Rperf.stop
+    respond(env("/users/7"))
+    expect { respond(env("/users/8")) { raise "no" } }.to raise_error("no")
+    respond(label: ->(_) { "tenant 7" })
+    expect(Rperf.accounts.transform_values { |it| it[:count] }).to eq("GET /users/:id" => 4, "tenant 7" => 1)
+  end
+
+  it "have the name that the app gives them" do
+    respond do |received|
+      received["rperf.account"].name = "checkout"
+      [200, {}, []]
+    end
+    expect(Rperf.accounts.keys).to eq(["checkout"])
+  end
+
+  it "are one for a request that passes the middleware twice" do
+    seen = []
+    inner = Rperf::RackMiddleware.new(->(received) { seen << received["rperf.account"] and [200, {}, []] })
+    environment = env
+    respond(environment) { |received| inner.call(received) }
+    expect(seen).to eq([environment["rperf.account"]])
+    expect(Rperf.accounts["GET /users/:id"][:count]).to eq(1)
+  end
+
+  {
+    "t=%.3f" => 1.0, "%.6f" => 1.0, "t=%d" => 1e3, "%d" => 1e6
+  }.each do |format, scale|
+    it "know how long a request has waited, by #{format} in #{scale.to_i} parts of a second" do
+      environment = env(HTTP_X_REQUEST_START: format(format, (Time.now.to_f - 0.25) * scale))
+      respond(environment)
+      expect(environment["rperf.account"].queue_ns).to be_between(245_000_000, 5_000_000_000)
+    end
+  end
+
+  ["", "now", "t=", "-5", "t=1e400", "99999999999", "0"].each do |header|
+    it "know nothing of a wait by #{header.inspect}" do
+      environment = env(HTTP_X_REQUEST_START: header)
+      respond(environment)
+      expect(environment["rperf.account"].queue_ns).to be_nil
+    end
+  end
+
+  it "are in the response's header for whom the app says so, without mode: :account", :off do
+    timing = ->(received) { received["REMOTE_USER"] == "admin" }
+    app = ->(_) { sleep(0.005) and [200, { "server-timing" => "db;dur=3" }, []] }
+    expect(respond(env, server_timing: timing, &app)[1]).to eq("server-timing" => "db;dur=3")
+    headers = respond(env(REMOTE_USER: "admin"), server_timing: timing, &app)[1]
+    others = /(run;dur=[\d.]+, )?(gvl;dur=[\d.]+, )?/
+    expect(headers.fetch("server-timing")).to match(/\Adb;dur=3, #{others}blocked;dur=[\d.]+, cpu/)
+    old = ->(_) { [200, { "Server-Timing" => "db;dur=3" }, []] }
+    expect(respond(env(REMOTE_USER: "admin"), server_timing: timing, &old)[1].keys).to eq(["Server-Timing"])
+  end
+
+  it "are in the header of a response that is frozen, and change no response that is none", :off do
+    timing = ->(_) { true }
+    response = [200, {}.freeze, ["hello"].freeze].freeze
+    status, headers, body = respond(server_timing: timing) { response }
+    expect([status, headers.keys, body]).to eq([200, ["server-timing"], ["hello"]])
+    outcome = run(ruby, "-I#{Commands::ROOT}/lib", "-rrperf/rack", "-e", <<~RUBY)
+      p Rperf::RackMiddleware.new(->(_) { :none }, server_timing: ->(_) { true }).call({})
+      p Rperf::RackMiddleware.new(->(_) { [200, {}, []] }, server_timing: ->(_) { raise "no" }).call({})
+    RUBY
+    expect(outcome.stdout).to eq(":none\n[200, {}, []]\n")
+    expect(outcome.stderr).to match(/\Arperf: a request or job has no account as it should: .+\n\z/)
+    expect { respond(server_timing: 5) }.to raise_error(ArgumentError, /\Aserver_timing: must be nil or something/)
+  end
+
+  it "are in the context of Sidekiq's log" do
+    context = {}
+    stub_const("Sidekiq::Context", Module.new { define_singleton_method(:add) { |key, value| context[key] = value } })
+    job = { "class" => "Wrapper", "wrapped" => "SendEmailJob" }
+    value = Rperf::SidekiqMiddleware.new.call(nil, job, "default") { sleep(0.005) && :done }
+    expect(value).to eq(:done)
+    expect(context.keys).to eq(%i[run_ms gvl_ms blocked_ms gc_ms cpu_ms objects])
+    expect(context[:blocked_ms]).to be >= 5
+    expect(Rperf.accounts["SendEmailJob"][:count]).to eq(1)
+  end
+end
