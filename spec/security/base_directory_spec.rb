@@ -6,9 +6,10 @@ RSpec.describe "The directory of a session", vm: true, if: Process.euid.zero? do
   # Beside the directories of these examples, which are in /tmp, too.
   elsewhere = "/tmp/rperf-#{Process.euid}/"
 
-  def session_of(**env)
-    code = 'puts ENV.fetch("RPERF_SESSION")'
-    outcome = rperf("record", "-o", path_to("p.pb.gz"), "--", ruby, "-e", code, env: env.transform_keys(&:to_s))
+  # @param before [Array<String>] a command that has `rperf` run
+  def session_of(before: [], **env)
+    command = rperf_command("record", "-o", path_to("p.pb.gz"), "--", ruby, "-e", 'puts ENV.fetch("RPERF_SESSION")')
+    outcome = run(*before, *command, env: env.transform_keys(&:to_s))
     expect([outcome.status, outcome.stderr]).to match([be_success, /\Arperf: wrote/])
     outcome.stdout.chomp
   end
@@ -48,10 +49,23 @@ RSpec.describe "The directory of a session", vm: true, if: Process.euid.zero? do
     end
   end
 
+  it "isn't in such an XDG_RUNTIME_DIR either where TMPDIR names nothing" do
+    path = directory_of(0, 0o777)
+    expect(session_of(XDG_RUNTIME_DIR: path, TMPDIR: path_to("none"))).to start_with(elsewhere)
+  end
+
   # As a volume of a pod is that is empty at first, where the container has no other place.
   it "is in such a directory if there is no other" do
     path = directory_of(0, 0o777)
-    expect(session_of(XDG_RUNTIME_DIR: path, TMPDIR: path_to("none"))).to start_with(File.realpath(path))
+    # Those for all can't be written to, but this one can.
+    mounts = [*%w[/tmp /var/tmp].map { |place| "mount --rbind #{place} #{place} && mount -o remount,bind,ro #{place}" },
+              'mount --bind "$PWD" "$PWD" && mount -o remount,bind,rw "$PWD" && cd "$PWD"']
+    before = ["unshare", "--mount", "--propagation", "private", *Faults.shell(mounts.join(" && "))]
+    usable = run(*before, "true")
+    skip "needs the right to mount: #{usable.stderr}" unless usable.status.success?
+
+    env = { XDG_RUNTIME_DIR: path, TMPDIR: path_to("none") }
+    expect(session_of(before:, **env)).to start_with(File.realpath(path))
   end
 
   it "is that of a port, which other containers look for there" do

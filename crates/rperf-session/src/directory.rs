@@ -133,11 +133,12 @@ fn runtime() -> Option<PathBuf> {
     runtime.filter(|path| path.is_absolute())
 }
 
-/// A temporary directory, or `other` if others can exchange what is in all that are there.
+/// A temporary directory, or `other` if others can exchange what is in all that are there. With `other`, a TMPDIR
+/// that names nothing is no error: it doesn't make that one the better place.
 fn temporary_base(other: Option<PathBuf>) -> Result<PathBuf, DirectoryError> {
     let temporary = temporary();
-    if !temporary.is_dir() {
-        return other.ok_or_else(|| DirectoryError::Io {
+    if other.is_none() && !temporary.is_dir() {
+        return Err(DirectoryError::Io {
             users: users_in(&temporary),
             error: io::ErrorKind::NotFound.into(),
         });
