@@ -5,6 +5,7 @@ require_relative "../hooks/fork_guard"
 require_relative "../live/helper"
 require_relative "../session/caller"
 require_relative "../session/options"
+require_relative "../stderr"
 require_relative "profile"
 
 # Begin and end of profiling by a program itself.
@@ -76,7 +77,7 @@ module Rperf
     def stop_after_exception
       stop
     rescue Error => e
-      $stderr.write("rperf: #{e.message}\n")
+      Stderr.write("rperf: #{e.message}\n", $stderr)
     end
   end
 end

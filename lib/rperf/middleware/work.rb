@@ -48,7 +48,7 @@ module Rperf
         return if @complained
 
         @complained = true
-        STDERR.write("rperf: a request or job couldn't be labelled, and runs without: " \
+        Stderr.write("rperf: a request or job couldn't be labelled, and runs without: " \
                      "#{error.message} (#{error.class})\n")
         nil
       rescue StandardError

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../stderr"
+
 module Rperf
   # What the environment says about a profile that starts with the program: that it
   # is part of a session, whose directory has the rest, or all of it in variables.
@@ -158,9 +160,7 @@ module Rperf
       return if over?
 
       report("#{REFUSED} #{reason}")
-      STDERR.write("rperf: #{reason}; running without profiling\n") if directory.nil? || first_to?("refuse")
-    rescue IOError, SystemCallError
-      nil # No stderr to write to: the program still runs.
+      Stderr.write("rperf: #{reason}; running without profiling\n") if directory.nil? || first_to?("refuse")
     end
 
     private
