@@ -33,14 +33,24 @@ pub fn say_after_panic(line: &str) {
 
 /// Tells the user something in one line.
 pub fn say(interrupts: &mut Interrupts, line: &str) {
-    write(interrupts, &format!("rperf: {line}\n"));
+    let _ = was_said(interrupts, line);
+}
+
+/// Tells it, and returns whether that could be done.
+pub fn was_said(interrupts: &mut Interrupts, line: &str) -> bool {
+    was_written(interrupts, &format!("rperf: {line}\n"))
 }
 
 /// Writes a text as it is. A program may have closed its stderr, or nobody reads it: then nobody is told.
 pub fn write(interrupts: &mut Interrupts, text: &str) {
-    if let Some(descriptor) = descriptor().filter(|_| !text.is_empty()) {
-        let _ = interrupts.without_its_gvl(|| descriptor.write_while_read(text.as_bytes()));
+    if !text.is_empty() {
+        let _ = was_written(interrupts, text);
     }
+}
+
+fn was_written(interrupts: &mut Interrupts, text: &str) -> bool {
+    let written = |descriptor: Descriptor| descriptor.write_while_read(text.as_bytes());
+    descriptor().is_some_and(|it| interrupts.without_its_gvl(|| written(it)).is_ok())
 }
 
 /// `Native.say(line)`
