@@ -7,7 +7,7 @@
 # The floors of lib/rperf, from the lowest up. A file names constants of its own floor and of lower ones only, and no
 # files name each other in a circle (`bin/test lint` checks it):
 #
-#   1 names.rb original.rb version.rb errors.rb message.rb argument.rb inert.rb
+#   1 names.rb original.rb version.rb errors.rb message.rb stderr.rb argument.rb inert.rb
 #   2 processes/ web/
 #   3 session/ live/
 #   4 hooks/
@@ -49,6 +49,7 @@ module Rperf
     return refuse(original, launch) if original
 
     require_relative "rperf/version"
+    require_relative "rperf/stderr"
     load_or_stand_in(launch, listens)
   end
   private_class_method :load_gem
@@ -121,7 +122,7 @@ module Rperf
 
     versions = [library, __dir__].map { |directory| version_in(directory) }
     if versions.all? && versions.uniq.size == 2
-      STDERR.write("rperf: #{file} isn't loaded, because the program has another version, in #{__dir__}\n")
+      Stderr.write("rperf: #{file} isn't loaded, because the program has another version, in #{__dir__}\n")
     end
     require "#{__dir__}/rperf/#{File.basename(file)}" unless File.basename(file) == "#{Names::ENTRY}.rb"
     true

@@ -10,12 +10,16 @@ host() { rustc -vV | awk '/^host:/ { print $2 }'; }
 # packages NAME...: as options of cargo.
 packages() { printf -- '--package %s ' "$@"; }
 
-# finds_planted FAULT CMD...: the command fails with this fault of planted.rs, and without one it doesn't.
+# finds_planted FAULT REPORT CMD...: the command fails with this fault of planted.rs and prints a line that matches
+# REPORT, an extended regular expression; without a fault it doesn't fail.
 finds_planted() {
-  local fault=$1 log="$ROOT/tmp/planted.log"
-  shift
+  local fault=$1 report=$2 log="$ROOT/tmp/planted.log"
+  shift 2
+  mkdir -p "$ROOT/tmp"
   "$@" 0 >"$log" 2>&1 || { cat "$log" && echo "it fails without a fault" && return 1; }
   ! "$@" "$fault" >"$log" 2>&1 || { cat "$log" && echo "it doesn't find fault $fault of planted.rs" && return 1; }
+  grep -Eq -- "$report" "$log" ||
+    { cat "$log" && echo "it fails with fault $fault of planted.rs, and reports no '$report'" && return 1; }
   echo "finds fault $fault of planted.rs"
 }
 
@@ -24,10 +28,11 @@ check_with_valgrind() {
   have valgrind || { not_checked "no valgrind" && return 0; }
   local valgrind="valgrind --quiet --error-exitcode=99 --fair-sched=yes --num-callers=20"
   valgrind="$valgrind --suppressions=$CHECKERS/valgrind.supp"
-  mkdir -p "$ROOT/tmp"
   rustc --edition 2024 -g -o "$ROOT/tmp/planted" "$CHECKERS/planted.rs" || return 1
   # shellcheck disable=SC2086
-  finds_planted 1 $valgrind "$ROOT/tmp/planted" && finds_planted 3 $valgrind "$ROOT/tmp/planted" || return 1
+  finds_planted 1 'Invalid read of size 1' $valgrind "$ROOT/tmp/planted" || return 1
+  # shellcheck disable=SC2086
+  finds_planted 3 'jump or move depends on uninitialised value' $valgrind "$ROOT/tmp/planted" || return 1
   export "CARGO_TARGET_$(host | tr 'a-z-' 'A-Z_')_RUNNER=$valgrind"
   # It is slow: few cases for each property.
   export PROPTEST_CASES=8 PROPTEST_DISABLE_FAILURE_PERSISTENCE=1
@@ -48,7 +53,8 @@ check_with_miri() {
   mkdir -p "$CARGO_TARGET_DIR"
   sysroot=$(cargo +nightly miri setup --print-sysroot 2>/dev/null) || return 1
   planted_in_miri() { rustup run nightly miri --sysroot "$sysroot" --edition 2024 "$CHECKERS/planted.rs" -- "$1"; }
-  finds_planted 1 planted_in_miri && finds_planted 3 planted_in_miri || return 1
+  finds_planted 1 'Undefined Behavior: .*has been freed' planted_in_miri &&
+    finds_planted 3 'Undefined Behavior: .*uninitialized' planted_in_miri || return 1
   # shellcheck disable=SC2046
   cargo +nightly miri test --quiet --package rperf-vm --lib -- $(grep -v '^#' "$CHECKERS/miri_modules.txt")
 }
@@ -69,7 +75,9 @@ check_with_sanitizer() {
     --target "$(host)" --target-dir "$target" || return 1
   cp "$target/$(host)/further/$CARGO_OUTPUT" "$SANITIZED/${EXTENSION#"$ROOT"/}" || return 1
   grep -q __asan_report "$SANITIZED/${EXTENSION#"$ROOT"/}" || { echo "the extension is built without it" && return 1; }
-  finds_planted 1 call_planted && finds_planted 2 call_planted && [ -n "$(lost planted.rs)" ] || return 1
+  finds_planted 1 'ERROR: AddressSanitizer: heap-use-after-free' call_planted &&
+    finds_planted 2 'ERROR: LeakSanitizer: detected memory leaks' call_planted &&
+    [ -n "$(lost planted.rs)" ] || return 1
   loses_nothing
 }
 
@@ -86,6 +94,9 @@ sanitized() {
 call_planted() {
   local call='Fiddle::Function.new(Fiddle.dlopen(ARGV[0])["plant"], [Fiddle::TYPE_INT], Fiddle::TYPE_VOID).call(ARGV[1].to_i)'
   sanitized env RUBY_FREE_AT_EXIT=1 "$RUBY" -W0 -r fiddle -e "$call" "$SANITIZED/planted.so" "$1"
+  local status=$?
+  find "$SANITIZED/tmp" -name 'report.*' -exec cat {} +
+  return "$status"
 }
 
 # What Ruby itself keeps to its end doesn't count.

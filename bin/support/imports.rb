@@ -19,7 +19,7 @@ module Imports
   }.freeze
   RUBY_FLOORS = {
     "rperf" => [
-      %w[names original version errors message argument inert], %w[processes web], %w[session live], %w[hooks],
+      %w[names original version errors message stderr argument inert], %w[processes web], %w[session live], %w[hooks],
       %w[api autostart], %w[.],
       %w[middleware rack viewer pprof_endpoint sidekiq active_job cli launched]
     ]

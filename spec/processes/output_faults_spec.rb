@@ -85,6 +85,35 @@ RSpec.describe "A profile whose output", vm: true do
     end
   end
 
+  # What rperf itself says in a program, by methods of Ruby.
+  {
+    "a refusal" => ["puts 'ran'", { "RPERF_ENABLED" => "1", "RPERF_MODE" => "none" }],
+    "what a session was" => ["Rperf.start(verbose: true) { 7 }; puts 'ran'", {}],
+    "a profile that is elsewhere" => [<<~RUBY, {}],
+      begin
+        Rperf.start(output: "/dev/full") { raise "mine" }
+      rescue RuntimeError => e
+        puts "ran" if e.message == "mine"
+      end
+    RUBY
+    "a viewer that is closed" => [<<~RUBY, {}]
+      require "rperf/viewer"
+      Rperf::Viewer.new(->(_) {})
+      puts "ran"
+    RUBY
+  }.each do |what, (code, env)|
+    it "isn't told of there by the program either, which no signal ends (#{what})" do
+      command = [ruby, "-I#{Commands::ROOT}/lib", "-rrperf", "-e", code]
+      expect(run(*command, env:)).to have_attributes(stdout: "ran\n", stderr: match(/\S/))
+      [2048, 1024 - 20].each do |size|
+        write_file("log", "x" * size)
+        outcome = run("sh", "-c", 'ulimit -f 2; exec "$@" 2>>log', "sh", *command, env:)
+        expect([outcome.stdout, outcome.status.exitstatus]).to eq(["ran\n", 0])
+        expect(File.read(path_to("log"))).to eq("x" * size)
+      end
+    end
+  end
+
   # A profile of more than a block of 512 bytes.
   def many_methods
     body = "(t = Process.clock_gettime(2); nil while Process.clock_gettime(2) < t + 0.002)"

@@ -6,9 +6,10 @@ RSpec.describe "The directory of a session", vm: true, if: Process.euid.zero? do
   # Beside the directories of these examples, which are in /tmp, too.
   elsewhere = "/tmp/rperf-#{Process.euid}/"
 
-  def session_of(**env)
-    code = 'puts ENV.fetch("RPERF_SESSION")'
-    outcome = rperf("record", "-o", path_to("p.pb.gz"), "--", ruby, "-e", code, env: env.transform_keys(&:to_s))
+  # @param before [Array<String>] a command that has `rperf` run
+  def session_of(before: [], **env)
+    command = rperf_command("record", "-o", path_to("p.pb.gz"), "--", ruby, "-e", 'puts ENV.fetch("RPERF_SESSION")')
+    outcome = run(*before, *command, env: env.transform_keys(&:to_s))
     expect([outcome.status, outcome.stderr]).to match([be_success, /\Arperf: wrote/])
     outcome.stdout.chomp
   end
@@ -48,10 +49,23 @@ RSpec.describe "The directory of a session", vm: true, if: Process.euid.zero? do
     end
   end
 
+  it "isn't in such an XDG_RUNTIME_DIR either where TMPDIR names nothing" do
+    path = directory_of(0, 0o777)
+    expect(session_of(XDG_RUNTIME_DIR: path, TMPDIR: path_to("none"))).to start_with(elsewhere)
+  end
+
   # As a volume of a pod is that is empty at first, where the container has no other place.
   it "is in such a directory if there is no other" do
     path = directory_of(0, 0o777)
-    expect(session_of(XDG_RUNTIME_DIR: path, TMPDIR: path_to("none"))).to start_with(File.realpath(path))
+    # Those for all can't be written to, but this one can.
+    mounts = [*%w[/tmp /var/tmp].map { |place| "mount --rbind #{place} #{place} && mount -o remount,bind,ro #{place}" },
+              'mount --bind "$PWD" "$PWD" && mount -o remount,bind,rw "$PWD" && cd "$PWD"']
+    before = ["unshare", "--mount", "--propagation", "private", *Faults.shell(mounts.join(" && "))]
+    usable = run(*before, "true")
+    skip "needs the right to mount: #{usable.stderr}" unless usable.status.success?
+
+    env = { XDG_RUNTIME_DIR: path, TMPDIR: path_to("none") }
+    expect(session_of(before:, **env)).to start_with(File.realpath(path))
   end
 
   it "is that of a port, which other containers look for there" do
@@ -62,12 +76,48 @@ RSpec.describe "The directory of a session", vm: true, if: Process.euid.zero? do
   end
 
   # Where others could exchange the session's directory after all, its files are looked at as they are opened.
-  {
+  exchanges = {
     "link" => "File.rename(path, beside); File.symlink(beside, path)",
     "second name of a file" => "File.rename(path, beside); File.link(beside, path)",
     "pipe" => "File.rename(path, beside); File.mkfifo(path, 0o600)",
     "file of another user" => "File.rename(path, beside); File.write(path, File.read(beside)); File.chown(1, 1, path)"
-  }.each do |what, exchange|
+  }
+
+  # What a program says, and two that it starts once it has done `change` to the settings.
+  def told_after(change)
+    script = write_file("script.rb", <<~RUBY)
+      path = File.join(ENV.fetch("RPERF_SESSION"), "settings")
+      beside = #{path_to("beside").inspect}
+      #{change}
+      2.times { system(#{ruby.inspect}, "-e", "p defined?(Rperf) && Rperf.running?", exception: true) }
+    RUBY
+    outcome = rperf("record", "-o", path_to("p.pb.gz"), "--", ruby, script)
+    [outcome.stdout.lines(chomp: true).uniq - %w[nil false], outcome.messages.grep_v(/\Arperf: wrote/)]
+  end
+
+  {
+    "a link" => [exchanges["link"], "Too many levels of symbolic links"],
+    "a second name" => [exchanges["second name of a file"], "is another file"],
+    "a pipe" => [exchanges["pipe"], "is another file"],
+    "another user's" => [exchanges["file of another user"], "is another file"],
+    "empty" => ["File.truncate(path, 0)", "holds none"],
+    "something else" => ["File.write(path, 'x')", "holds none"]
+  }.each do |what, (change, reason)|
+    it "says once that a program isn't profiled whose settings are #{what}" do
+      said = /\Arperf: its session's settings can't be read \(.*#{reason}\); running without profiling\n\z/
+      expect(told_after(change)).to match([[], [said]])
+    end
+  end
+
+  it "is that of a session which is over if it has no settings, which nobody is told" do
+    ["File.delete(path)", "require 'fileutils'; FileUtils.rm_r(File.dirname(path))"].each do |change|
+      running, messages = told_after(change)
+      expect(running).to eq([])
+      expect(messages.grep(/settings|running without/)).to eq([])
+    end
+  end
+
+  exchanges.each do |what, exchange|
     it "says and hears nothing by a #{what} in the place of its own" do
       script = write_file("script.rb", <<~RUBY)
         child = [#{ruby.inspect}, "-e", "p defined?(Rperf) && Rperf.running?"]

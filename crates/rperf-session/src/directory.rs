@@ -82,6 +82,23 @@ pub fn profile_path(directory: &Path, pid: i32, begun_ns: u64) -> PathBuf {
     directory.join(format!("{pid}-{begun_ns}.pb.gz"))
 }
 
+/// What the name of a member's sign ends with that it has said why there is no profile of it.
+const FAILED: &str = ".failed";
+
+/// The path of such a sign.
+pub fn failure_path(directory: &Path, pid: i32, begun_ns: u64) -> PathBuf {
+    directory.join(format!("{pid}-{begun_ns}{FAILED}"))
+}
+
+/// The names of the members that have left such signs, without their ends.
+pub fn failures(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    names
+        .filter_map(|name| Some(name.strip_suffix(FAILED)?.to_string()))
+        .collect()
+}
+
 /// The locks of this process's sessions.
 static LOCKS: Mutex<Vec<(PathBuf, Flock<File>)>> = Mutex::new(Vec::new());
 
@@ -133,11 +150,12 @@ fn runtime() -> Option<PathBuf> {
     runtime.filter(|path| path.is_absolute())
 }
 
-/// A temporary directory, or `other` if others can exchange what is in all that are there.
+/// A temporary directory, or `other` if others can exchange what is in all that are there. With `other`, a TMPDIR
+/// that names nothing is no error: it doesn't make that one the better place.
 fn temporary_base(other: Option<PathBuf>) -> Result<PathBuf, DirectoryError> {
     let temporary = temporary();
-    if !temporary.is_dir() {
-        return other.ok_or_else(|| DirectoryError::Io {
+    if other.is_none() && !temporary.is_dir() {
+        return Err(DirectoryError::Io {
             users: users_in(&temporary),
             error: io::ErrorKind::NotFound.into(),
         });

@@ -9,7 +9,7 @@ use crate::process_stats::ProcessStats;
 use nix::unistd::Uid;
 use std::fs::OpenOptions;
 use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, symlink};
 use std::path::Path;
 
 /// One stretch of profiling in a process. A process that becomes another program by exec can have
@@ -20,6 +20,28 @@ pub struct MemberId {
     pub pid: i32,
     /// When profiling began, on the monotonic clock.
     pub begun_ns: u64,
+}
+
+impl MemberId {
+    /// Leaves a sign that this member has said why there is no profile of it, where the status file can't say so. It is
+    /// a link that leads nowhere: it takes no descriptor, and no room on a disk that is full.
+    pub fn sign_failure(self, directory: &Path) {
+        let path = directory::failure_path(directory, self.pid, self.begun_ns);
+        let _ = symlink("-", path);
+    }
+
+    /// The members that have left such signs.
+    pub fn of_failures(directory: &Path) -> Vec<Self> {
+        let parsed = |name: &String| {
+            let (pid, begun_ns) = name.split_once('-')?;
+            Some(Self {
+                pid: pid.parse().ok()?,
+                begun_ns: begun_ns.parse().ok()?,
+            })
+        };
+        let names = directory::failures(directory);
+        names.iter().filter_map(parsed).collect()
+    }
 }
 
 /// Something that happened to a profile.

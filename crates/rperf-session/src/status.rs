@@ -85,7 +85,28 @@ impl Status {
             let _ = file.take(LARGEST).read_to_end(&mut bytes);
         }
         // A name in it can be no UTF-8.
-        Self::parse(&String::from_utf8_lossy(&bytes))
+        let mut status = Self::parse(&String::from_utf8_lossy(&bytes));
+        status.note_signs(directory);
+        status
+    }
+
+    /// Members that couldn't write to the file may have left signs. One whose begin isn't there either is a Ruby that
+    /// has said why it isn't profiled.
+    fn note_signs(&mut self, directory: &Path) {
+        let is_silent = |member: &Member| member.outcome == Outcome::Silent;
+        if !self.members.is_empty() && !self.members.iter().any(is_silent) {
+            return;
+        }
+        for id in MemberId::of_failures(directory) {
+            let mut members = self.members.iter_mut();
+            match members.find(|member| member.id() == id && is_silent(member)) {
+                Some(member) => {
+                    member.outcome = Outcome::Failed;
+                    member.ending = false;
+                }
+                None => self.refused |= self.members.is_empty(),
+            }
+        }
     }
 
     fn parse(text: &str) -> Self {
@@ -261,6 +282,29 @@ mod tests {
             Status::read(Path::new("/no/such/directory")),
             Status::default()
         );
+    }
+
+    #[test]
+    fn what_the_file_does_not_say_signs_do() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let sign = |pid, begun_ns| {
+            MemberId { pid, begun_ns }.sign_failure(directory.path());
+        };
+        sign(7, 5);
+        let status = Status::read(directory.path());
+        assert!(status.refused && status.members.is_empty());
+        let path = directory.path().join(directory::STATUS);
+        let text = "started 7 1 5\nending 7 5\nstarted 8 1 5\nstarted 9 1 5\ndelivered 9 5\n";
+        std::fs::write(path, text).expect("a file");
+        sign(9, 5);
+        let status = Status::read(directory.path());
+        let outcomes: Vec<_> = status.members.iter().map(|it| &it.outcome).collect();
+        assert!(matches!(
+            outcomes[..],
+            [Outcome::Failed, Outcome::Silent, Outcome::Delivered(_)]
+        ));
+        assert!(!status.refused && !status.members[0].ending);
+        assert_eq!(status.silent(), (0, 1));
     }
 
     #[test]

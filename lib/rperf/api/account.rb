@@ -125,7 +125,7 @@ module Rperf
         return if @complained
 
         @complained = true
-        STDERR.write("rperf: a block of Rperf.on_account failed: #{error.message} (#{error.class})\n")
+        Stderr.write("rperf: a block of Rperf.on_account failed: #{error.message} (#{error.class})\n")
       rescue StandardError
         nil # Nothing to write to, or an exception without a message: the work goes on.
       end

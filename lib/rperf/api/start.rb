@@ -5,7 +5,11 @@ require_relative "../hooks/fork_guard"
 require_relative "../live/helper"
 require_relative "../session/caller"
 require_relative "../session/options"
+<<<<<<< HEAD
 require_relative "account"
+=======
+require_relative "../stderr"
+>>>>>>> d03fd3f2b78349a704106c17f208a023798df34c
 require_relative "profile"
 
 # Begin and end of profiling by a program itself.
@@ -101,7 +105,7 @@ module Rperf
     def stop_after_exception
       stop
     rescue Error => e
-      $stderr.write("rperf: #{e.message}\n")
+      Stderr.write("rperf: #{e.message}\n", $stderr)
     end
   end
 end

@@ -67,7 +67,7 @@ module Rperf
         return if @complained
 
         @complained = true
-        STDERR.write("rperf: a request or job #{failure}: #{error.message} (#{error.class})\n")
+        Stderr.write("rperf: a request or job #{failure}: #{error.message} (#{error.class})\n")
         nil
       rescue StandardError
         nil # Nothing to write to, or an exception without a message: the work goes on.

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../stderr"
+
 module Rperf
   # What the environment says about a profile that starts with the program: that it
   # is part of a session, whose directory has the rest, or all of it in variables.
@@ -19,6 +21,10 @@ module Rperf
     ADDED = "ADDED_"
     ORIGINAL = "ORIGINAL_"
     SEPARATORS = { "RUBYOPT" => " ", "RUBYLIB" => ":" }.freeze
+
+    # Another file is in the place of one of the session's.
+    Exchanged = Class.new(StandardError)
+    private_constant :Exchanged
 
     # The RPERF_* variables, or the session's settings, as "OUTPUT" => "path".
     attr_reader :variables
@@ -43,7 +49,7 @@ module Rperf
       launch.hide(environment) unless launch.over? || launch.inherited?
       launch
     rescue StandardError => e
-      new({}, obstacle: "its settings can't be read (#{e.message})")
+      new({}, obstacle: unreadable(e))
     end
 
     def self.take_variables(environment)
@@ -59,21 +65,39 @@ module Rperf
     end
     private_class_method :in_locale
 
-    # The directory is looked at as it is: somebody else may have made one in its place.
+    # The directory is looked at as it is: somebody else may have made one in its place. Only if nothing is there is
+    # the session over.
     def self.of_session(path)
       stat = File.lstat(path)
       unless stat.directory? && stat.owned? && (stat.mode & 0o777) == 0o700
         return new({}, obstacle: "the directory #{path} (#{SESSION}) is not private to this user")
       end
 
-      # Split as bytes: a path need not be text in the locale's encoding.
-      pairs = own_file(File.join(path, SETTINGS), File::RDONLY, &:read).split("\0").map { |pair| pair.split("=", 2) }
-      variables = pairs.to_h.transform_values { |value| in_locale(value) }
-      new(variables, directory: path)
-    rescue SystemCallError
+      new(settings_in(path), directory: path)
+    rescue Errno::ENOENT
       new({}, over: true)
+    rescue StandardError => e
+      # Where the directory is ours, those who merge are told, too.
+      new({}, directory: stat && path, obstacle: unreadable(e))
     end
     private_class_method :of_session
+
+    # Ruby's messages name its functions, too.
+    def self.unreadable(error)
+      reason = error.is_a?(SystemCallError) ? SystemCallError.new(error.errno).message : error.message
+      "its session's settings can't be read (#{reason})"
+    end
+    private_class_method :unreadable
+
+    # Split as bytes: a path need not be text in the locale's encoding.
+    def self.settings_in(directory)
+      path = File.join(directory, SETTINGS)
+      pairs = own_file(path, File::RDONLY, &:read).split("\0").map { |pair| pair.split("=", 2) }
+      raise Exchanged, "#{path} holds none" unless pairs.any? && pairs.all? { |pair| pair.size == 2 }
+
+      pairs.to_h.transform_values { |value| in_locale(value) }
+    end
+    private_class_method :settings_in
 
     # What the block makes of the file, if it is still the session's: who can exchange the directory may have put
     # another user's file there, or a link.
@@ -81,7 +105,9 @@ module Rperf
       File.open(path, mode | File::NOFOLLOW | File::NONBLOCK, 0o600) do |file|
         file.binmode
         stat = file.stat
-        raise Errno::EPERM, path unless stat.file? && stat.owned? && stat.nlink == 1
+        # It has been removed meanwhile.
+        raise Errno::ENOENT, path if stat.nlink.zero?
+        raise Exchanged, "#{path} is another file" unless stat.file? && stat.owned? && stat.nlink == 1
 
         yield file
       end
@@ -134,9 +160,7 @@ module Rperf
       return if over?
 
       report("#{REFUSED} #{reason}")
-      STDERR.write("rperf: #{reason}; running without profiling\n") if directory.nil? || first_to?("refuse")
-    rescue IOError, SystemCallError
-      nil # No stderr to write to: the program still runs.
+      Stderr.write("rperf: #{reason}; running without profiling\n") if directory.nil? || first_to?("refuse")
     end
 
     private
@@ -146,7 +170,7 @@ module Rperf
 
       mode = File::WRONLY | File::APPEND | File::CREAT
       Launch.own_file(File.join(directory, STATUS), mode) { |file| file.syswrite("#{line}\n") }
-    rescue SystemCallError
+    rescue SystemCallError, Exchanged
       nil # The session has ended; nobody reads it now.
     end
 

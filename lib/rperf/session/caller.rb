@@ -2,6 +2,7 @@
 
 require_relative "../errors"
 require_relative "../processes/shared_session"
+require_relative "../stderr"
 require_relative "session"
 
 module Rperf
@@ -32,7 +33,7 @@ module Rperf
       profiles = [own]
       begin
         @shared&.merge_into(profiles, own)
-        $stderr.write(profiles.last.verbose_lines) if @options.verbose
+        Stderr.write(profiles.last.verbose_lines, $stderr) if @options.verbose
       ensure
         # A handler of a signal may have raised something.
         write(profiles.last)

@@ -2,6 +2,7 @@
 
 require "ipaddr"
 require_relative "../argument"
+require_relative "../stderr"
 require_relative "answer"
 
 module Rperf
@@ -54,9 +55,7 @@ module Rperf
 
       # Tells whoever runs the app that nobody can see the page yet.
       def report_closed(path)
-        STDERR.write("rperf: #{what} at #{path}/ is closed: #{why_closed}\n") if @closed
-      rescue StandardError
-        nil # The program has closed its stderr: it is no reason not to start.
+        Stderr.write("rperf: #{what} at #{path}/ is closed: #{why_closed}\n") if @closed
       end
 
       # @return [Array, nil] the response to those who may not see the viewer

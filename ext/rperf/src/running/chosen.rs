@@ -2,6 +2,7 @@
 //! What the hook touches is the main Ractor's, and its GVL protects it.
 
 use super::tracing::ThreadNumbers;
+use crate::message;
 use crate::ruby::threads::RubyThread;
 use rperf_session::settings::{Clock, Settings};
 use rperf_tracing::{TargetedTracer, TraceClock};
@@ -97,6 +98,6 @@ pub fn with_chosen(gvl: &Gvl<'_>, work: impl FnOnce(&Chosen, &mut TargetedTracer
         }
     });
     if catch_unwind(at_work).is_err() && !chosen.failed.swap(true, Relaxed) {
-        eprintln!("rperf: internal error, tracing has stopped; the program runs on");
+        message::say_after_panic("internal error, tracing has stopped; the program runs on");
     }
 }

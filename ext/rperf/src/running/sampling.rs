@@ -1,6 +1,7 @@
 //! A session that samples, and the way to it: with the GVL by a token, in hooks and handlers without it
 //! by a promise. A panic in a hook ends here.
 
+use crate::message;
 use crate::ruby::ractor::AnyGvl;
 use rperf_sampling::threads::ThreadState;
 use rperf_sampling::{RunningSession, Session};
@@ -96,7 +97,7 @@ impl Deref for SamplingSession {
 #[cold]
 fn fail(session: &RunningSession) {
     if session.fail() {
-        eprintln!("rperf: internal error, sampling has stopped; the program runs on");
+        message::say_after_panic("internal error, sampling has stopped; the program runs on");
     }
 }
 

@@ -1,6 +1,7 @@
 //! A session that traces calls, and the way to it. What hooks on calls touch is the main Ractor's, and
 //! its GVL protects it.
 
+use crate::message;
 use crate::ruby::threads::{RubyThread, ThreadKey};
 use rperf_sampling::Sections;
 use rperf_tracing::{Calibration, ThreadNumber, Timekeeper, TraceClock, TraceLevel, Tracer};
@@ -183,6 +184,6 @@ fn with(gvl: &Gvl<'_>, session: &TraceSession, work: impl FnOnce(&TraceSession, 
     });
     if catch_unwind(at_work).is_err() && !session.failed.swap(true, Relaxed) {
         session.set_counting(false);
-        eprintln!("rperf: internal error, tracing has stopped; the program runs on");
+        message::say_after_panic("internal error, tracing has stopped; the program runs on");
     }
 }

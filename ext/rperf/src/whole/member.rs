@@ -87,8 +87,12 @@ impl Member {
                     self.id().pid,
                     self.directory.display()
                 );
-                message::say(interrupts, &line);
-                self.tell(Change::Failed);
+                let is_said = message::was_said(interrupts, &line);
+                let failed = Event::Of(self.id(), Change::Failed);
+                // Else the command says what it doesn't hear of.
+                if failed.tell(&self.directory).is_err() && is_said {
+                    self.id().sign_failure(&self.directory);
+                }
             }
         }
     }
