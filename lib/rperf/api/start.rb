@@ -5,11 +5,8 @@ require_relative "../hooks/fork_guard"
 require_relative "../live/helper"
 require_relative "../session/caller"
 require_relative "../session/options"
-<<<<<<< HEAD
 require_relative "account"
-=======
 require_relative "../stderr"
->>>>>>> d03fd3f2b78349a704106c17f208a023798df34c
 require_relative "profile"
 
 # Begin and end of profiling by a program itself.
