@@ -215,6 +215,19 @@ RSpec.describe "The port of a program", vm: true do
       end
     end
 
+    it "leaves nothing of children that have become other programs, or were ended, when it ends" do
+      code = <<~RUBY
+        Rperf.listen
+        [-> { exec("true") }, -> { exit!(0) }, -> { Process.kill(:KILL, Process.pid) }].each do |child|
+          Process.wait(fork(&child))
+        end
+        puts Dir[%q(#{temporary_directory}/rperf-*/*.sock)].size
+      RUBY
+      outcome = run(ruby, "-I#{Commands::ROOT}/lib", "-rrperf", "-e", code)
+      expect(Integer(outcome.stdout)).to be > 1
+      expect(Dir.children(temporary_directory)).to be_empty
+    end
+
     it "goes over to a daemon", if: Process.respond_to?(:daemon) do
       code = "Rperf.listen; Process.daemon(true, true); File.write('pid', Process.pid.to_s); sleep 60"
       run(ruby, "-I#{Commands::ROOT}/lib", "-rrperf", "-e", code)

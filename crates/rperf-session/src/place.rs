@@ -34,6 +34,9 @@ const UNFINISHED: &str = ".new";
 /// to take long. A program that forks again and again still removes more than it leaves.
 const LOOKED_AT: usize = 4;
 
+/// And at its end, where nobody may come after it.
+const LOOKED_AT_LAST: usize = 64;
+
 /// Others may remove the empty user's directory meanwhile.
 const ATTEMPTS: usize = 10;
 
@@ -134,10 +137,13 @@ impl Place {
         })
     }
 
-    /// Removes the socket. The directory goes, too, if it is the user's and nothing else is in it.
+    /// Removes the socket. The directory goes, too, if it is the user's and nothing else is in it but sockets of dead
+    /// programs.
     pub fn clear(&self) {
         remove(&self.path());
-        if self.is_users {
+        if self.is_users && fs::remove_dir(&self.directory).is_err() {
+            // Children that have become other programs, or were killed, have left theirs.
+            self.remove_some_dead(LOOKED_AT_LAST);
             let _ = fs::remove_dir(&self.directory);
         }
     }
@@ -160,7 +166,7 @@ impl Place {
         if self.is_users {
             directory::make_private(&self.directory)?;
         }
-        self.remove_some_dead();
+        self.remove_some_dead(LOOKED_AT);
         let path = self.path();
         let unfinished = path.with_extension(format!("sock{UNFINISHED}"));
         let _ = fs::remove_file(&unfinished);
@@ -177,11 +183,11 @@ impl Place {
     }
 
     /// Others in each process, so that all get their turn.
-    fn remove_some_dead(&self) {
+    fn remove_some_dead(&self, most: usize) {
         let there: Vec<_> = sockets(&self.directory).collect();
         let first = self.process.pid as usize % there.len().max(1);
         let some = there.iter().cycle().skip(first);
-        for (path, process) in some.take(there.len().min(LOOKED_AT)) {
+        for (path, process) in some.take(there.len().min(most)) {
             remove_if_dead(path, *process);
         }
     }
@@ -410,6 +416,29 @@ mod tests {
         assert_eq!(count(), 1);
         place.clear();
         assert_eq!(count(), 0);
+    }
+
+    #[test]
+    fn the_last_one_takes_those_of_dead_children_away() {
+        let base = tempfile::tempdir().expect("a directory");
+        let place = Place {
+            directory: base.path().join("users"),
+            is_users: true,
+            process: ProcessId::own(),
+        };
+        let at = |name: &str| place.directory.join(name);
+        let listener = place.made(|path| UnixListener::bind(path)).expect("bound");
+        for number in 0..10 {
+            let name = format!("{}-1.sock", i32::MAX - number);
+            drop(UnixListener::bind(at(&name)).expect("bound"));
+        }
+        let alive = UnixListener::bind(at("1-2.sock")).expect("bound");
+        place.clear();
+        let left: Vec<_> = sockets(&place.directory).collect();
+        assert_eq!(left.len(), 1, "one listens, whatever its number: {left:?}");
+        drop((listener, alive));
+        place.clear();
+        assert!(!place.directory.exists());
     }
 
     #[test]
