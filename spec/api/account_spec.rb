@@ -283,4 +283,19 @@ RSpec.describe "Rperf.account", vm: true do
     RUBY
     expect([rests, count]).to eq([[0], true])
   end
+
+  it "takes no more memory for fibers that are given up with an open account, nor for threads that have ended" do
+    grown, rest = told_of(<<~RUBY)
+      def resident = Integer(File.read("/proc/self/status")[/VmRSS:\\s+(\\d+)/, 1])
+      give_up = -> { Fiber.new { Rperf.account { Fiber.yield } }.resume }
+      end_thread = -> { Thread.new { Rperf.account { nil } }.join }
+      work = -> { 2_000.times { give_up.call }; 500.times { end_thread.call }; GC.start }
+      3.times { work.call }
+      before = resident
+      3.times { work.call }
+      puts [resident - before, rest(Rperf.account { sleep(0.001) })].to_json
+    RUBY
+    expect(grown).to be < 8_000
+    expect(rest).to eq(0)
+  end
 end

@@ -18,8 +18,8 @@ pub struct Moment {
     pub waits_ns: Option<u64>,
 }
 
-/// A thread that has open accounts. It has the GVL when the first is opened.
-#[derive(Debug)]
+/// A thread that has accounts, and has the GVL when one is opened. While none is open, it needs no events.
+#[derive(Debug, Default)]
 pub struct ThreadAccounts {
     /// What it has done up to `since_ns`.
     sums: Sums,
@@ -30,6 +30,8 @@ pub struct ThreadAccounts {
     present: FiberWord,
     /// The fibers with open accounts.
     fibers: FxHashMap<FiberWord, FiberAccounts>,
+    /// How many accounts were opened so far.
+    opened: u64,
 }
 
 /// What is noted while the thread has the GVL.
@@ -54,7 +56,8 @@ impl Held {
 /// A fiber with open accounts.
 #[derive(Debug, Default)]
 struct FiberAccounts {
-    open: u32,
+    /// The numbers of its open accounts.
+    open: Vec<u64>,
     /// What the thread did while other fibers had control.
     away: Sums,
     /// The thread's sums when this fiber lost control; `None` while it has it.
@@ -72,6 +75,8 @@ impl FiberAccounts {
 /// An open account: how all stood at its beginning.
 #[derive(Debug, Clone, Copy)]
 pub struct Opened {
+    /// Another fiber can come to have the same word, but no other account of the thread this number.
+    number: u64,
     fiber: FiberWord,
     at_ns: u64,
     sums: Sums,
@@ -86,23 +91,19 @@ impl Opened {
 }
 
 impl ThreadAccounts {
-    /// For the thread that runs `fiber`.
-    pub fn new(fiber: FiberWord, at: Moment) -> Self {
-        Self {
-            sums: Sums::default(),
-            since_ns: at.now_ns,
-            held: Some(Held::since(at)),
-            present: fiber,
-            fibers: FxHashMap::default(),
-        }
-    }
-
     /// Opens an account of `fiber`, which has control.
     pub fn open(&mut self, fiber: FiberWord, at: Moment) -> Opened {
+        if self.is_done() {
+            self.since_ns = at.now_ns;
+            self.held = Some(Held::since(at));
+            self.present = fiber;
+        }
         self.switched(fiber, at);
+        self.opened += 1;
         let accounts = self.fibers.entry(fiber).or_default();
-        accounts.open += 1;
+        accounts.open.push(self.opened);
         Opened {
+            number: self.opened,
             fiber,
             at_ns: self.since_ns,
             sums: self.sums,
@@ -114,13 +115,23 @@ impl ThreadAccounts {
     /// was opened in.
     pub fn close(&mut self, opened: &Opened, fiber: FiberWord, at: Moment) -> Option<Figures> {
         self.switched(fiber, at);
-        let accounts = self.fibers.get_mut(&opened.fiber)?;
-        let figures = of_opened(opened, accounts, &self.sums, self.since_ns);
-        accounts.open -= 1;
-        if accounts.open == 0 {
-            self.fibers.remove(&opened.fiber);
+        let accounts = self.fibers.get(&opened.fiber)?;
+        if !accounts.open.contains(&opened.number) {
+            return None;
         }
+        let figures = of_opened(opened, accounts, &self.sums, self.since_ns);
+        self.forget(opened);
         (opened.fiber == fiber).then_some(figures)
+    }
+
+    /// An account is open no more, if it was: nobody will ask for it again.
+    pub fn forget(&mut self, opened: &Opened) {
+        if let Some(accounts) = self.fibers.get_mut(&opened.fiber) {
+            accounts.open.retain(|&number| number != opened.number);
+            if accounts.open.is_empty() {
+                self.fibers.remove(&opened.fiber);
+            }
+        }
     }
 
     /// What an open account says up to `at`. If the thread is off the GVL, it has been ready

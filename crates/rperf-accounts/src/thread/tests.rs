@@ -15,7 +15,7 @@ fn at(now_ns: u64) -> Moment {
 
 #[test]
 fn an_account_has_each_state() {
-    let mut thread = ThreadAccounts::new(MAIN, at(1_000));
+    let mut thread = ThreadAccounts::default();
     let opened = thread.open(MAIN, at(1_000));
     thread.collected(30);
     thread.suspended(at(1_100));
@@ -42,7 +42,7 @@ fn an_account_has_each_state() {
 
 #[test]
 fn what_other_fibers_do_is_time_in_which_it_is_suspended() {
-    let mut thread = ThreadAccounts::new(MAIN, at(0));
+    let mut thread = ThreadAccounts::default();
     let outer = thread.open(MAIN, at(0));
     thread.switched(OTHER, at(100));
     let inner = thread.open(OTHER, at(100));
@@ -66,7 +66,7 @@ fn what_other_fibers_do_is_time_in_which_it_is_suspended() {
 
 #[test]
 fn an_account_that_ends_in_another_fiber_says_nothing() {
-    let mut thread = ThreadAccounts::new(MAIN, at(0));
+    let mut thread = ThreadAccounts::default();
     let opened = thread.open(MAIN, at(0));
     assert_eq!(thread.close(&opened, OTHER, at(10)), None);
     assert!(thread.is_done());
@@ -74,8 +74,21 @@ fn an_account_that_ends_in_another_fiber_says_nothing() {
 }
 
 #[test]
+fn an_account_that_is_given_up_is_forgotten_and_no_other_one_of_such_a_fiber() {
+    let mut thread = ThreadAccounts::default();
+    let given_up = thread.open(OTHER, at(0));
+    let other = thread.open(OTHER, at(10));
+    thread.forget(&given_up);
+    thread.forget(&given_up);
+    assert_eq!(thread.close(&given_up, OTHER, at(15)), None);
+    let figures = thread.close(&other, OTHER, at(20));
+    assert_eq!(figures.map(|it| it.wall_ns), Some(10));
+    assert!(thread.is_done());
+}
+
+#[test]
 fn an_open_account_is_asked_from_another_thread() {
-    let mut thread = ThreadAccounts::new(MAIN, at(0));
+    let mut thread = ThreadAccounts::default();
     let opened = thread.open(MAIN, at(0));
     thread.suspended(at(10));
     let waits = thread
@@ -88,7 +101,7 @@ fn an_open_account_is_asked_from_another_thread() {
 
 #[test]
 fn times_that_go_back_and_sums_that_cant_be_read_do_no_harm() {
-    let mut thread = ThreadAccounts::new(MAIN, at(100));
+    let mut thread = ThreadAccounts::default();
     let opened = thread.open(MAIN, at(100));
     thread.collected(1_000);
     let unread = Moment {
@@ -130,7 +143,7 @@ fn states_add_up_in_a_million_random_requests() {
     let mut checked = 0;
     while checked < 1_000_000 {
         let mut now = 1 + pick(1_000_000);
-        let mut thread = ThreadAccounts::new(MAIN, at(now));
+        let mut thread = ThreadAccounts::default();
         let mut fiber = MAIN;
         let mut truth = Truth {
             pieces: Vec::new(),

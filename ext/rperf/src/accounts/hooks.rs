@@ -39,6 +39,11 @@ thread_local! {
     static LAST_RUN: Cell<VmThread> = const { Cell::new(VmThread(0)) };
 }
 
+/// Whether the hooks are registered.
+pub fn are_there() -> bool {
+    ON_THREADS.is_registered()
+}
+
 /// Registers the hooks, unless they are there. With the GVL, outside of hooks.
 pub fn begin(gvl: &Gvl<'_>) {
     if !ON_THREADS.is_registered() {
@@ -127,7 +132,12 @@ unsafe extern "C" fn on_thread(
                 if event == RESUMED {
                     resumed(process, &gvl, thread);
                 } else if let Some(accounted) = threads::known(process, &gvl, thread) {
-                    with_accounts(accounted, &gvl, ThreadAccounts::suspended);
+                    with_accounts(
+                        accounted,
+                        &gvl,
+                        clock::monotonic_ns(),
+                        ThreadAccounts::suspended,
+                    );
                 }
             }
             RESUMED => {
@@ -156,7 +166,7 @@ fn resumed(process: &'static ProcessAccounts, gvl: &Gvl<'_>, thread: RubyThread<
     let now_ns = clock::monotonic_ns();
     let ready_ns = process.waiters.leave(thread.id(), now_ns);
     if let Some(accounted) = threads::known(process, gvl, thread) {
-        with_accounts(accounted, gvl, |accounts, at| {
+        with_accounts(accounted, gvl, now_ns, |accounts, at| {
             accounts.resumed(at, ready_ns)
         });
     }
@@ -165,10 +175,13 @@ fn resumed(process: &'static ProcessAccounts, gvl: &Gvl<'_>, thread: RubyThread<
 fn with_accounts(
     thread: &AccountedThread,
     gvl: &Gvl<'_>,
+    now_ns: u64,
     work: impl FnOnce(&mut ThreadAccounts, Moment),
 ) {
-    if let Some(mut accounts) = thread.accounts.borrow(gvl) {
-        work(&mut accounts, moment(thread.process, gvl));
+    if let Some(mut accounts) = thread.accounts.borrow(gvl)
+        && !accounts.is_done()
+    {
+        work(&mut accounts, moment(thread.process, gvl, now_ns));
     }
 }
 
@@ -211,6 +224,8 @@ unsafe extern "C" fn on_switch(_: u32, _: VALUE, _: VALUE, _: ID, _: VALUE) {
     let thread = RubyThread::current(&gvl);
     if let Some(accounted) = threads::known(process, &gvl, thread) {
         let fiber = thread.present_fiber();
-        with_accounts(accounted, &gvl, |accounts, at| accounts.switched(fiber, at));
+        with_accounts(accounted, &gvl, clock::monotonic_ns(), |accounts, at| {
+            accounts.switched(fiber, at)
+        });
     }
 }

@@ -11,7 +11,7 @@ use magnus::typed_data::Obj;
 use magnus::{DataTypeFunctions, Error, RClass, RModule, Ruby, TypedData, Value, prelude::*};
 use rb_sys::VALUE;
 use rperf_accounts::{Figures, Opened};
-use rperf_vm::{Gvl, GvlCell, NativeId, clock};
+use rperf_vm::{FiberWord, Gvl, GvlCell, NativeId, clock};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
@@ -28,7 +28,8 @@ enum State {
 }
 
 struct Open {
-    opened: Opened,
+    /// `None` once it has ended.
+    opened: Option<Opened>,
     thread: Arc<AccountedThread>,
     cpu_ns: u64,
     native_id: NativeId,
@@ -37,10 +38,12 @@ struct Open {
 impl DataTypeFunctions for AccountObject {
     fn mark(&self, marker: &Marker) {
         // SAFETY: in a collection, which runs only where no borrower is at work.
-        if let State::Open(open) = unsafe { self.0.peek() } {
+        if let State::Open(open) = unsafe { self.0.peek() }
+            && let Some(opened) = &open.opened
+        {
             // It stays at its place: it is known by that.
             // SAFETY: a fiber that was alive when the account was opened, and is marked each time since.
-            marker.mark(unsafe { Value::from_raw(open.opened.fiber().0 as VALUE) });
+            marker.mark(unsafe { Value::from_raw(opened.fiber().0 as VALUE) });
         }
     }
 }
@@ -70,16 +73,11 @@ impl AccountObject {
         let fiber = thread.present_fiber();
         let accounted = threads::get_or_begin(process, gvl, thread);
         let cpu_ns = clock::thread_cpu_ns();
-        let opened = {
-            let accounts = accounted.accounts.borrow(gvl);
-            accounts.map(|mut it| it.open(fiber, threads::moment(process, gvl)))
-        };
-        let Some(opened) = opened else {
+        let Some(opened) = accounted.open(gvl, fiber) else {
             return;
         };
-        process.open.fetch_add(1, SeqCst);
         let open = Open {
-            opened,
+            opened: Some(opened),
             thread: accounted,
             cpu_ns,
             native_id: clock::thread_id(),
@@ -97,16 +95,14 @@ impl AccountObject {
 
     /// Closes it, if it is open.
     pub fn close(&self, gvl: &Gvl<'_>) {
-        let Some(mut state) = self.0.borrow(gvl) else {
-            return;
-        };
-        if let State::Open(open) = &*state {
-            *state = State::Closed(open.end(gvl));
-        } else {
-            *state = match &*state {
-                State::Closed(figures) => State::Closed(*figures),
-                _ => State::Closed(None),
-            };
+        // Its object may be made by this: before anything is borrowed, as that may collect.
+        let fiber = RubyThread::current(gvl).present_fiber();
+        if let Some(mut state) = self.0.borrow(gvl) {
+            *state = State::Closed(match &mut *state {
+                State::New => None,
+                State::Open(open) => open.end(gvl, fiber),
+                State::Closed(figures) => *figures,
+            });
         }
     }
 
@@ -122,26 +118,22 @@ impl AccountObject {
 
 impl Open {
     /// Ends it, on the thread and in the fiber that it was opened in; elsewhere it says nothing.
-    fn end(&self, gvl: &Gvl<'_>) -> Option<Figures> {
+    fn end(&mut self, gvl: &Gvl<'_>, fiber: FiberWord) -> Option<Figures> {
         let process = self.here(gvl)?;
-        let thread = RubyThread::current(gvl);
-        let at = threads::moment(process, gvl);
+        let at = threads::moment(process, gvl, clock::monotonic_ns());
         let mut accounts = self.thread.accounts.borrow(gvl)?;
-        let figures = accounts.close(&self.opened, thread.present_fiber(), at);
-        let is_done = accounts.is_done();
-        drop(accounts);
-        if is_done {
-            threads::let_go(gvl, thread);
-        }
+        let opened = self.opened.take()?;
+        let figures = accounts.close(&opened, fiber, at);
         process.open.fetch_sub(1, SeqCst);
+        drop(accounts);
         figures.map(|it| self.with_cpu(it))
     }
 
     fn so_far(&self, gvl: &Gvl<'_>) -> Option<Figures> {
-        let at = |process| threads::moment(process, gvl);
+        let at = |process| threads::moment(process, gvl, clock::monotonic_ns());
         if let Some(process) = self.here(gvl) {
             let accounts = self.thread.accounts.borrow(gvl)?;
-            let figures = accounts.so_far(&self.opened, at(process), None);
+            let figures = accounts.so_far(self.opened.as_ref()?, at(process), None);
             return figures.map(|it| self.with_cpu(it));
         }
         let process = process::present(gvl).filter(|it| self.is_of(it))?;
@@ -150,7 +142,7 @@ impl Open {
         }
         let ready_ns = process.waiters.since(self.thread.id);
         let accounts = self.thread.accounts.borrow(gvl)?;
-        accounts.so_far(&self.opened, at(process), ready_ns)
+        accounts.so_far(self.opened.as_ref()?, at(process), ready_ns)
     }
 
     fn is_of(&self, process: &ProcessAccounts) -> bool {
@@ -170,6 +162,14 @@ impl Open {
         Figures {
             cpu_ns: cpu_ns.filter(|_| clock::thread_id() == self.native_id),
             ..figures
+        }
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        if let Some(opened) = self.opened.take() {
+            self.thread.give_up(opened);
         }
     }
 }

@@ -4,11 +4,11 @@
 use super::process::ProcessAccounts;
 use crate::ruby::counters;
 use crate::ruby::threads::{RubyThread, ThreadKey};
-use rperf_accounts::{Moment, ThreadAccounts};
-use rperf_vm::{Gvl, GvlCell, VmThread, clock};
+use rperf_accounts::{Moment, Opened, ThreadAccounts};
+use rperf_vm::{FiberWord, Gvl, GvlCell, VmThread, clock};
 use std::ptr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
 
 /// Key of a thread's [`AccountedThread`].
 static ACCOUNTED: ThreadKey = ThreadKey::new();
@@ -19,6 +19,8 @@ pub struct AccountedThread {
     /// What it shares with others: a forked child has another one.
     pub process: &'static ProcessAccounts,
     pub accounts: GvlCell<ThreadAccounts>,
+    /// Accounts whose objects were collected while they were open: of fibers that nobody resumes any more.
+    given_up: Mutex<Vec<Opened>>,
     /// It has ended.
     pub is_over: AtomicBool,
 }
@@ -28,14 +30,35 @@ pub fn make_key() {
     ACCOUNTED.make();
 }
 
-/// Now, on the calling thread, which has the GVL.
+/// This moment, which is now, on the calling thread, which has the GVL.
 #[inline]
-pub fn moment(process: &ProcessAccounts, gvl: &Gvl<'_>) -> Moment {
-    let now_ns = clock::monotonic_ns();
+pub fn moment(process: &ProcessAccounts, gvl: &Gvl<'_>, now_ns: u64) -> Moment {
     Moment {
         now_ns,
         objects: counters::objects(gvl),
         waits_ns: process.waiters.up_to(now_ns).map(|it| it.ns),
+    }
+}
+
+impl AccountedThread {
+    /// Nobody will ask for an account any more. On any thread, in a collection, too.
+    pub fn give_up(&self, opened: Opened) {
+        // Only in a child that a thread without the GVL has forked somebody may have it for ever.
+        if let Ok(mut given_up) = self.given_up.try_lock() {
+            given_up.push(opened);
+        }
+        self.process.open.fetch_sub(1, SeqCst);
+    }
+
+    /// Opens an account of `fiber`, which has control.
+    pub fn open(&self, gvl: &Gvl<'_>, fiber: FiberWord) -> Option<Opened> {
+        let mut accounts = self.accounts.borrow(gvl)?;
+        // Nothing that could collect is called while it is locked.
+        if let Ok(mut given_up) = self.given_up.try_lock() {
+            given_up.drain(..).for_each(|it| accounts.forget(&it));
+        }
+        self.process.open.fetch_add(1, SeqCst);
+        Some(accounts.open(fiber, moment(self.process, gvl, clock::monotonic_ns())))
     }
 }
 
@@ -52,11 +75,11 @@ pub fn get_or_begin(
             Arc::from_raw(ptr::from_ref(known))
         };
     }
-    let accounts = ThreadAccounts::new(thread.present_fiber(), moment(process, gvl));
     let new = Arc::new(AccountedThread {
         id: thread.id(),
         process,
-        accounts: GvlCell::new(accounts),
+        accounts: GvlCell::new(ThreadAccounts::default()),
+        given_up: Mutex::default(),
         is_over: AtomicBool::new(false),
     });
     // One that a forked child has inherited stays where it is.
@@ -71,15 +94,9 @@ pub fn known<'a>(
     _: &'a Gvl<'_>,
     thread: RubyThread<'_>,
 ) -> Option<&'a AccountedThread> {
-    // SAFETY: null, or what the key owns: it is let go of with the GVL, which is held, or as the thread
-    // ends, which is not while it has the GVL.
+    // SAFETY: null, or what the key owns: it is let go of as the thread ends, whose object is alive.
     let found = unsafe { ACCOUNTED.get(thread).cast::<AccountedThread>().as_ref() };
     found.filter(|it| ptr::eq(it.process, process))
-}
-
-/// The calling `thread` has no open account any more.
-pub fn let_go(_: &Gvl<'_>, thread: RubyThread<'_>) {
-    drop_word(thread);
 }
 
 /// The calling `thread` has ended.
@@ -87,11 +104,6 @@ pub fn let_go(_: &Gvl<'_>, thread: RubyThread<'_>) {
 /// # Safety
 /// In EXITED: the thread runs no more, and its object is alive.
 pub unsafe fn ended(thread: RubyThread<'_>) {
-    drop_word(thread);
-}
-
-/// Lets go of what the key owns. On the thread itself.
-fn drop_word(thread: RubyThread<'_>) {
     let word = ACCOUNTED.get(thread).cast::<AccountedThread>();
     if !word.is_null() {
         ACCOUNTED.set(thread, ptr::null_mut());

@@ -26,8 +26,8 @@ pub fn init(ruby: &Ruby, rperf: RModule, native: RModule) -> Result<(), Error> {
 /// come as this returns; then the caller finds it there.
 fn open(ruby: &Ruby, array: RArray) -> Result<(), Error> {
     let mut gvl = gvl(ruby);
-    // What they make and wait for can't be told from ours.
-    if !other_ractors() && ractor::are_there_others(ruby, &mut gvl)? {
+    // What they make and wait for can't be told from ours. The hooks tell of those that come later.
+    if !hooks::are_there() && !other_ractors() && ractor::are_there_others(ruby, &mut gvl)? {
         set_other_ractors(true);
     }
     let account = object::new(ruby, &gvl);
