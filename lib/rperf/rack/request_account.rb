@@ -24,7 +24,7 @@ module Rperf
         # @return the block's response
         def run(env, timing, &)
           Work.account do |account|
-            # Most of the time nothing of it can fail: then there is nothing to guard, which takes longer than all of it.
+            # Mostly nothing of it can fail: then there is nothing to guard, which takes longer than all of it.
             usual?(env) ? env[KEY] = account : attempt { begin_request(env, account) }
             response = named(env, account, &)
             tells = timing && attempt { timing.call(env) }
