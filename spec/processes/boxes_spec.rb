@@ -4,7 +4,9 @@
 RSpec.describe "A program with boxes", vm: true, if: defined?(Ruby::Box) do
   boxes = { "RUBY_BOX" => "1" }
 
-  def record(program, env) = rperf("record", "-o", "p.pb.gz", "--", ruby, "-W0", write_file("program.rb", program), env:)
+  def record(program, env)
+    rperf("record", "-o", "p.pb.gz", "--", ruby, "-W0", write_file("program.rb", program), env:)
+  end
 
   # Ruby 4.0 loses methods of modules if one is prepended to them.
   it "gets the methods that it adds to modules and classes, in each box" do

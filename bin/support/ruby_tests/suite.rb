@@ -59,7 +59,7 @@ class RubySuite
 
   # Alone, too, some tests fail now and then.
   def differs_always?(name, mode, options)
-    test = [*@tests, "-n", name.split("#").last]
+    test = [*@tests, "-n", RubyTests.method_of(name)]
     (1..RUNS).all? do
       alone, profiled = [[], profiler(mode)].map { |before| @source.run(test, before:, options:).results[name] }
       alone != profiled
