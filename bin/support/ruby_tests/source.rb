@@ -6,10 +6,17 @@ require "rbconfig"
 # Ruby's own tests, from a directory with Ruby's source.
 module RubyTests
   ROOT = File.expand_path("../../..", __dir__)
-  NAME = /Test\w+(?:::\w+)*#test_[^\s:=]+[?!]?/
+  # Ruby's runner quotes names that no method could have in source code.
+  NAME = /[A-Z]\w*(?:::\w+)*#(?:test[^\s:"]*|"test(?:[^"\\\n]|\\.)*")/
   # The line of a test that has run to its end, and the report of one that didn't pass.
   RAN = /(#{NAME}) = [\d.]+ s/
-  FAILED = /^ *\d+\) (?:Failure|Error):\n(#{NAME})/
+  FAILED = /^ *\d+\) (?:Failure|Error|Timeout):\n(#{NAME})/
+
+  # What the option -n of Ruby's runner takes, of a name that the runner printed.
+  def self.method_of(name)
+    method = name.split("#", 2).last
+    method.start_with?('"') ? method.undump : method
+  end
 
   # The source of the Ruby that runs this.
   class Source

@@ -72,7 +72,7 @@ class RubySuite
   # Alone, too, some tests fail now and then.
   # @return [Integer] in how many of RUNS runs the result differs
   def differences(name, mode, options)
-    test = [*@tests, "-n", name.split("#").last]
+    test = [*@tests, "-n", RubyTests.method_of(name)]
     (1..RUNS).count do
       alone, profiled = [[], profiler(mode)].map { |before| @source.run(test, before:, options:).results[name] }
       alone != profiled

@@ -71,8 +71,13 @@ module Rperf
       at_exit { Native.finish(nil) }
       [Process.singleton_class, Kernel.singleton_class].each { |owner| owner.prepend(BeforeExit, BeforeExec) }
       Process.singleton_class.prepend(BeforeDaemon)
-      Kernel.prepend(KernelEnds)
+      # With boxes on, Ruby 4.0 finds no methods that Kernel gets once it has a prepended module. What Object includes
+      # comes before Kernel just the same.
+      boxes? ? Object.include(KernelEnds) : Kernel.prepend(KernelEnds)
     end
+
+    def self.boxes? = defined?(::Ruby::Box.enabled?) && ::Ruby::Box.enabled?
+    private_class_method :boxes?
 
     # Begins a session of the daemon's own.
     def self.go_on(settings)
