@@ -37,7 +37,8 @@ module Rperf
     end
 
     # Ends profiling, and writes the profile if {Rperf.start} was given an output.
-    # After {Rperf.snapshot} with clear: true it is of the time since then.
+    # After {Rperf.snapshot} with clear: true it is of the time since then. If a handler of a signal raises something
+    # meanwhile, the profile isn't lost: it is written or, without an output, what the next call returns.
     #
     # @return [Profile, nil] the profile, a Hash; nil if {Rperf.start} wasn't called
     # @raise [Rperf::Error] if the output can't be written; the message names the
@@ -45,10 +46,12 @@ module Rperf
     def stop
       session = Session.running
       # Of a program that is profiled as a whole, the session isn't the program's to end.
-      return if session.nil? || session.initiator
+      return if session&.initiator
 
-      profile = uninterrupted { session.stop }
-      profile && Profile.from_native(profile)
+      native = session ? uninterrupted { session.stop } : Session.interrupted&.profile
+      profile = native && Profile.from_native(native)
+      Session.interrupted = nil if native
+      profile
     end
 
     # @return [Boolean] whether profiling is on
@@ -66,6 +69,7 @@ module Rperf
       uninterrupted do
         Helper.give_way
         Caller.begin(options)
+        Session.interrupted = nil
       end
     end
 
