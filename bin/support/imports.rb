@@ -13,7 +13,8 @@ module Imports
   EXTENSION_FLOORS = {
     "" => [
       %w[abi interrupts message ruby text variables without_gvl], %w[profile settings], %w[running], %w[recording],
-      %w[probes], %w[sampling], %w[tracing], %w[labels], %w[accounts], %w[fork], %w[native push made_session], %w[port whole], %w[.]
+      %w[probes], %w[sampling], %w[tracing], %w[labels], %w[accounts], %w[fork], %w[native push made_session],
+      %w[port whole], %w[.]
     ],
     "probes" => [%w[sampling tracing], %w[.]]
   }.freeze

@@ -54,6 +54,28 @@ RSpec.describe Rperf, vm: true do
       expect(weight_of(data, "spin")).to be > 20_000_000
     end
 
+    it "give the profile later if the handler of a signal raises as it is made" do
+      profiles = told(<<~RUBY, symbolize_names: true)
+        trap("USR1") { raise "mine" }
+        Rperf.start
+        (1..1000).sum(&:to_s.to_proc >> :size.to_proc) while Process.clock_gettime(2) < 0.2
+        ends = TracePoint.new(:c_return) do |it|
+          next unless it.method_id == :stop_into
+          ends.disable
+          Process.kill(:USR1, Process.pid)
+        end
+        ends.enable
+        profiles = Array.new(3) do
+          profile = Rperf.stop
+          profile && profile[:samples].size
+        rescue RuntimeError => e
+          e.message
+        end
+        puts JSON.generate(profiles)
+      RUBY
+      expect(profiles).to match(["mine", be > 0, nil])
+    end
+
     it "give nil without a session" do
       expect(described_class.stop).to be_nil
     end

@@ -36,7 +36,8 @@ RSpec.describe "the run of Ruby's own tests", vm: true do
     names = outcome.stdout.scan(/^differs(.*): TestIt#(\w+) \(interpreter, (\w+)\)(.*)/)
     expect(names).to contain_exactly(
       ["", "test_always", "cpu", ""], ["", "test_always", "wall", ""],
-      [" at times", "test_at_times", "cpu", ": in 1 of 3 runs"], [" at times", "test_at_times", "wall", ": in 1 of 3 runs"]
+      [" at times", "test_at_times", "cpu", ": in 1 of 3 runs"],
+      [" at times", "test_at_times", "wall", ": in 1 of 3 runs"]
     )
   end
 end

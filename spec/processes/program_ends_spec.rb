@@ -127,6 +127,16 @@ RSpec.describe "the end of a profiled program", vm: true do
     expect([outcome.status.exitstatus, outcome.stderr]).to match([6, /\Arperf: wrote rperf\.data/])
   end
 
+  # The system keeps no statuses then of those who have ended. A shell such as dash handles it all the same.
+  it "is known where SIGCHLD is ignored, as it is for the program", if: File.exist?("/proc/self/status") do
+    path = write_file("program.rb", "puts File.read('/proc/self/status')[/^SigIgn.*/], trap('CHLD', 'DEFAULT'); exit 6")
+    alone, recorded = [[ruby, path], rperf_command("record", ruby, path)].map do |command|
+      run("bash", "-c", "trap '' CHLD; exec \"$@\"", "bash", *command)
+    end
+    expect(recorded.stderr).to match(/\Arperf: wrote rperf\.data/)
+    expect([recorded.status.exitstatus, recorded.stdout]).to eq([6, alone.stdout])
+  end
+
   it "is that of a program that handles a signal by now which it had inherited as ignored" do
     program = "puts trap('INT') { puts :got; exit 6 }; $stdout.flush; sleep"
     path = write_file("program.rb", program)

@@ -54,6 +54,11 @@ pub fn install(command: &mut Command) -> io::Result<()> {
             handle(signal)?;
         }
     }
+    // While it is ignored, the system keeps no status of a child for us. Nobody has to be told of it.
+    if is_ignored(libc::SIGCHLD)? {
+        IGNORED.fetch_or(1 << libc::SIGCHLD, Ordering::SeqCst);
+        set_action(libc::SIGCHLD, libc::SIG_DFL)?;
+    }
     let ignored = IGNORED.load(Ordering::SeqCst);
     if ignored != 0 {
         let ignore = move || signals_in(ignored).try_for_each(|it| set_action(it, libc::SIG_IGN));

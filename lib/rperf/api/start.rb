@@ -41,21 +41,24 @@ module Rperf
     end
 
     # Ends profiling, and writes the profile if {Rperf.start} was given an output.
-    # After {Rperf.snapshot} with clear: true it is of the time since then.
+    # After {Rperf.snapshot} with clear: true it is of the time since then. If a handler of a signal raises something
+    # meanwhile, the profile isn't lost: it is written or, without an output, what the next call returns.
     #
-    # Without a session it ends `mode: :account`.
+    # Without a session and such a profile it ends `mode: :account`.
     #
     # @return [Profile, nil] the profile, a Hash; nil if {Rperf.start} wasn't called
     # @raise [Rperf::Error] if the output can't be written; the message names the
     #   file to which the profile was written instead
     def stop
       session = Session.running
-      return end_accounts unless session
       # Of a program that is profiled as a whole, the session isn't the program's to end.
-      return if session.initiator
+      return if session&.initiator
+      return end_accounts unless session || Session.interrupted
 
-      profile = uninterrupted { session.stop }
-      profile && Profile.from_native(profile)
+      native = session ? uninterrupted { session.stop } : Session.interrupted&.profile
+      profile = native && Profile.from_native(native)
+      Session.interrupted = nil if native
+      profile
     end
 
     # @return [Boolean] whether profiling is on
@@ -91,6 +94,7 @@ module Rperf
       uninterrupted do
         Helper.give_way
         Caller.begin(options)
+        Session.interrupted = nil
       end
     end
 

@@ -20,7 +20,16 @@ module Rperf
       # @return [Session, nil] the current one, until it has ended
       def running = (current if Native.main_ractor? && Native.running?)
 
-      attr_writer :current
+      # @return [Session, nil] the one of this process whose profile nobody has got yet, though it has ended: a handler
+      #   of a signal has raised something
+      def interrupted
+        return unless Native.main_ractor?
+
+        session = @interrupted
+        session if session&.here?
+      end
+
+      attr_writer :current, :interrupted
 
       # `session` has ended. Another one may have begun meanwhile.
       def leave(session)
@@ -29,6 +38,9 @@ module Rperf
     end
 
     attr_reader :options, :initiator, :destination
+
+    # @return [NativeProfile, nil] what {#stop} has made, and its destination has got
+    attr_reader :profile
 
     # @param options [Options]
     # @param destination [Caller, Standalone, Member]
@@ -95,7 +107,7 @@ module Rperf
         has_ended = true
       ensure
         # A handler of a signal may raise something as the profile is made: it has been kept until here.
-        profile = finish(taken.first) if has_ended || taken.any?
+        finish(taken.first) if has_ended || taken.any?
       end
       profile
     end
@@ -114,8 +126,11 @@ module Rperf
       Session.leave(self)
       return unless profile
 
+      # If it is written, it isn't lost.
+      Session.interrupted = self unless options.output
+      @profile = profile
       begin
-        destination.deliver(profile)
+        @profile = destination.deliver(profile)
       ensure
         @shared&.close
       end
