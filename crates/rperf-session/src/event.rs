@@ -85,28 +85,6 @@ const PLAIN_CHANGES: [(&str, Change); 7] = [
     ("daemon-failed", Change::DaemonFailed),
 ];
 
-impl MemberId {
-    /// Leaves a sign that this member has said why there is no profile of it, where the status file can't say so. It is
-    /// a link that leads nowhere: it takes no descriptor, and no room on a disk that is full.
-    pub fn sign_failure(self, directory: &Path) {
-        let path = directory::failure_path(directory, self.pid, self.begun_ns);
-        let _ = symlink("-", path);
-    }
-
-    /// The members that have left such signs.
-    pub fn of_failures(directory: &Path) -> Vec<Self> {
-        let parsed = |name: &String| {
-            let (pid, begun_ns) = name.split_once('-')?;
-            Some(Self {
-                pid: pid.parse().ok()?,
-                begun_ns: begun_ns.parse().ok()?,
-            })
-        };
-        let names = directory::failures(directory);
-        names.iter().filter_map(parsed).collect()
-    }
-}
-
 impl Change {
     fn plain(word: &str) -> Option<Self> {
         let mut changes = PLAIN_CHANGES.into_iter();
