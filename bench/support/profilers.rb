@@ -27,7 +27,7 @@ module Bench
 
     # Each request of the Rack application has an account; no session runs.
     ACCOUNTS = Profiler.new(library: "rperf", floor: "empty wall", start: ->(_) { Rperf.start(mode: :account) },
-                            stop: -> { Rperf.stop })
+                            stop: -> { Rperf.stop(mode: :account) })
 
     EMPTY_HOOKS = lambda do |mode|
       native = -> { Rperf.const_get(:Native) }

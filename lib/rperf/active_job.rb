@@ -21,13 +21,10 @@ module Rperf
       base.around_perform do |job, perform|
         next perform.call unless Work.profiled? || Work.accounted?
 
-        labels = { job: job.class.to_s }
-        next Work.run(labels) { perform.call } unless Work.accounted?
+        name = job.class.to_s
+        next Work.account_of_job(name, perform) if Work.accounted?
 
-        Work.account do |account|
-          account.name = labels[:job]
-          Work.run(labels) { perform.call }
-        end
+        Work.run({ job: name }) { perform.call }
       end
     end
   end

@@ -32,10 +32,19 @@ module Rperf
 
       private
 
-      # They have no profile that anybody could merge.
+      # What the environment may say beside it.
+      BESIDE_ACCOUNTS = %w[ENABLED MODE LISTEN LISTEN_WAKE LISTEN_HELPER].freeze
+      private_constant :BESIDE_ACCOUNTS
+
+      # They have no profile that anybody could merge: the program's children have accounts of their own.
       def begin_accounts(launch)
         return launch.refuse("accounts make no profile") if launch.directory
 
+        further = launch.variables.keys - BESIDE_ACCOUNTS
+        prefix = Launch::PREFIX
+        return launch.refuse("#{prefix}MODE=account takes no #{prefix}#{further.first}") unless further.empty?
+
+        launch.variables.each { |key, value| ENV["#{prefix}#{key}"] = value }
         Port.begin_as_asked(launch.variables)
         Accounts.begin
       end

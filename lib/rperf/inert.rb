@@ -41,7 +41,7 @@ module Rperf
     end
 
     # @return [nil]
-    def stop
+    def stop(**_options)
       nil
     end
 
@@ -70,8 +70,9 @@ module Rperf
     end
 
     # @return [nil]
+    # @raise [ArgumentError] without a block
     def on_account
-      nil
+      raise ArgumentError, "Rperf.on_account needs a block" unless block_given?
     end
 
     # @return [Hash] empty

@@ -52,7 +52,9 @@ module Rperf
     # @param env [Hash] the Rack environment
     # @return the app's response
     def call(env)
-      return RequestAccount.run(env, @server_timing) { answer(env) } if RequestAccount.wanted?(env, @server_timing)
+      if RequestAccount.wanted?(env, @server_timing)
+        return RequestAccount.run(env, @server_timing, @endpoints) { answer(env) }
+      end
 
       Work.profiled? ? answer(env) : @app.call(env)
     end

@@ -28,28 +28,23 @@ module Rperf
 
     # @param job [Hash] the job as it is in Redis
     # @return the job's value
-    def call(_instance, job, _queue, &)
-      return Work.account { |account| with_account(account, job, &) } if Work.accounted?
-      return yield unless Work.profiled?
+    def call(_instance, job, _queue, &work)
+      accounted = Work.accounted?
+      return yield unless accounted || Work.profiled?
 
-      Work.run(labels(job), &)
+      name = (job["wrapped"] || job["class"]).to_s
+      return Work.run({ job: name }, &work) unless accounted
+
+      Work.account_of_job(name, work) do |account|
+        Work.attempt(failure: "isn't accounted for in the log") { log(account) }
+      end
     end
 
     private
 
-    def with_account(account, job, &)
-      labels = labels(job)
-      account.name = labels[:job]
-      Work.run(labels, &)
-    ensure
-      Work.attempt(failure: "isn't accounted for in the log") { log(account) }
-    end
-
-    def labels(job) = { job: (job["wrapped"] || job["class"]).to_s }
-
-    # Nowhere but in the context that Sidekiq makes for each job: its logger writes it.
+    # In the context that Sidekiq makes for each job, and lets go of at its end: its logger writes it.
     def log(account)
-      return unless defined?(::Sidekiq::Context)
+      return unless defined?(::Sidekiq::Context) && ::Sidekiq::Context.current.any?
 
       values = account.to_h
       LOGGED.each do |key, value|

@@ -12,7 +12,7 @@ module Rperf
       def write(text, stderr = STDERR)
         stderr.write(text) if room?(stderr, text.bytesize)
         nil
-      rescue IOError, SystemCallError
+      rescue IOError, SystemCallError, EncodingError
         nil
       end
 

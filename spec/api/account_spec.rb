@@ -174,12 +174,11 @@ RSpec.describe "Rperf.account", vm: true do
       Rperf.account("a") { compute(50) }
       profile = Rperf.stop
       Rperf.account("a") { compute(1) }
-      running = [Rperf.running?, Rperf.accounts["a"][:count]]
-      Rperf.stop
+      running = [Rperf.running?, Rperf.stop, Rperf.accounts["a"][:count], Rperf.stop(mode: :account)["a"][:count]]
       puts [profile.top(limit: 1, sort: :total).first[:total], running, rests, Rperf.accounts].to_json
     RUBY
     expect(function).to be > 40_000_000
-    expect(running).to eq([false, 3])
+    expect(running).to eq([false, nil, 3, 3])
     expect(rests).to eq([0, 0, 0])
     expect(running_after).to eq({})
   end
@@ -235,12 +234,14 @@ RSpec.describe "Rperf.account", vm: true do
       message = ->(&block) { block.call && nil rescue "\#{$!.class}: \#{$!.message}" }
       puts [message.call { Rperf.account }, message.call { Rperf.on_account },
             message.call { Rperf.start(mode: :account, frequency: 1) },
-            message.call { Rperf.start(mode: :account); Rperf.start(mode: "account") }].to_json
+            message.call { Rperf.start(mode: :account); Rperf.start(mode: "account") },
+            message.call { Rperf.stop(mode: :wall) }].to_json
     RUBY
     expect(messages).to eq(["ArgumentError: Rperf.account needs a block",
                             "ArgumentError: Rperf.on_account needs a block",
                             "ArgumentError: mode: :account takes no frequency:, as it takes no samples",
-                            "Rperf::Error: accounts are on already; call Rperf.stop first"])
+                            "Rperf::Error: accounts are on already; Rperf.stop(mode: :account) ends them",
+                            "ArgumentError: mode: must be nil or :account, not :wall"])
   end
 
   it "tells once that a block of on_account fails, and goes on" do
@@ -253,12 +254,95 @@ RSpec.describe "Rperf.account", vm: true do
     expect(outcome.stderr).to eq("rperf: a block of Rperf.on_account failed: broken (RuntimeError)\n")
   end
 
-  it "begins with the program where the environment says so" do
-    accounts = told(<<~RUBY, env: { "RPERF_ENABLED" => "1", "RPERF_MODE" => "account", "RUBYOPT" => "-rrperf" })
-      Rperf.account("a") { nil }
-      puts [Rperf.accounts["a"][:count], Rperf.running?, File.exist?("rperf.data")].to_json
+  it "begins with the program and its children where the environment says so" do
+    env = { "RPERF_ENABLED" => "1", "RPERF_MODE" => "account", "RUBYOPT" => "-rrperf -I#{Commands::ROOT}/lib" }
+    program = 'Rperf.account("a") { nil }; print Rperf.accounts["a"][:count], Rperf.running?, File.exist?("rperf.data")'
+    accounts = told(<<~RUBY, env:)
+      puts [IO.popen([#{ruby.inspect}, "-e", #{program.inspect}], &:read), Rperf.start(mode: :account)].to_json rescue
+        puts [IO.popen([#{ruby.inspect}, "-e", #{program.inspect}], &:read), $!.class].to_json
     RUBY
-    expect(accounts).to eq([1, false, false])
+    expect(accounts).to eq(%w[1falsefalse Rperf::Error])
+    refused = run(ruby, "-e", "puts 1", env: env.merge("RPERF_FREQUENCY" => "99"))
+    expect([refused.stdout, refused.stderr])
+      .to eq(["1\n", "rperf: RPERF_MODE=account takes no RPERF_FREQUENCY; running without profiling\n"])
+  end
+
+  it "leaves exceptions, values and interrupts to the program, whatever names and handlers it has" do
+    results = told_of(<<~RUBY)
+      require "timeout"
+      Rperf.start(mode: :account)
+      stop = Class.new(StandardError)
+      results = []
+      results << Rperf.account(:sym) { nil }.name
+      begin
+        Rperf.account("\\xff") { raise "mine" }
+      rescue => e
+        results << e.message
+      end
+      slow = true
+      Rperf.on_account { |name, _| sleep(0.2) if slow }
+      begin
+        Timeout.timeout(0.05, stop) { Rperf.account("x") { nil }; sleep(5); results << "lost" }
+      rescue stop
+        results << "stopped"
+      end
+      slow = false
+      calls = 0
+      Rperf.on_account { calls += 1; Rperf.account("inner") { nil } }
+      Rperf.account("outer") { nil }
+      results << calls
+      told = 0
+      Rperf.on_account { |_, account| told += 1 if account.wall_ns.nil? }
+      Rperf.account { Process.wait(fork { exit!(told) }) }
+      Rperf.account { |_| pid = fork; (exit!(told) unless pid) || Process.wait(pid) }
+      results << told << Rperf.accounts.keys.sort
+      puts results.to_json
+    RUBY
+    expect(results).to eq(["sym", "mine", "stopped", 1, 0, %w[inner outer sym x] + ["\uFFFD"]])
+  end
+
+  it "lets processes fork while threads hand the GVL over, and children begin sessions" do
+    statuses = told_of(<<~RUBY)
+      threads = Array.new(20) { Thread.new { loop { Rperf.account { sleep(0.0001) } } } }
+      statuses = Array.new(40) do
+        pid = fork { Rperf.start(mode: :wall); Rperf.account { nil }; Rperf.stop; exit!(7) }
+        deadline = now + 20
+        sleep(0.001) until (done = Process.wait(pid, Process::WNOHANG)) || now > deadline
+        Process.kill(:KILL, pid) unless done
+        done ? $?.exitstatus : "hung"
+      end
+      threads.each(&:kill)
+      puts statuses.tally.to_json
+    RUBY
+    expect(statuses).to eq("7" => 40)
+  end
+
+  it "knows who waits among a thousand threads, and beside other Ractors" do
+    blocked, wait, alone = told_of(<<~RUBY, "-W:no-experimental")
+      deadline = now + 1.0
+      accounts = Array.new(1_000) { Thread.new { Rperf.account { Thread.pass while now < deadline } } }.map(&:value)
+      sums = %i[blocked_ns gvl_wait_ns].map { |key| accounts.sum { |it| it.to_h[key] } }
+      ractor = Ractor.new { Ractor.receive }
+      queue = Queue.new
+      waiting = Thread.new { Rperf.account { queue.pop } }
+      sleep(0.01) until waiting.stop?
+      queue << true
+      compute(60)
+      beside = waiting.value
+      ractor.send(true)
+      ractor.respond_to?(:value) ? ractor.value : ractor.take
+      sleep(0.01) until Ractor.count == 1
+      after = Rperf.account { 100.times { Object.new } }
+      puts [*sums, [beside.gvl_wait_ns, beside.allocated_objects, after.allocated_objects]].to_json
+    RUBY
+    expect(blocked).to be < wait / 20
+    expect(alone).to match([be > 40_000_000, nil, be_between(100, 1_100)])
+  end
+
+  it "has no CPU time where native threads run several Ruby threads" do
+    cpu = told_of("puts [Rperf.account { sleep(0.01) }.cpu_ns, Rperf.account { nil }.wall_ns.class].to_json",
+                  env: { "RUBY_MN_THREADS" => "1" })
+    expect(cpu).to eq([nil, "Integer"])
   end
 
   it "adds up among 60 threads that come and go, with collections that compact" do

@@ -15,7 +15,10 @@ RSpec.describe "Accounts in middleware", vm: true do
   end
 
   before { |example| Rperf.start(mode: :account) unless example.metadata[:off] }
-  after { Rperf.stop }
+  after do
+    Rperf.stop
+    Rperf.stop(mode: :account)
+  end
 
   def states(account) = account.to_h.values_at(*%i[running_ns gvl_wait_ns blocked_ns gc_ns suspended_ns]).sum
 
@@ -47,7 +50,10 @@ RSpec.describe "Accounts in middleware", vm: true do
     respond(env("/users/7"))
     expect { respond(env("/users/8")) { raise "no" } }.to raise_error("no")
     respond(label: ->(_) { "tenant 7" })
-    expect(Rperf.accounts.transform_values { |it| it[:count] }).to eq("GET /users/:id" => 4, "tenant 7" => 1)
+    respond(label: ->(_) { "\xff" })
+    respond(label: ->(_) {})
+    counts = Rperf.accounts.transform_values { |it| it[:count] }
+    expect(counts).to eq("GET /users/:id" => 5, "tenant 7" => 1, "\uFFFD" => 1)
   end
 
   it "have the name that the app gives them" do
@@ -65,6 +71,11 @@ RSpec.describe "Accounts in middleware", vm: true do
     respond(environment) { |received| inner.call(received) }
     expect(seen).to eq([environment["rperf.account"]])
     expect(Rperf.accounts["GET /users/:id"][:count]).to eq(1)
+  end
+
+  it "are told by the inner of two middlewares, if it is that one's to tell" do
+    inner = Rperf::RackMiddleware.new(->(_) { sleep(0.005) and [200, {}, []] }, server_timing: ->(_) { true })
+    expect(respond { |received| inner.call(received) }[1].fetch("server-timing")).to include("blocked;dur=")
   end
 
   {
@@ -112,9 +123,17 @@ RSpec.describe "Accounts in middleware", vm: true do
 
   it "are in the context of Sidekiq's log" do
     context = {}
-    stub_const("Sidekiq::Context", Module.new { define_singleton_method(:add) { |key, value| context[key] = value } })
+    sidekiq = Module.new do
+      define_singleton_method(:current) { { jid: 1 } }
+      define_singleton_method(:add) { |key, value| context[key] = value }
+    end
+    stub_const("Sidekiq::Context", sidekiq)
     job = { "class" => "Wrapper", "wrapped" => "SendEmailJob" }
-    value = Rperf::SidekiqMiddleware.new.call(nil, job, "default") { sleep(0.005) && :done }
+    work = Rperf.const_get(:Work)
+    value = Rperf::SidekiqMiddleware.new.call(nil, job, "default") do
+      # As ActiveJobMiddleware, which may be there, too.
+      work.account_of_job("SendEmailJob", -> { sleep(0.005) && :done })
+    end
     expect(value).to eq(:done)
     expect(context.keys).to eq(%i[run_ms gvl_ms blocked_ms gc_ms cpu_ms objects])
     expect(context[:blocked_ms]).to be >= 5

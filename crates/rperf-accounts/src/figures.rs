@@ -13,6 +13,8 @@ pub struct Figures {
     pub suspended_ns: u64,
     /// The CPU time of its thread, of whichever fiber; `None` if it isn't known.
     pub cpu_ns: Option<u64>,
+    /// There was no other Ractor: objects and blame are its own.
+    pub is_alone: bool,
 }
 
 /// A value of an account that has quantiles.

@@ -9,6 +9,9 @@ use std::array;
 /// Names that have a summary of their own at most.
 const MOST: usize = 1_000;
 
+/// Bytes of a name at most.
+const LONGEST: usize = 256;
+
 /// The name of all others.
 pub const OTHER: &str = "(other)";
 
@@ -42,8 +45,9 @@ pub struct Quantile {
 }
 
 impl AccountTable {
-    /// Adds an account.
+    /// Adds an account. Long names are cut.
     pub fn add(&mut self, name: &str, figures: &Figures) {
+        let name = cut(name);
         let is_full = self.summaries.len() >= MOST;
         let name = match self.summaries.contains_key(name) {
             false if is_full => OTHER,
@@ -67,6 +71,12 @@ impl AccountTable {
         all.sort_unstable_by_key(|(name, it)| (u64::MAX - it.of(Value::Wall).sum(), *name));
         all
     }
+}
+
+fn cut(name: &str) -> &str {
+    let mut ends = (0..=LONGEST.min(name.len())).rev();
+    let end = ends.find(|&end| name.is_char_boundary(end));
+    &name[..end.unwrap_or(0)]
 }
 
 impl Summary {
@@ -139,6 +149,16 @@ mod tests {
             .into_iter()
             .find(|it| it.name == "suspended_ns");
         assert_eq!(suspended.map(|it| it.sum), Some(3));
+    }
+
+    #[test]
+    fn long_names_are_cut_where_a_character_ends() {
+        let mut table = AccountTable::default();
+        table.add(&"é".repeat(1_000), &took(1));
+        table.add(&format!("a{}", "é".repeat(1_000)), &took(1));
+        let mut lengths: Vec<_> = table.all().iter().map(|(name, _)| name.len()).collect();
+        lengths.sort_unstable();
+        assert_eq!(lengths, [LONGEST - 1, LONGEST]);
     }
 
     #[test]

@@ -237,6 +237,7 @@ fn of_opened(opened: &Opened, fiber: &FiberAccounts, sums: &Sums, now_ns: u64) -
         sums: sums.since(&opened.sums).since(&away),
         suspended_ns: away.wall_ns(),
         cpu_ns: None,
+        is_alone: true,
     }
 }
 

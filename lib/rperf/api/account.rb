@@ -1,5 +1,9 @@
 # frozen_string_literal: true
 
+require_relative "../errors"
+require_relative "../hooks/fork_guard"
+require_relative "../stderr"
+
 # Accounts of requests, jobs and blocks.
 module Rperf
   # Where the time of a request, a job or a block went. Its states add up to the wall time, to the
@@ -23,9 +27,13 @@ module Rperf
                 cpu_ns: "cpu", queue_ns: "queue" }.freeze
     private_constant :STATES, :METRICS
 
-    # @!attribute [rw] name
-    #   @return [String, nil] the endpoint, the job, or what {Rperf.account} was given
-    attr_accessor :name
+    # @return [String, nil] the endpoint, the job, or what {Rperf.account} was given
+    attr_reader :name
+
+    # @param name [#to_s, nil]
+    def name=(name)
+      @name = name&.to_s
+    end
 
     # @!attribute [rw] queue_ns
     #   @return [Integer, nil] how long the request had waited before, by its header X-Request-Start
@@ -69,6 +77,11 @@ module Rperf
   module Accounts
     # The mode of {Rperf.start} that opens an account for each request and job, and takes no sample.
     MODE = :account
+    # The fiber-local variable that is true while handlers run: accounts that end meanwhile are told to none.
+    TELLING = :__rperf_telling__
+    # An exception from another thread (Thread#raise, Timeout with a class of its own) isn't the handler's: it waits.
+    LATER = { StandardError => :never }.freeze
+    private_constant :TELLING, :LATER
     @handlers = []
 
     class << self
@@ -76,22 +89,25 @@ module Rperf
       # @return [Boolean]
       def on? = Native.main_ractor? && @on
 
-      # Whether these are the keywords of {Rperf.start} for it.
-      def asked?(settings) = [MODE, MODE.name].include?(settings[:mode])
+      # Whether this is the mode of {Rperf.start} for it.
+      def mode?(mode) = [MODE, MODE.name].include?(mode)
 
       # @raise [ArgumentError] for further settings
-      # @raise [Rperf::Error] if they are on already
+      # @raise [Rperf::Error] if they are on already, and in another Ractor
       def begin(settings = {})
         further = settings.keys - [:mode]
         raise ArgumentError, "mode: :account takes no #{further.first}:, as it takes no samples" unless further.empty?
-        raise Error, "accounts are on already; call Rperf.stop first" if @on
 
-        ForkGuard.install
+        check_ractor
+        raise Error, "accounts are on already; Rperf.stop(mode: :account) ends them" if @on
+
+        Native.begin_accounts
         @on = true
       end
 
       # @return [Hash] what was kept
       def end
+        check_ractor
         kept = Native.kept_accounts
         @on = false
         Native.end_accounts
@@ -100,24 +116,45 @@ module Rperf
 
       # Has the block be called with each account that ends.
       def add(handler)
+        check_ractor
         @handlers += [handler]
       end
 
-      # An account has ended: it counts for its name, and all handlers learn of it.
-      def ended(account)
-        return unless account
+      # Opens an account, and pushes it.
+      def open(opened)
+        # Forks take the hooks away for a moment.
+        ForkGuard.install
+        Native.open_account(opened)
+      end
 
-        name = account.name
-        Native.keep_account(name, account) if @on && name
-        @handlers.each { |handler| tell(handler, name, account) }
+      # Closes the last account that was pushed, if there is one: it counts for its name, and all handlers learn of it.
+      # One call of C closes it: no interrupt can come before that.
+      def close(opened)
+        Native.close_account(opened)
+        account = opened.first
+        return unless account&.known?
+
+        Native.keep_account(account.name, account) if @on
+        tell(account) unless @handlers.empty? || Thread.current[TELLING]
       end
 
       private
 
-      def tell(handler, name, account)
-        handler.call(name, account)
-      rescue StandardError => e
-        complain(e)
+      def check_ractor
+        raise Error, "accounts are the main Ractor's: this is another one" unless Native.main_ractor?
+      end
+
+      def tell(account)
+        Thread.current[TELLING] = true
+        @handlers.each do |handler|
+          Thread.handle_interrupt(LATER) do
+            handler.call(account.name, account)
+          rescue StandardError => e
+            complain(e)
+          end
+        end
+      ensure
+        Thread.current[TELLING] = nil
       end
 
       # Once: the same fault in every request would fill the log.
@@ -127,7 +164,7 @@ module Rperf
         @complained = true
         Stderr.write("rperf: a block of Rperf.on_account failed: #{error.message} (#{error.class})\n")
       rescue StandardError
-        nil # Nothing to write to, or an exception without a message: the work goes on.
+        nil # An exception without a message: the work goes on.
       end
     end
   end
@@ -138,7 +175,7 @@ module Rperf
     # time, and the objects that it made. Works whether profiling is on or not. The block gets the account,
     # and may ask it what has passed so far.
     #
-    # @param name [String, nil] for {Rperf.on_account}, and {Rperf.accounts}
+    # @param name [#to_s, nil] for {Rperf.on_account}, and {Rperf.accounts}
     # @return [Account, nil] nil outside of the main Ractor, where the block just runs
     # @raise [ArgumentError] without a block
     # @example
@@ -151,22 +188,21 @@ module Rperf
         yield
         return
       end
+      name = name&.to_s
       opened = []
       begin
-        Native.open_account(opened)
+        Accounts.open(opened)
         opened.first.name = name
         yield opened.first
       ensure
-        # One call of C: no interrupt can come before it has done its work.
-        Native.close_account(opened)
-        Accounts.ended(opened.first)
+        Accounts.close(opened)
       end
       opened.first
     end
 
     # Has the block be called with each account that ends: of {Rperf.account}, and of requests and jobs, if
-    # `Rperf.start(mode: :account)` was called. It runs where the account ends. If it fails, the first time
-    # is told on stderr, and the program goes on.
+    # `Rperf.start(mode: :account)` was called. It runs where the account ends; accounts that end meanwhile are
+    # told to no block. If it fails, the first time is told on stderr, and the program goes on.
     #
     # @yieldparam name [String, nil] the endpoint, the job, or the name given
     # @yieldparam account [Account]

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../argument"
 require_relative "../hooks/ends"
 require_relative "../hooks/fork_guard"
 require_relative "../live/helper"
@@ -20,12 +21,13 @@ module Rperf
     # @param settings [Hash{Symbol => Object}] `frequency: 1000`, `mode: :cpu`, `output: nil` and others:
     #   docs/guide/ruby-api.md has them all, with their defaults, and `rperf help ruby-api` prints it
     #   `mode: :account` takes no samples: each request and job gets an {Account}; a session can begin and end meanwhile
-    # @return [Profile, true] the block's profile as {Rperf.stop} gives it; true without a block
+    # @return [Profile, Hash, true] the block's profile as {Rperf.stop} gives it; for `mode: :account`, what
+    #   {Rperf.accounts} says at its end; true without a block
     # @raise [ArgumentError] for an argument that isn't allowed
     # @raise [StandardError] what the to_s of a key or value in `labels:` raises, as in {Rperf.label}
     # @raise [Rperf::Error] if profiling is on already or can't start
     def start(**settings, &)
-      return start_accounts(settings, &) if Accounts.asked?(settings)
+      return start_accounts(settings, &) if Accounts.mode?(settings[:mode])
 
       options = Options.from_keywords(settings)
       begin_session(options)
@@ -44,16 +46,18 @@ module Rperf
     # After {Rperf.snapshot} with clear: true it is of the time since then. If a handler of a signal raises something
     # meanwhile, the profile isn't lost: it is written or, without an output, what the next call returns.
     #
-    # Without a session and such a profile it ends `mode: :account`.
-    #
+    # @param mode [nil, :account] `:account` ends what `Rperf.start(mode: :account)` has begun, and no session
+    # @return [Hash] for `:account`, what {Rperf.accounts} says
     # @return [Profile, nil] the profile, a Hash; nil if {Rperf.start} wasn't called
     # @raise [Rperf::Error] if the output can't be written; the message names the
     #   file to which the profile was written instead
-    def stop
+    def stop(mode: nil)
+      return Accounts.end if Accounts.mode?(mode)
+
+      Argument.reject(:mode, mode, "nil or :account") unless mode.nil?
       session = Session.running
       # Of a program that is profiled as a whole, the session isn't the program's to end.
       return if session&.initiator
-      return end_accounts unless session || Session.interrupted
 
       native = session ? uninterrupted { session.stop } : Session.interrupted&.profile
       profile = native && Profile.from_native(native)
@@ -68,20 +72,16 @@ module Rperf
 
     # With a block, what {Rperf.accounts} says at its end.
     def start_accounts(settings)
-      Accounts.begin(settings)
-      return true unless block_given?
+      return uninterrupted { Accounts.begin(settings) } unless block_given?
 
+      kept = nil
       begin
+        begun = uninterrupted { Accounts.begin(settings) }
         yield
       ensure
-        kept = Accounts.end
+        kept = Accounts.end if begun
       end
       kept
-    end
-
-    def end_accounts
-      Accounts.end if Accounts.on?
-      nil
     end
 
     def begin_session(options)

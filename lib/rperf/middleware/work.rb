@@ -13,7 +13,9 @@ module Rperf
     LAST = { Object => :never }.freeze
     # Not where the program can't be profiled, but must run.
     HAS_NATIVE = Rperf.const_defined?(:Native)
-    private_constant :LATER, :LAST, :HAS_NATIVE
+    # The fiber-local variable with the name of the present job and its account.
+    JOB = :__rperf_job__
+    private_constant :LATER, :LAST, :HAS_NATIVE, :JOB
 
     class << self
       # Runs the block with labels, and as a section of a deferred session.
@@ -34,11 +36,30 @@ module Rperf
       # @return the block's value
       def account
         opened = []
-        Native.open_account(opened)
+        Accounts.open(opened)
         yield opened.first
       ensure
-        Native.close_account(opened)
-        Accounts.ended(opened.first)
+        Accounts.close(opened)
+      end
+
+      # Runs the block with labels, and with an account, unless other middleware has opened one for this job.
+      #
+      # @param name [String] the job's class
+      # @yieldparam account [Account]
+      # @param job [Proc]
+      # @return what `job` returns
+      def account_of_job(name, job)
+        outer = Thread.current[JOB]
+        return run({ job: name }, &job) if outer&.first == name && outer.last.open?
+
+        account do |account|
+          account.name = name
+          Thread.current[JOB] = [name, account]
+          run({ job: name }, &job)
+        ensure
+          Thread.current[JOB] = outer
+          yield account if block_given?
+        end
       end
 
       # @param failure [String] what is told if it fails

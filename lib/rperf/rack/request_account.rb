@@ -16,19 +16,21 @@ module Rperf
 
       class << self
         # @param timing [#call, nil] whether the response tells it
-        # @return [Boolean] whether the request gets one, and hasn't one by the same middleware further out
+        # @return [Boolean] whether the request is to get one, or its response to tell of the one that it has
         def wanted?(env, timing)
-          (Work.accounted? || (timing && Work.accountable?)) && !open_in?(env)
+          return !timing.nil? && Work.accountable? unless Work.accounted?
+
+          !timing.nil? || !open_in?(env)
         end
 
         # @return the block's response
-        def run(env, timing, &)
+        def run(env, timing, endpoints, &)
+          return tell(yield, env, timing) if open_in?(env)
+
           Work.account do |account|
             # Mostly nothing of it can fail: then there is nothing to guard, which takes longer than all of it.
             usual?(env) ? env[KEY] = account : attempt { begin_request(env, account) }
-            response = named(env, account, &)
-            tells = timing && attempt { timing.call(env) }
-            tells ? attempt { told(response, account) } || response : response
+            tell(named(env, account, endpoints, &), env, timing)
           end
         end
 
@@ -54,10 +56,16 @@ module Rperf
           account.queue_ns = queue_ns(env[QUEUED])
         end
 
-        def named(env, account)
+        def named(env, account, endpoints)
           yield
         ensure
-          account.name ||= Request.name_in(env)
+          account.name ||= Request.name_in(env) || attempt { endpoints.name(endpoints.path_name(env)) }
+        end
+
+        # The response, with the header if it is to have it.
+        def tell(response, env, timing)
+          tells = timing && attempt { timing.call(env) }
+          tells ? attempt { told(response, env[KEY].server_timing) } || response : response
         end
 
         # Seconds, milliseconds or microseconds since 1970, told apart by their size.
@@ -70,11 +78,13 @@ module Rperf
           waited if waited.between?(0, LONGEST_QUEUE_NS)
         end
 
-        # The response with the header.
-        def told(response, account)
+        # The response with this value of the header.
+        def told(response, value)
+          return if value.empty?
+
           status, headers, body = response
           name = headers.key?("Server-Timing") ? "Server-Timing" : TIMING
-          value = [headers[name], account.server_timing].compact.join(", ")
+          value = [headers[name], value].compact.join(", ")
           return [status, headers.merge(name => value), body] if headers.frozen?
 
           headers[name] = value

@@ -35,6 +35,7 @@ fn an_account_has_each_state() {
         sums,
         suspended_ns: 0,
         cpu_ns: None,
+        is_alone: true,
     };
     assert_eq!(figures, expected);
     assert!(thread.is_done());
@@ -229,6 +230,7 @@ fn held(from: u64, to: u64) -> Sums {
 fn check(figures: &Figures, pieces: &[Piece], fiber: FiberWord, wall_ns: u64) {
     let mut expected = Figures {
         wall_ns,
+        is_alone: true,
         ..Figures::default()
     };
     for piece in pieces {

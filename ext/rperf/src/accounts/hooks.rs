@@ -4,7 +4,7 @@
 use super::process::{self, ProcessAccounts};
 use super::threads::{self, AccountedThread, moment};
 use crate::ruby::event_hook::EventHook;
-use crate::ruby::gc_hook::{GcHook, OnCollection};
+use crate::ruby::gc_hook::{self, GcHook, OnCollection};
 use crate::ruby::process::collections;
 use crate::ruby::ractor::{self, AnyGvl};
 use crate::ruby::thread_hook::ThreadHook;
@@ -16,11 +16,10 @@ use rb_sys::{
     rb_internal_thread_event_data_t,
 };
 use rperf_accounts::{Moment, ThreadAccounts};
-use rperf_sampling::{other_ractors, set_other_ractors};
 use rperf_vm::{GC_WATCH, GcEvent, Gvl, VmThread, clock};
 use std::cell::Cell;
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 
 static ON_THREADS: ThreadHook = ThreadHook::new();
 static ON_COLLECTIONS: GcHook<Collections> = GcHook::new();
@@ -30,6 +29,9 @@ static ON_SWITCHES: EventHook = EventHook::new(on_switch, FIBER_SWITCH);
 
 /// Whether the other two are registered. A forked child inherits them.
 static ARE_ADDED: AtomicBool = AtomicBool::new(false);
+
+/// How many hooks on collections had been registered when these were.
+static ADDITIONS_SEEN: AtomicU64 = AtomicU64::new(0);
 
 /// The hook on threads was removed for the fork that is under way.
 static IS_PAUSED: AtomicBool = AtomicBool::new(false);
@@ -50,20 +52,21 @@ pub fn begin(gvl: &Gvl<'_>) {
         LAST_RUN.set(RubyThread::current(gvl).id());
         ON_THREADS.add(on_thread, READY | RESUMED | SUSPENDED | EXITED);
     }
-    if !ARE_ADDED.swap(true, SeqCst) {
-        ON_COLLECTIONS.add();
-        ON_SWITCHES.add();
+    if !ARE_ADDED.load(SeqCst) {
+        add_on_events();
     } else if GC_WATCH.is_silent(collections, clock::monotonic_ns) {
         GC_WATCH.listen(clock::monotonic_ns());
         remove_on_events();
-        ARE_ADDED.store(true, SeqCst);
-        ON_COLLECTIONS.add();
-        ON_SWITCHES.add();
+        add_on_events();
+    } else if ADDITIONS_SEEN.load(Relaxed) != gc_hook::additions() {
+        // A session has found them silent, and registered its own anew.
+        remove_on_events();
+        add_on_events();
     }
 }
 
-/// Forgets all accounts that are kept, and removes the hooks if none is open. With the GVL, outside of
-/// hooks.
+/// Forgets all accounts that are kept. The hooks go as soon as no account is open. With the GVL,
+/// outside of hooks.
 pub fn end(gvl: &Gvl<'_>) {
     let Some(process) = process::present(gvl) else {
         return;
@@ -71,11 +74,26 @@ pub fn end(gvl: &Gvl<'_>) {
     if let Some(mut table) = process.table.borrow(gvl) {
         *table = Default::default();
     }
-    if process.open.load(SeqCst) == 0 {
+    process.ends.store(true, SeqCst);
+    end_if_none_is_open(process);
+}
+
+/// Removes the hooks, if the program has ended its accounts, and none is open. With the GVL, outside of
+/// hooks.
+pub fn end_if_none_is_open(process: &ProcessAccounts) {
+    if process.ends.load(SeqCst) && process.open.load(SeqCst) == 0 {
         ON_THREADS.remove();
         remove_on_events();
         process.waiters.clear(clock::monotonic_ns());
+        process.ends.store(false, SeqCst);
     }
+}
+
+fn add_on_events() {
+    ARE_ADDED.store(true, SeqCst);
+    ON_COLLECTIONS.add();
+    ON_SWITCHES.add();
+    ADDITIONS_SEEN.store(gc_hook::additions(), Relaxed);
 }
 
 fn remove_on_events() {
@@ -122,7 +140,7 @@ unsafe extern "C" fn on_thread(
     unsafe {
         let thread = RubyThread::from_raw((*data).thread);
         match event {
-            READY => ready(process, thread.id()),
+            READY => ready(process, thread),
             EXITED => {
                 process.waiters.leave(thread.id(), clock::monotonic_ns());
                 threads::ended(thread);
@@ -132,42 +150,50 @@ unsafe extern "C" fn on_thread(
                 if event == RESUMED {
                     resumed(process, &gvl, thread);
                 } else if let Some(accounted) = threads::known(process, &gvl, thread) {
-                    with_accounts(
-                        accounted,
-                        &gvl,
-                        clock::monotonic_ns(),
-                        ThreadAccounts::suspended,
-                    );
+                    // READY can't come before the GVL is given up.
+                    accounted.ready_ns.store(0, Relaxed);
+                    let now_ns = clock::monotonic_ns();
+                    with_accounts(accounted, &gvl, now_ns, ThreadAccounts::suspended);
                 }
             }
             RESUMED => {
-                if !other_ractors() {
-                    set_other_ractors(true);
-                }
-                process
-                    .waiters
-                    .leave_foreign(thread.id(), clock::monotonic_ns());
+                process.other_ractors.store(true, Relaxed);
+                let now_ns = clock::monotonic_ns();
+                process.waiters.leave_foreign(thread.id(), now_ns);
             }
             _ => {}
         }
     }
 }
 
-/// `thread` waits for the GVL. Without it, on any native thread: where there are other Ractors, one that
-/// is woken by another thread may wait for another GVL, and isn't counted.
-fn ready(process: &ProcessAccounts, thread: VmThread) {
-    if LAST_RUN.get() == thread || !other_ractors() {
-        process.waiters.join(thread, clock::monotonic_ns());
+/// `thread` waits for the GVL. Without it, on any native thread: one without accounts may wait for
+/// another GVL, if there are other Ractors, and then isn't counted.
+///
+/// # Safety
+/// In READY.
+unsafe fn ready(process: &'static ProcessAccounts, thread: RubyThread<'_>) {
+    let now_ns = clock::monotonic_ns();
+    // SAFETY: by this function's contract.
+    let accounted = unsafe { threads::ready(process, thread) };
+    if let Some(accounted) = accounted
+        && accounted.ready_ns.load(Relaxed) == 0
+    {
+        accounted.ready_ns.store(now_ns, Relaxed);
+    }
+    let is_of_main = accounted.is_some() || LAST_RUN.get() == thread.id();
+    if is_of_main || !process.other_ractors.load(Relaxed) {
+        process.waiters.join(thread.id(), now_ns);
     }
 }
 
 fn resumed(process: &'static ProcessAccounts, gvl: &Gvl<'_>, thread: RubyThread<'_>) {
     LAST_RUN.set(thread.id());
     let now_ns = clock::monotonic_ns();
-    let ready_ns = process.waiters.leave(thread.id(), now_ns);
+    process.waiters.leave(thread.id(), now_ns);
     if let Some(accounted) = threads::known(process, gvl, thread) {
+        let ready_ns = accounted.ready_ns.swap(0, Relaxed);
         with_accounts(accounted, gvl, now_ns, |accounts, at| {
-            accounts.resumed(at, ready_ns)
+            accounts.resumed(at, Some(ready_ns).filter(|&it| it != 0));
         });
     }
 }

@@ -33,6 +33,8 @@ struct Open {
     thread: Arc<AccountedThread>,
     cpu_ns: u64,
     native_id: NativeId,
+    /// There was no other Ractor as it began.
+    is_alone: bool,
 }
 
 impl DataTypeFunctions for AccountObject {
@@ -81,6 +83,7 @@ impl AccountObject {
             thread: accounted,
             cpu_ns,
             native_id: clock::thread_id(),
+            is_alone: !process.other_ractors.load(Relaxed),
         };
         if let Some(mut state) = self.0.borrow(gvl) {
             *state = State::Open(open);
@@ -93,7 +96,7 @@ impl AccountObject {
         state.is_some_and(|it| matches!(*it, State::Open(_)))
     }
 
-    /// Closes it, if it is open.
+    /// Closes it, if it is open. The hooks may go with it.
     pub fn close(&self, gvl: &Gvl<'_>) {
         // Its object may be made by this: before anything is borrowed, as that may collect.
         let fiber = RubyThread::current(gvl).present_fiber();
@@ -103,6 +106,9 @@ impl AccountObject {
                 State::Open(open) => open.end(gvl, fiber),
                 State::Closed(figures) => *figures,
             });
+        }
+        if let Some(process) = process::present(gvl) {
+            hooks::end_if_none_is_open(process);
         }
     }
 
@@ -126,7 +132,7 @@ impl Open {
         let figures = accounts.close(&opened, fiber, at);
         process.open.fetch_sub(1, SeqCst);
         drop(accounts);
-        figures.map(|it| self.with_cpu(it))
+        figures.map(|it| self.with_what_is_known(it))
     }
 
     fn so_far(&self, gvl: &Gvl<'_>) -> Option<Figures> {
@@ -134,13 +140,13 @@ impl Open {
         if let Some(process) = self.here(gvl) {
             let accounts = self.thread.accounts.borrow(gvl)?;
             let figures = accounts.so_far(self.opened.as_ref()?, at(process), None);
-            return figures.map(|it| self.with_cpu(it));
+            return figures.map(|it| self.with_what_is_known(it));
         }
         let process = process::present(gvl).filter(|it| self.is_of(it))?;
         if self.thread.is_over.load(Relaxed) {
             return None;
         }
-        let ready_ns = process.waiters.since(self.thread.id);
+        let ready_ns = Some(self.thread.ready_ns.load(Relaxed)).filter(|&it| it != 0);
         let accounts = self.thread.accounts.borrow(gvl)?;
         accounts.so_far(self.opened.as_ref()?, at(process), ready_ns)
     }
@@ -156,11 +162,14 @@ impl Open {
         (is_here && !self.thread.is_over.load(Relaxed)).then_some(process)
     }
 
-    /// The CPU time is that of the native thread: where it isn't the same any more, nothing is known.
-    fn with_cpu(&self, figures: Figures) -> Figures {
+    /// CPU time is that of the native thread, which isn't only this one's where several share it. What
+    /// other Ractors do can't be told from it.
+    fn with_what_is_known(&self, figures: Figures) -> Figures {
         let cpu_ns = clock::thread_cpu_ns().checked_sub(self.cpu_ns);
+        let is_own = !process::shares_native_threads() && clock::thread_id() == self.native_id;
         Figures {
-            cpu_ns: cpu_ns.filter(|_| clock::thread_id() == self.native_id),
+            cpu_ns: cpu_ns.filter(|_| is_own),
+            is_alone: self.is_alone && !self.thread.process.other_ractors.load(Relaxed),
             ..figures
         }
     }

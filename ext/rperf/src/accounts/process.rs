@@ -3,8 +3,12 @@
 
 use rperf_accounts::AccountTable;
 use rperf_vm::{Gvl, GvlCell, Waiters};
+use std::env;
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering::Acquire, Ordering::SeqCst};
+use std::sync::OnceLock;
+use std::sync::atomic::{
+    AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering::Acquire, Ordering::SeqCst,
+};
 
 static PRESENT: AtomicPtr<ProcessAccounts> = AtomicPtr::new(ptr::null_mut());
 
@@ -19,6 +23,10 @@ pub struct ProcessAccounts {
     pub collects_since: AtomicU64,
     /// How many accounts are open.
     pub open: AtomicUsize,
+    /// The program has ended its accounts: the hooks go with the last one.
+    pub ends: AtomicBool,
+    /// There are other Ractors.
+    pub other_ractors: AtomicBool,
 }
 
 /// What this process shares, if it has had accounts. In hooks, too.
@@ -41,6 +49,8 @@ pub fn begun(gvl: &Gvl<'_>) -> &'static ProcessAccounts {
             table: GvlCell::new(AccountTable::default()),
             collects_since: AtomicU64::new(0),
             open: AtomicUsize::new(0),
+            ends: AtomicBool::new(false),
+            other_ractors: AtomicBool::new(false),
         }));
         PRESENT.store(ptr::from_ref(new).cast_mut(), SeqCst);
         new
@@ -50,4 +60,10 @@ pub fn begun(gvl: &Gvl<'_>) -> &'static ProcessAccounts {
 /// Lets go of what the parent shares: another thread may have been at work on it. Async-signal-safe.
 pub fn forget_in_child() {
     PRESENT.store(ptr::null_mut(), SeqCst);
+}
+
+/// Whether native threads may run several Ruby threads of the main Ractor: then a CPU clock is nobody's.
+pub fn shares_native_threads() -> bool {
+    static SHARES: OnceLock<bool> = OnceLock::new();
+    *SHARES.get_or_init(|| env::var_os("RUBY_MN_THREADS").is_some_and(|it| it == "1"))
 }

@@ -7,7 +7,7 @@ use crate::ruby::threads::{RubyThread, ThreadKey};
 use rperf_accounts::{Moment, Opened, ThreadAccounts};
 use rperf_vm::{FiberWord, Gvl, GvlCell, VmThread, clock};
 use std::ptr;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 
 /// Key of a thread's [`AccountedThread`].
@@ -21,6 +21,9 @@ pub struct AccountedThread {
     pub accounts: GvlCell<ThreadAccounts>,
     /// Accounts whose objects were collected while they were open: of fibers that nobody resumes any more.
     given_up: Mutex<Vec<Opened>>,
+    /// When it became ready to run after it gave the GVL up last, in ns on the monotonic clock; 0 if it
+    /// isn't.
+    pub ready_ns: AtomicU64,
     /// It has ended.
     pub is_over: AtomicBool,
 }
@@ -58,6 +61,7 @@ impl AccountedThread {
             given_up.drain(..).for_each(|it| accounts.forget(&it));
         }
         self.process.open.fetch_add(1, SeqCst);
+        self.ready_ns.store(0, Relaxed);
         Some(accounts.open(fiber, moment(self.process, gvl, clock::monotonic_ns())))
     }
 }
@@ -80,6 +84,7 @@ pub fn get_or_begin(
         process,
         accounts: GvlCell::new(ThreadAccounts::default()),
         given_up: Mutex::default(),
+        ready_ns: AtomicU64::new(0),
         is_over: AtomicBool::new(false),
     });
     // One that a forked child has inherited stays where it is.
@@ -95,6 +100,21 @@ pub fn known<'a>(
     thread: RubyThread<'_>,
 ) -> Option<&'a AccountedThread> {
     // SAFETY: null, or what the key owns: it is let go of as the thread ends, whose object is alive.
+    let found = unsafe { ACCOUNTED.get(thread).cast::<AccountedThread>().as_ref() };
+    found.filter(|it| ptr::eq(it.process, process))
+}
+
+/// The accounts of `thread`, which has become ready to run. On any native thread, without the GVL.
+///
+/// # Safety
+/// In READY: the VM holds on to the thread, which runs no more and not yet.
+#[inline]
+pub unsafe fn ready<'a>(
+    process: &'static ProcessAccounts,
+    thread: RubyThread<'_>,
+) -> Option<&'a AccountedThread> {
+    // SAFETY: null, or what the key owns: the thread alone takes it away, and doesn't run. Threads that
+    // the VM knows stay at their places.
     let found = unsafe { ACCOUNTED.get(thread).cast::<AccountedThread>().as_ref() };
     found.filter(|it| ptr::eq(it.process, process))
 }

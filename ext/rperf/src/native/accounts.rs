@@ -4,9 +4,10 @@ use super::gvl;
 use crate::accounts::object::{self, AccountObject};
 use crate::accounts::{hooks, process};
 use crate::ruby::{counters, ractor};
+use crate::text;
 use magnus::{Error, RArray, RHash, RModule, Ruby, Value, function, method, prelude::*};
 use rperf_accounts::Summary;
-use rperf_sampling::{other_ractors, set_other_ractors};
+use std::sync::atomic::Ordering::Relaxed;
 
 /// Defines `Rperf::Account`, and the methods of `Native` that open and close accounts. On the main
 /// thread, once.
@@ -14,11 +15,13 @@ pub fn init(ruby: &Ruby, rperf: RModule, native: RModule) -> Result<(), Error> {
     counters::init_objects(ruby);
     let class = object::init(ruby, rperf)?;
     class.define_private_method("figures", method!(figures, 0))?;
+    class.define_method("known?", method!(is_known, 0))?;
     class.define_method("open?", method!(is_open, 0))?;
     native.define_singleton_method("open_account", function!(open, 1))?;
     native.define_singleton_method("close_account", function!(close, 1))?;
     native.define_singleton_method("keep_account", function!(keep, 2))?;
     native.define_singleton_method("kept_accounts", function!(kept, 0))?;
+    native.define_singleton_method("begin_accounts", function!(begin, 0))?;
     native.define_singleton_method("end_accounts", function!(end, 0))
 }
 
@@ -27,8 +30,10 @@ pub fn init(ruby: &Ruby, rperf: RModule, native: RModule) -> Result<(), Error> {
 fn open(ruby: &Ruby, array: RArray) -> Result<(), Error> {
     let mut gvl = gvl(ruby);
     // What they make and wait for can't be told from ours. The hooks tell of those that come later.
-    if !hooks::are_there() && !other_ractors() && ractor::are_there_others(ruby, &mut gvl)? {
-        set_other_ractors(true);
+    let is_known = hooks::are_there() && !process::begun(&gvl).other_ractors.load(Relaxed);
+    if !is_known {
+        let are_there = ractor::are_there_others(ruby, &mut gvl)?;
+        process::begun(&gvl).other_ractors.store(are_there, Relaxed);
     }
     let account = object::new(ruby, &gvl);
     array.push(account)?;
@@ -46,10 +51,12 @@ fn close(ruby: &Ruby, array: RArray) -> Result<(), Error> {
     Ok(())
 }
 
-/// `Native.keep_account(name, account)`: adds an account that is closed to the quantiles of this name.
-fn keep(ruby: &Ruby, name: String, account: &AccountObject) {
+/// `Native.keep_account(name, account)`: adds an account that is closed to the quantiles of this name, if
+/// it is a String.
+fn keep(ruby: &Ruby, name: Value, account: &AccountObject) {
     let gvl = gvl(ruby);
-    if let Some(figures) = account.figures(&gvl)
+    if let Some(name) = text::of_string(name)
+        && let Some(figures) = account.figures(&gvl)
         && let Some(process) = process::present(&gvl)
         && let Some(mut table) = process.table.borrow(&gvl)
     {
@@ -90,7 +97,12 @@ fn kept(ruby: &Ruby) -> Result<RHash, Error> {
     Ok(hash)
 }
 
-/// `Native.end_accounts`: forgets what is kept. The hooks are removed if no account is open.
+/// `Native.begin_accounts`: the hooks stay until accounts are ended.
+fn begin(ruby: &Ruby) {
+    process::begun(&gvl(ruby)).ends.store(false, Relaxed);
+}
+
+/// `Native.end_accounts`: forgets what is kept. The hooks are removed as soon as no account is open.
 fn end(ruby: &Ruby) -> Value {
     hooks::end(&gvl(ruby));
     ruby.qnil().as_value()
@@ -110,8 +122,8 @@ fn figures(ruby: &Ruby, account: &AccountObject) -> Result<Option<RArray>, Error
         Some(sums.gc_ns),
         Some(figures.suspended_ns),
         figures.cpu_ns,
-        Some(sums.gvl_blame_ns).filter(|_| !other_ractors()),
-        Some(sums.allocated_objects).filter(|_| !other_ractors()),
+        Some(sums.gvl_blame_ns).filter(|_| figures.is_alone),
+        Some(sums.allocated_objects).filter(|_| figures.is_alone),
         Some(sums.hand_overs),
     ];
     let array = ruby.ary_new_capa(values.len());
@@ -119,6 +131,11 @@ fn figures(ruby: &Ruby, account: &AccountObject) -> Result<Option<RArray>, Error
         array.push(value)?;
     }
     Ok(Some(array))
+}
+
+/// `Account#known?`: whether it can be told.
+fn is_known(ruby: &Ruby, account: &AccountObject) -> bool {
+    account.figures(&gvl(ruby)).is_some()
 }
 
 /// `Account#open?`: whether it goes on.

@@ -17,10 +17,19 @@ use rb_sys::{
 };
 use rperf_vm::{GC_WATCH, GcEvent};
 use std::marker::PhantomData;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 /// What the hook listens to.
 pub const EVENTS: u32 = ENTER | EXIT | START | END_MARK;
+
+/// How often such a hook was registered.
+static ADDITIONS: AtomicU64 = AtomicU64::new(0);
+
+/// How often a hook on collections was registered in this process. To register one wakes all hooks on
+/// collections that have fallen silent, and no others.
+pub fn additions() -> u64 {
+    ADDITIONS.load(Relaxed)
+}
 
 /// What is told of collections.
 pub trait OnCollection {
@@ -29,7 +38,7 @@ pub trait OnCollection {
     fn collecting(gvl: AnyGvl<'_>, event: GcEvent, is_marking: bool);
 }
 
-/// The hook of a kind of session. There is one session that listens at a time.
+/// The hook of a kind of session, or of accounts.
 pub struct GcHook<T> {
     hook: EventHook,
     /// A forked child inherits the hook.
@@ -53,6 +62,7 @@ impl<T: OnCollection> GcHook<T> {
         GC_WATCH.begin(freed_ractors_silence_hooks(), is_marking());
         if !self.is_registered.swap(true, Relaxed) {
             self.hook.add();
+            ADDITIONS.fetch_add(1, Relaxed);
         }
         GC_WATCH.begun(collections(), is_marking());
     }
