@@ -62,7 +62,7 @@ module Rperf
 
     # @return [nil]
     # @raise [ArgumentError] without a block
-    def account(_name = nil)
+    def account(*_names)
       raise ArgumentError, "Rperf.account needs a block" unless block_given?
 
       yield nil
