@@ -47,14 +47,9 @@ impl RunningSession {
     /// Since when `thread` has been ready, as another native thread has told; 0 if it hasn't.
     #[inline]
     pub(super) fn told_ready(&self, thread: VmThread) -> u64 {
-        match self.others_ready.since(thread) {
-            // Another thread may have taken its place there.
-            0 => {
-                let waiters = self.waiters.as_ref();
-                waiters.and_then(|it| it.since(thread)).unwrap_or(0)
-            }
-            since => since,
-        }
+        // Two threads that are noted at the same place can get each other's time; here each has its own.
+        let counted = self.waiters.as_ref().and_then(|it| it.since(thread));
+        counted.unwrap_or_else(|| self.others_ready.since(thread))
     }
 
     /// Nobody waits as a section begins at `now`.
