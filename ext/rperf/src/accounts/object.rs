@@ -4,7 +4,7 @@
 use super::hooks;
 use super::process::{self, ProcessAccounts};
 use super::threads::{self, AccountedThread};
-use crate::ruby::threads::RubyThread;
+use crate::ruby::threads::{RubyThread, shares_native_threads};
 use magnus::gc::Marker;
 use magnus::rb_sys::FromRawValue;
 use magnus::typed_data::Obj;
@@ -166,7 +166,7 @@ impl Open {
     /// other Ractors do can't be told from it.
     fn with_what_is_known(&self, figures: Figures) -> Figures {
         let cpu_ns = clock::thread_cpu_ns().checked_sub(self.cpu_ns);
-        let is_own = !process::shares_native_threads() && clock::thread_id() == self.native_id;
+        let is_own = !shares_native_threads() && clock::thread_id() == self.native_id;
         Figures {
             cpu_ns: cpu_ns.filter(|_| is_own),
             is_alone: self.is_alone && !self.thread.process.other_ractors.load(Relaxed),

@@ -3,9 +3,7 @@
 
 use rperf_accounts::AccountTable;
 use rperf_vm::{Gvl, GvlCell, Waiters};
-use std::env;
 use std::ptr;
-use std::sync::OnceLock;
 use std::sync::atomic::{
     AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering::Acquire, Ordering::SeqCst,
 };
@@ -60,10 +58,4 @@ pub fn begun(gvl: &Gvl<'_>) -> &'static ProcessAccounts {
 /// Lets go of what the parent shares: another thread may have been at work on it. Async-signal-safe.
 pub fn forget_in_child() {
     PRESENT.store(ptr::null_mut(), SeqCst);
-}
-
-/// Whether native threads may run several Ruby threads of the main Ractor: then a CPU clock is nobody's.
-pub fn shares_native_threads() -> bool {
-    static SHARES: OnceLock<bool> = OnceLock::new();
-    *SHARES.get_or_init(|| env::var_os("RUBY_MN_THREADS").is_some_and(|it| it == "1"))
 }

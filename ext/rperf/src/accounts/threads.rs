@@ -1,4 +1,4 @@
-//! The threads of the main Ractor that have open accounts: from a Ruby thread to its accounts. With
+//! The threads of the main Ractor that have had accounts: from a Ruby thread to its accounts. With
 //! the GVL, but for the end of a thread.
 
 use super::process::ProcessAccounts;
@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 /// Key of a thread's [`AccountedThread`].
 static ACCOUNTED: ThreadKey = ThreadKey::new();
 
-/// A thread that has open accounts.
+/// A thread that has had accounts.
 pub struct AccountedThread {
     pub id: VmThread,
     /// What it shares with others: a forked child has another one.
@@ -92,16 +92,15 @@ pub fn get_or_begin(
     new
 }
 
-/// The accounts of `thread`, if it has open ones.
+/// The accounts of `thread`, if it has had some.
 #[inline]
 pub fn known<'a>(
     process: &'static ProcessAccounts,
     _: &'a Gvl<'_>,
     thread: RubyThread<'_>,
 ) -> Option<&'a AccountedThread> {
-    // SAFETY: null, or what the key owns: it is let go of as the thread ends, whose object is alive.
-    let found = unsafe { ACCOUNTED.get(thread).cast::<AccountedThread>().as_ref() };
-    found.filter(|it| ptr::eq(it.process, process))
+    // SAFETY: the thread's object is alive, and it doesn't end while another one has the GVL, nor itself.
+    unsafe { found(process, thread) }
 }
 
 /// The accounts of `thread`, which has become ready to run. On any native thread, without the GVL.
@@ -113,8 +112,20 @@ pub unsafe fn ready<'a>(
     process: &'static ProcessAccounts,
     thread: RubyThread<'_>,
 ) -> Option<&'a AccountedThread> {
-    // SAFETY: null, or what the key owns: the thread alone takes it away, and doesn't run. Threads that
-    // the VM knows stay at their places.
+    // SAFETY: the thread alone takes it away, and doesn't run. Threads that the VM knows stay at their places.
+    unsafe { found(process, thread) }
+}
+
+/// What the key has for `thread`, if it is of this process.
+///
+/// # Safety
+/// The thread's object is alive, and the thread doesn't end meanwhile.
+#[inline]
+unsafe fn found<'a>(
+    process: &'static ProcessAccounts,
+    thread: RubyThread<'_>,
+) -> Option<&'a AccountedThread> {
+    // SAFETY: null, or what the key owns, which it lets go of as the thread ends.
     let found = unsafe { ACCOUNTED.get(thread).cast::<AccountedThread>().as_ref() };
     found.filter(|it| ptr::eq(it.process, process))
 }

@@ -103,9 +103,8 @@ fn begin(ruby: &Ruby) {
 }
 
 /// `Native.end_accounts`: forgets what is kept. The hooks are removed as soon as no account is open.
-fn end(ruby: &Ruby) -> Value {
+fn end(ruby: &Ruby) {
     hooks::end(&gvl(ruby));
-    ruby.qnil().as_value()
 }
 
 /// `Account#figures`: its values, in the order of `Rperf::Account::VALUES`; nil where they can't be told.

@@ -6,6 +6,7 @@ use rb_sys::VALUE;
 use rperf_sampling::ThreadSlot;
 use rperf_sampling::threads::{NewList, ThreadState};
 use rperf_vm::{FiberWord, Gvl, VmThread};
+use std::env;
 use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::ptr;
@@ -214,4 +215,10 @@ impl<'g> RubyThread<'g> {
 #[inline]
 pub fn vm_thread(object: VALUE) -> VmThread {
     VmThread(object as usize)
+}
+
+/// Whether native threads may run several Ruby threads of the main Ractor: then a CPU clock is nobody's.
+pub fn shares_native_threads() -> bool {
+    static SHARES: OnceLock<bool> = OnceLock::new();
+    *SHARES.get_or_init(|| env::var_os("RUBY_MN_THREADS").is_some_and(|it| it == "1"))
 }

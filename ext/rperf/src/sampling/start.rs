@@ -5,7 +5,7 @@ use crate::probes::sampling::ended_ractors;
 use crate::profile::errors;
 use crate::ruby::frames::{Interrupted, RubyVm};
 use crate::ruby::live_threads::LiveThreads;
-use crate::ruby::safepoint;
+use crate::ruby::{safepoint, threads};
 use crate::running::facts::Beginner;
 use crate::running::sampling::{SamplingSession, sampling};
 use crate::running::{self, Kind, Running};
@@ -13,7 +13,6 @@ use magnus::{Error, Ruby};
 use rperf_sampling::{Capture, Mode, RunningSession, SessionConfig, StartOptions, TimerKind};
 use rperf_session::settings::{self, Settings, Signal};
 use rperf_vm::Gvl;
-use std::env;
 use std::sync::Arc;
 
 /// Begins a session with these settings, which samples. None is running, and hooks that a fork has left
@@ -68,7 +67,7 @@ fn options(settings: &Settings) -> StartOptions {
             settings::Capture::Tick => Capture::Tick,
             settings::Capture::Safepoint => Capture::Safepoint,
         }),
-        shares_native_threads: env::var_os("RUBY_MN_THREADS").is_some_and(|it| it == "1"),
+        shares_native_threads: threads::shares_native_threads(),
         on_ended_threads: Some(ended_ractors::note),
     }
 }
