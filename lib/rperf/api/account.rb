@@ -120,28 +120,33 @@ module Rperf
         @handlers += [handler]
       end
 
-      # Opens an account, and pushes it.
-      def open(opened)
+      # Runs the block with an account, which it gets. Whatever it names it counts for.
+      #
+      # @return the block's value
+      def run
+        opened = []
         # Forks take the hooks away for a moment.
         ForkGuard.install
         Native.open_account(opened)
-      end
-
-      # Closes the last account that was pushed, if there is one: it counts for its name, and all handlers learn of it.
-      # One call of C closes it: no interrupt can come before that.
-      def close(opened)
+        yield opened.first
+      ensure
+        # One call of C: no interrupt can come before it has done its work.
         Native.close_account(opened)
-        account = opened.first
-        return unless account&.known?
-
-        Native.keep_account(account.name, account) if @on
-        tell(account) unless @handlers.empty? || Thread.current[TELLING]
+        ended(opened.first)
       end
 
       private
 
       def check_ractor
         raise Error, "accounts are the main Ractor's: this is another one" unless Native.main_ractor?
+      end
+
+      # It counts for its name, and all handlers learn of it.
+      def ended(account)
+        return unless account&.known?
+
+        Native.keep_account(account.name, account) if @on
+        tell(account) unless @handlers.empty? || Thread.current[TELLING]
       end
 
       def tell(account)
@@ -188,16 +193,11 @@ module Rperf
         yield
         return
       end
-      name = name&.to_s
-      opened = []
-      begin
-        Accounts.open(opened)
-        opened.first.name = name
-        yield opened.first
-      ensure
-        Accounts.close(opened)
+      Accounts.run do |account|
+        account.name = name
+        yield account
+        account
       end
-      opened.first
     end
 
     # Has the block be called with each account that ends: of {Rperf.account}, and of requests and jobs, if

@@ -6,8 +6,8 @@ require_relative "../hooks/fork_guard"
 require_relative "../live/helper"
 require_relative "../session/caller"
 require_relative "../session/options"
-require_relative "account"
 require_relative "../stderr"
+require_relative "account"
 require_relative "profile"
 
 # Begin and end of profiling by a program itself.
@@ -19,7 +19,7 @@ module Rperf
     # Profiles the block, or, without one, all that runs until {Rperf.stop}.
     #
     # @param settings [Hash{Symbol => Object}] `frequency: 1000`, `mode: :cpu`, `output: nil` and others:
-    #   docs/guide/ruby-api.md has them all, with their defaults, and `rperf help ruby-api` prints it
+    #   docs/guide/ruby-api.md has them all, with their defaults, and `rperf help ruby-api` prints it.
     #   `mode: :account` takes no samples: each request and job gets an {Account}; a session can begin and end meanwhile
     # @return [Profile, Hash, true] the block's profile as {Rperf.stop} gives it; for `mode: :account`, what
     #   {Rperf.accounts} says at its end; true without a block

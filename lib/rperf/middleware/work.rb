@@ -31,17 +31,6 @@ module Rperf
         Native.leave_at_once(undo) || attempt(LAST) { Native.leave(undo) }
       end
 
-      # Runs the block with an account, which it gets. Whatever it names it counts for.
-      #
-      # @return the block's value
-      def account
-        opened = []
-        Accounts.open(opened)
-        yield opened.first
-      ensure
-        Accounts.close(opened)
-      end
-
       # Runs the block with labels, and with an account, unless other middleware has opened one for this job.
       #
       # @param name [String] the job's class
@@ -52,7 +41,7 @@ module Rperf
         outer = Thread.current[JOB]
         return run({ job: name }, &job) if outer&.first == name && outer.last.open?
 
-        account do |account|
+        Accounts.run do |account|
           account.name = name
           Thread.current[JOB] = [name, account]
           run({ job: name }, &job)

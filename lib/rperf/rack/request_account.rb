@@ -27,7 +27,7 @@ module Rperf
         def run(env, timing, endpoints, &)
           return tell(yield, env, timing) if open_in?(env)
 
-          Work.account do |account|
+          Accounts.run do |account|
             # Mostly nothing of it can fail: then there is nothing to guard, which takes longer than all of it.
             usual?(env) ? env[KEY] = account : attempt { begin_request(env, account) }
             tell(named(env, account, endpoints, &), env, timing)
