@@ -79,6 +79,46 @@ RSpec.describe "rperf top" do
     end
   end
 
+  it "shows who keeps others waiting", vm: true, alone: true do
+    code = <<~RUBY
+      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      def compute(ms) = (now + (ms / 1000.0)).then { |deadline| nil while now < deadline }
+      def hog = compute(40)
+      def visit = compute(0.05)
+      Thread.new { loop { Rperf.label(job: "export") { hog }; sleep 0.01 } }
+      2.times { Thread.new { loop { sleep 0.0005; visit } } }
+      puts Rperf.listen
+      sleep
+    RUBY
+    listening(code) do |program|
+      intervals = json(top(program, "--json", "-n", "4", "--interval", "0.5"))
+      # A wait and whose fault it was may be known in intervals that follow each other.
+      waited, elapsed = %w[waiting_ns elapsed_ns].map { |key| intervals.sum { |interval| interval[key] } }
+      hog, visit = %w[Object#hog Object#visit].map do |name|
+        intervals.sum { |interval| methods_of(interval).dig(name, "total_gvl_blame_ns") || 0 }
+      end
+      labels = intervals.flat_map { |interval| interval["labels"] }
+      export = labels.select { |label| label.values_at("key", "value") == %w[job export] }
+      expect(waited).to be > elapsed / 2
+      expect(hog).to be_between(waited / 2, waited * 1.5)
+      expect(hog).to be > 4 * visit
+      expect(export.sum { |label| label["gvl_blame_ns"] }).to be_between(hog * 0.9, hog * 1.1)
+      expect(top(program, "--once").stdout).to match(%r{^ +self/s .* blame/s +method})
+      outcome = rperf("attach", program.pid.to_s, "-d", "1", "-o", "attached.pb.gz")
+      expect(outcome.status).to be_success
+      rows = Rperf.load(path_to("attached.pb.gz")).top(value: "gvl_blame", sort: :total, limit: nil)
+      expect(rows.find { |row| row[:name] == "Object#hog" }[:total]).to be > rows.sum { |row| row[:self] } / 2
+    end
+  end
+
+  it "has no blame of a session that doesn't measure it" do
+    profiled do |program|
+      interval, = json(top(program, "--json", "--once"))
+      expect(interval["methods"].map { |method| method.values_at("gvl_blame_ns", "total_gvl_blame_ns") }.uniq)
+        .to eq([[nil, nil]])
+    end
+  end
+
   it "prints tables" do
     profiled do |program|
       outcome = top(program, "-n", "2", "--interval", "0.2")

@@ -41,6 +41,8 @@ pub struct SumsFacts {
     pub mode: String,
     /// Samples per second.
     pub frequency: u32,
+    /// It is told who has the GVL while others wait for it.
+    pub blames: bool,
     /// When the session began, on the monotonic clock.
     pub start_ns: u64,
     /// Up to when the sums count, on the same clock.

@@ -37,6 +37,9 @@ pub struct Delta {
 #[derive(Serialize, Deserialize)]
 struct Header<'a> {
     as_of_ns: u64,
+    /// Missing where it is not so.
+    #[serde(default, skip_serializing_if = "is_false")]
+    blames: bool,
     clock_ns: u64,
     columns: Vec<Column<'a>>,
     cursor: String,
@@ -73,6 +76,7 @@ impl Delta {
         };
         let header = json::written(&Header {
             as_of_ns: facts.as_of_ns,
+            blames: facts.blames,
             clock_ns: self.freshness.clock_ns,
             columns: directory.map(entry).collect(),
             cursor: self.changes.cursor.to_string(),
@@ -128,6 +132,17 @@ fn write(changes: &Changes, columns: &mut Columns) {
     values("rows/count", |values| values.count);
     values("rows/wall", |values| values.wall_ns);
     values("rows/cpu", |values| values.cpu_ns);
+    if changes.facts.blames {
+        values("rows/blame", |values| values.blame_ns);
+    }
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde's attribute wants it so"
+)]
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 #[cfg(test)]

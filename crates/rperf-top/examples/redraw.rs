@@ -77,6 +77,7 @@ fn sums(nodes: u32) -> Sums {
             count: 1,
             wall_ns: 1_000 + pick as u64 % 1_000,
             cpu_ns: 0,
+            blame_ns: 0,
         };
         sums.add(key, values);
     }

@@ -39,13 +39,15 @@ impl Screen {
         }
     }
 
-    /// By what it can be sorted.
-    pub fn sorts(self) -> &'static [Sort] {
-        match self {
-            Screen::Methods => &[Sort::Own, Sort::Total, Sort::Wait, Sort::Blocked, Sort::Gc],
-            Screen::Tree => &[Sort::Total, Sort::Own, Sort::Wait, Sort::Blocked, Sort::Gc],
-            Screen::Threads | Screen::Labels => &[Sort::Own, Sort::Wait, Sort::Blocked, Sort::Gc],
-        }
+    /// By what it can be sorted; blame comes last, if it is known.
+    pub fn sorts(self, has_blame: bool) -> &'static [Sort] {
+        use Sort::{Blame, Blocked, Gc, Own, Total, Wait};
+        let all: &[Sort] = match self {
+            Screen::Methods => &[Own, Total, Wait, Blocked, Gc, Blame],
+            Screen::Tree => &[Total, Own, Wait, Blocked, Gc, Blame],
+            Screen::Threads | Screen::Labels => &[Own, Wait, Blocked, Gc, Blame],
+        };
+        &all[..all.len() - usize::from(!has_blame)]
     }
 }
 
@@ -92,6 +94,8 @@ pub struct App {
     pub message: Option<String>,
     /// A profile of the past is looked at: there is no time that could be marked or stopped.
     pub is_saved: bool,
+    /// It is known for whom others wait.
+    pub has_blame: bool,
     /// The lines of the screen.
     pub lines: Vec<Line>,
     pub(crate) opened: FxHashSet<u64>,
@@ -111,6 +115,7 @@ impl App {
     pub fn of(sums: &Sums) -> Self {
         App {
             is_saved: sums.is_saved,
+            has_blame: sums.has_blame(),
             scope: match sums.is_saved {
                 true => Scope::Total,
                 false => Scope::default(),
@@ -121,19 +126,20 @@ impl App {
 
     /// By what the screen is sorted.
     pub fn sort(&self) -> Sort {
-        self.screen.sorts()[self.sorts[self.screen as usize]]
+        let sorts = self.screen.sorts(self.has_blame);
+        sorts[self.sorts[self.screen as usize] % sorts.len()]
     }
 
     /// Sorts by what comes next.
     pub fn sort_by_next(&mut self) {
         let sort = &mut self.sorts[self.screen as usize];
-        *sort = (*sort + 1) % self.screen.sorts().len();
+        *sort = (*sort + 1) % self.screen.sorts(self.has_blame).len();
         self.renew();
     }
 
     /// Sorts by this.
     pub fn sort_by(&mut self, wanted: Sort) {
-        let sorts = self.screen.sorts();
+        let sorts = self.screen.sorts(self.has_blame);
         if let Some(place) = sorts.iter().position(|it| *it == wanted) {
             self.sorts[self.screen as usize] = place;
         }
@@ -192,6 +198,7 @@ impl App {
         let shown = frozen.as_deref().unwrap_or(sums);
         if self.version != Some(shown.version) {
             self.version = Some(shown.version);
+            self.has_blame = shown.has_blame();
             self.lines = self.make_lines(shown);
             self.follow();
         }

@@ -19,6 +19,8 @@ pub enum Sort {
     Blocked,
     /// Time of garbage collection.
     Gc,
+    /// Time for which others waited for the GVL while it or its callees had it.
+    Blame,
 }
 
 /// What a line is about.
@@ -110,6 +112,8 @@ impl Line {
             Sort::Wait => times.wait,
             Sort::Blocked => times.blocked,
             Sort::Gc => times.gc,
+            // The leaf alone says little: mostly it is a method of Ruby's own.
+            Sort::Blame => self.total.blame,
         }
     }
 

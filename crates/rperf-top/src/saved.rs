@@ -118,7 +118,9 @@ impl Reader<'_> {
         process.facts.mode = schema.default_type().name.clone();
         process.facts.frequency = self.profile.meta.frequency;
         let of_mode = process.facts.sampling().map(Mode::schema);
-        process.is_foreign = of_mode.as_ref() != Some(schema);
+        let with_blame = of_mode.as_ref().map(|it| it.with([OwnColumn::GvlBlame]));
+        process.facts.blames = with_blame.as_ref() == Some(schema);
+        process.is_foreign = of_mode.as_ref() != Some(schema) && !process.facts.blames;
         place
     }
 
@@ -166,6 +168,7 @@ fn values(profile: &Profile, weight: &Weight<'_>) -> SumsValues {
         count: own(OwnColumn::Samples),
         wall_ns,
         cpu_ns,
+        blame_ns: own(OwnColumn::GvlBlame),
     }
 }
 
@@ -200,6 +203,7 @@ mod tests {
                 count: 2,
                 wall_ns: 5_000,
                 cpu_ns: 70,
+                blame_ns: 0,
             };
             first.add(key, values);
             first.end_interval(process, 10_000, 0);

@@ -68,6 +68,7 @@ fn wall(wall_ns: u64) -> SumsValues {
         count: 1,
         wall_ns,
         cpu_ns: 0,
+        blame_ns: 0,
     }
 }
 
@@ -221,6 +222,37 @@ fn screens_are_as_they_were() {
             "{name} (RPERF_REWRITE_GOLDEN=1 writes it):\n{text}"
         );
     }
+}
+
+#[test]
+fn blame_has_a_column_where_it_is_known() {
+    let mut sums = sums();
+    let key = sums.rows[0].key;
+    let blame_ns = 250 * MS;
+    sums.add(
+        key,
+        SumsValues {
+            blame_ns,
+            ..wall(0)
+        },
+    );
+    let sorted = |sums: &Sums, size| {
+        let mut app = App::of(sums);
+        let last = app.screen.sorts(true).len() - 1;
+        (0..last).for_each(|_| app.sort_by_next());
+        drawn(&mut app, sums, size, LOOK)
+    };
+    for size in SIZES {
+        assert!(!sorted(&sums, size).contains("blame"));
+    }
+    sums.processes[0].facts.blames = true;
+    for size in SIZES {
+        let text = sorted(&sums, size);
+        let line = text.lines().find(|it| it.contains("Rack::Server#call"));
+        assert!(text.contains("*blame/s"), "{text}");
+        assert!(line.is_some_and(|it| it.contains("250 ms")), "{text}");
+    }
+    assert!(drawn(&mut App::of(&sums), &sums, SIZES[2], LOOK).contains(" blame/s"));
 }
 
 #[test]

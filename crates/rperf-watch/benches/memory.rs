@@ -103,6 +103,7 @@ fn row(number: u32, times: u64) -> SumsRow {
         count: times,
         wall_ns: 1_000_000 * times,
         cpu_ns: 900_000 * times,
+        blame_ns: 0,
     };
     SumsRow { key, values }
 }

@@ -296,6 +296,11 @@ impl Sums {
         self.living().any(|it| it.is_stuck)
     }
 
+    /// Whether it is known of any program for whom its threads wait that want the GVL.
+    pub fn has_blame(&self) -> bool {
+        self.processes.iter().any(|it| it.facts.blames)
+    }
+
     /// Whether the programs are profiled in wall mode: those that are there, or else the last one.
     pub fn is_wall(&self) -> bool {
         let mut living = self.living().peekable();

@@ -19,6 +19,8 @@ pub struct SumsValues {
     pub wall_ns: u64,
     /// CPU time in ns.
     pub cpu_ns: u64,
+    /// Time that others waited for the GVL meanwhile, in ns.
+    pub blame_ns: u64,
 }
 
 impl SumsValues {
@@ -27,6 +29,7 @@ impl SumsValues {
         self.count = self.count.saturating_add(other.count);
         self.wall_ns = self.wall_ns.saturating_add(other.wall_ns);
         self.cpu_ns = self.cpu_ns.saturating_add(other.cpu_ns);
+        self.blame_ns = self.blame_ns.saturating_add(other.blame_ns);
     }
 
     /// Without what `other` has.
@@ -35,6 +38,7 @@ impl SumsValues {
             count: self.count.saturating_sub(other.count),
             wall_ns: self.wall_ns.saturating_sub(other.wall_ns),
             cpu_ns: self.cpu_ns.saturating_sub(other.cpu_ns),
+            blame_ns: self.blame_ns.saturating_sub(other.blame_ns),
         }
     }
 }

@@ -63,6 +63,7 @@ fn values(wall_ns: u64) -> SumsValues {
         count: 1,
         wall_ns,
         cpu_ns: wall_ns / 2,
+        blame_ns: 0,
     }
 }
 

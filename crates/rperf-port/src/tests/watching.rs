@@ -46,6 +46,7 @@ impl Watched {
             count: 1,
             wall_ns: 10,
             cpu_ns: 5,
+            blame_ns: 0,
         };
         let mut table = self.table.lock().expect("no panic");
         table.add(key, values);

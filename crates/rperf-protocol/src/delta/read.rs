@@ -45,6 +45,7 @@ impl Delta {
                 facts: SumsFacts {
                     mode: header.mode.clone().into(),
                     frequency: header.frequency,
+                    blames: header.blames,
                     start_ns: header.start_ns,
                     as_of_ns: header.as_of_ns,
                     sampling_ns: header.sampling_ns,
@@ -186,7 +187,9 @@ impl ReadColumns<'_> {
         let [nodes, threads, sets, states] = table(names.map(|name| self.small(name)))?;
         let [counts, walls, cpus] =
             table(["rows/count", "rows/wall", "rows/cpu"].map(|name| self.numbers(name)))?;
-        if counts.len() != nodes.len() {
+        // Only sessions that measure it have this one.
+        let blame = self.numbers("rows/blame")?;
+        if counts.len() != nodes.len() || ![0, nodes.len()].contains(&blame.len()) {
             return Err(BadDelta);
         }
         let value = |number: i64| u64::try_from(number).map_err(|_| BadDelta);
@@ -202,6 +205,7 @@ impl ReadColumns<'_> {
                     count: value(counts[row])?,
                     wall_ns: value(walls[row])?,
                     cpu_ns: value(cpus[row])?,
+                    blame_ns: value(blame.get(row).copied().unwrap_or(0))?,
                 },
             })
         };

@@ -6,12 +6,13 @@ use rperf_model::shared_sums::{Cursor, SharedSums, SumsFacts, SumsRow};
 use rperf_model::{Frame, FrameId, LabelSetId, Node, NodeId, State, WeightKey};
 use serde_json::json;
 
+/// With the blame that it has only where that is measured.
 fn row() -> impl Strategy<Value = SumsRow> {
     let key = (any::<u32>(), any::<u32>(), any::<u32>(), 0_usize..5);
     let value = 0..=i64::MAX as u64;
-    let values = (value.clone(), value.clone(), value);
+    let values = (value.clone(), value.clone(), value.clone(), value);
     (key, values).prop_map(
-        |((node, thread, labels, state), (count, wall_ns, cpu_ns))| SumsRow {
+        |((node, thread, labels, state), (count, wall_ns, cpu_ns, blame_ns))| SumsRow {
             key: WeightKey {
                 node: NodeId(node),
                 thread,
@@ -22,6 +23,7 @@ fn row() -> impl Strategy<Value = SumsRow> {
                 count,
                 wall_ns,
                 cpu_ns,
+                blame_ns,
             },
         },
     )
@@ -35,7 +37,7 @@ fn delta() -> impl Strategy<Value = Delta> {
         any::<bool>(),
         any::<u32>(),
         any::<[u64; 6]>(),
-        any::<[bool; 2]>(),
+        any::<[bool; 3]>(),
     );
     let tables = (
         vec(".{0,20}", 0..20),
@@ -45,7 +47,7 @@ fn delta() -> impl Strategy<Value = Delta> {
         vec(row(), 0..20),
     );
     (facts, tables).prop_map(|((is_wall, frequency, numbers, flags), tables)| {
-        let (strings, frames, nodes, sets, rows) = tables;
+        let (strings, frames, nodes, sets, mut rows) = tables;
         let [
             start_ns,
             as_of_ns,
@@ -54,7 +56,10 @@ fn delta() -> impl Strategy<Value = Delta> {
             clock_ns,
             serial,
         ] = numbers;
-        let [is_fresh, reset] = flags;
+        let [is_fresh, reset, blames] = flags;
+        if !blames {
+            rows.iter_mut().for_each(|it| it.values.blame_ns = 0);
+        }
         let frame = |[name, path, first_line]: [u32; 3]| Frame {
             name: StringId(name),
             path: StringId(path),
@@ -72,6 +77,7 @@ fn delta() -> impl Strategy<Value = Delta> {
                 facts: SumsFacts {
                     mode: if is_wall { "wall" } else { "cpu" }.into(),
                     frequency,
+                    blames,
                     start_ns,
                     as_of_ns,
                     sampling_ns,
@@ -177,6 +183,7 @@ fn columns_that_lie_are_refused() {
         (column("rows/node", "sleb", 1, 1), &[1]),
         (column("label_sets/length", "uleb", 1, 1), &[1]),
         (column("frames/name", "uleb", 10, 1), &[0xff; 10]),
+        (column("rows/blame", "sleb", 1, 1), &[2]),
         (json!([7]), &[]),
         (json!([["rows/node", "delta", 0]]), &[]),
         (
@@ -237,6 +244,7 @@ fn add(table: &mut SharedSums, node: NodeId, number: u64) {
         count: 1 + number % 1000,
         wall_ns: 1_000_000 * (1 + number % 1000) + number % 997,
         cpu_ns: 900_000 * (1 + number % 1000) + number % 991,
+        blame_ns: 0,
     };
     assert!(table.add(key, values));
 }

@@ -273,6 +273,7 @@ fn live(values: Values) -> SumsValues {
         count: values.count,
         wall_ns: values.wall_ns,
         cpu_ns: values.cpu_ns,
+        blame_ns: values.blame_ns,
     }
 }
 

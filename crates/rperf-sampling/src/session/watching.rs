@@ -83,6 +83,7 @@ impl Session {
         SumsFacts {
             mode: config.mode.name().into(),
             frequency: config.frequency,
+            blames: config.blames,
             start_ns: self.start_ns,
             as_of_ns: now,
             sampling_ns: counters.sampling_time_ns,

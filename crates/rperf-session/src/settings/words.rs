@@ -20,6 +20,7 @@ pub const MONOTONIC: &str = "monotonic";
 pub const WALL: &str = rperf_model::OwnColumn::Wall.name();
 /// What can be measured beside times.
 pub const ALLOC: &str = "alloc";
+/// Whom threads wait for that want the GVL.
 pub const BLAME: &str = "blame";
 pub const CPU: &str = rperf_model::OwnColumn::Cpu.name();
 pub const LATENCY: &str = "latency";

@@ -51,6 +51,7 @@ fn columns(screen: Screen) -> &'static [Column] {
             Time(Sort::Wait),
             Time(Sort::Blocked),
             Time(Sort::Gc),
+            Time(Sort::Blame),
         ],
         Screen::Tree => &[
             Time(Sort::Total),
@@ -59,12 +60,14 @@ fn columns(screen: Screen) -> &'static [Column] {
             Time(Sort::Wait),
             Time(Sort::Blocked),
             Time(Sort::Gc),
+            Time(Sort::Blame),
         ],
         Screen::Threads | Screen::Labels => &[
             Time(Sort::Own),
             Time(Sort::Wait),
             Time(Sort::Blocked),
             Time(Sort::Gc),
+            Time(Sort::Blame),
             Share(Sort::Own),
         ],
     }
@@ -72,7 +75,9 @@ fn columns(screen: Screen) -> &'static [Column] {
 
 /// The columns that there is room for; the one that is sorted by is among them.
 fn shown_columns(app: &App, width: usize) -> Vec<Column> {
-    let all = columns(app.screen);
+    let all = columns(app.screen).iter().copied();
+    let all = all.filter(|it| app.has_blame || column_sort(*it) != Sort::Blame);
+    let all: Vec<_> = all.collect();
     let count = match app.screen {
         _ if width >= WIDE => all.len(),
         Screen::Threads | Screen::Labels if width < WITH_FILES => 3,
@@ -100,6 +105,7 @@ fn title(column: Column, app: &App, is_sorted: bool) -> String {
         (Sort::Wait, _) => "wait",
         (Sort::Blocked, _) => "blocked",
         (Sort::Gc, _) => "GC",
+        (Sort::Blame, _) => "blame",
     };
     let unit = match (is_share, app.scope) {
         (true, _) => " %",
@@ -325,6 +331,7 @@ fn letter(times: Times) -> char {
         wait,
         blocked,
         gc,
+        blame: _,
     } = times;
     let states = [(run, 'R'), (wait, 'W'), (blocked, 'B'), (gc, 'G')];
     let most = states.iter().rev().max_by_key(|(time, _)| *time);

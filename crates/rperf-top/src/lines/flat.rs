@@ -31,13 +31,13 @@ pub fn threads(sums: &Sums, question: &Question<'_>) -> Vec<Line> {
         let mut found: BTreeMap<u32, Times> = BTreeMap::new();
         let mut places: FxHashMap<_, u64> = FxHashMap::default();
         let mut all = Times::default();
-        for (row, time) in sums.rows_of(question.scope, question.filter, process) {
+        for (row, times) in sums.rows_of(question.scope, question.filter, process) {
             let RowKey { thread, state, .. } = row.key;
-            found.entry(thread).or_default().add_state(state, time);
+            found.entry(thread).or_default().add(times);
             let place = (thread, sums.node_of(row), state);
             let place = places.entry(place).or_default();
-            *place = place.saturating_add(time);
-            all.add_state(state, time);
+            *place = place.saturating_add(times.all());
+            all.add(times);
         }
         // The node that each has been in most, and for how long.
         let mut most: FxHashMap<u32, (u64, Reverse<u32>)> = FxHashMap::default();
@@ -71,8 +71,8 @@ pub fn labels(sums: &Sums, question: &Question<'_>) -> Vec<Line> {
         let (scope, filter) = (question.scope, question.filter);
         let (found, without) = sums.label_times(scope, filter, process);
         let mut all = Times::default();
-        for (row, time) in sums.rows_of(scope, filter, process) {
-            all.add_state(row.key.state, time);
+        for (_, times) in sums.rows_of(scope, filter, process) {
+            all.add(times);
         }
         let line = |what, key, times: Times| Line {
             what,

@@ -119,6 +119,7 @@ mod tests {
                 count: 1,
                 wall_ns: 9,
                 cpu_ns: 0,
+                blame_ns: 0,
             };
             let number = locked.row(key);
             locked.rows[number as usize].seen = values;
@@ -160,7 +161,8 @@ mod tests {
                 SumsValues {
                     count: 1,
                     wall_ns: 5,
-                    cpu_ns: 0
+                    cpu_ns: 0,
+                    blame_ns: 0,
                 }
             ));
             feed.lock().set_idle(feed.process, |_| true);

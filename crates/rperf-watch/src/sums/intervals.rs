@@ -9,7 +9,7 @@ impl Sums {
     pub fn begin_interval(&mut self, process: u32) {
         let process = &mut self.processes[process as usize];
         for row in process.recent.drain(..) {
-            self.rows[row as usize].recent = 0;
+            self.rows[row as usize].end_recent();
         }
         (process.elapsed_ns, process.sampling_ns) = (0, 0);
     }
@@ -33,6 +33,9 @@ impl Sums {
         let mut positions: FxHashMap<u32, (Position, bool)> = FxHashMap::default();
         for row in &self.processes[process as usize].recent {
             let row = &self.rows[*row as usize];
+            if row.recent == 0 {
+                continue;
+            }
             let (node, state) = (self.node_of(row), row.key.state);
             let fresh = Position { node, state, ns: 0 };
             let (position, has_moved) = positions.entry(row.key.thread).or_insert((fresh, false));

@@ -4,7 +4,8 @@ use super::{Label, Process, Row, Sums};
 use rperf_model::label_keys::{PID, PROCESS};
 use rperf_model::shared_sums::SumsValues;
 use rperf_model::{
-    Column, LabelSetId, Mode, NodeId, Profile, Schema, StringId, Thread, ValueType, WeightKey,
+    Column, LabelSetId, Mode, NodeId, OwnColumn, Profile, Schema, StringId, Thread, ValueType,
+    WeightKey,
 };
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -97,8 +98,10 @@ impl Sums {
             false if found.all(Process::is_cpu) => Some(Mode::Cpu),
             false => Some(Mode::Wall),
         };
+        let blames = mode == Some(Mode::Wall) && self.has_blame();
+        let blame = Some(OwnColumn::GvlBlame).filter(|_| blames);
         let schema = match mode {
-            Some(mode) => mode.schema(),
+            Some(mode) => mode.schema().with(blame),
             None => {
                 let time = ValueType::new(&first.facts.mode, "nanoseconds");
                 Schema::new(vec![time], Column(0))?
@@ -136,10 +139,14 @@ impl Sums {
                 count,
                 wall_ns,
                 cpu_ns,
+                blame_ns,
             } = values;
-            let [count, wall, cpu] = [count, wall_ns, cpu_ns].map(signed);
+            let [count, wall, cpu, blame] = [count, wall_ns, cpu_ns, blame_ns].map(signed);
             match mode {
                 Some(Mode::Cpu) => profile.weights.push(key, &[count, cpu]),
+                Some(Mode::Wall) if blames => {
+                    profile.weights.push(key, &[count, wall, cpu, blame]);
+                }
                 Some(Mode::Wall) => profile.weights.push(key, &[count, wall, cpu]),
                 None => profile.weights.push(key, &[signed(first.time_of(values))]),
             }

@@ -33,6 +33,8 @@ pub struct Row {
     pub time_mark: u64,
     /// The time of the last interval, in ns.
     pub recent: u64,
+    /// For how long others have waited for the GVL meanwhile, in ns.
+    pub recent_blame: u64,
     /// It is the time of an idle thread.
     pub is_idle: bool,
 }
@@ -49,7 +51,13 @@ impl Row {
         self.time_mark = self.time_mark.min(self.time);
         self.total = self.total.without(self.seen);
         self.mark = self.mark.without(self.mark.without(self.total));
-        (self.seen, self.recent) = (SumsValues::default(), 0);
+        self.seen = SumsValues::default();
+        self.end_recent();
+    }
+
+    /// The last interval is over.
+    pub fn end_recent(&mut self) {
+        (self.recent, self.recent_blame) = (0, 0);
     }
 
     /// Adds a row that has become one with it.
@@ -60,6 +68,7 @@ impl Row {
         self.time = self.time.saturating_add(other.time);
         self.time_mark = self.time_mark.saturating_add(other.time_mark);
         self.recent = self.recent.saturating_add(other.recent);
+        self.recent_blame = self.recent_blame.saturating_add(other.recent_blame);
         self.is_idle |= other.is_idle;
     }
 }

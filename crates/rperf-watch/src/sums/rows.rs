@@ -33,6 +33,7 @@ impl Sums {
                 time: 0,
                 time_mark: 0,
                 recent: 0,
+                recent_blame: 0,
                 is_idle: false,
             });
             number
@@ -46,10 +47,12 @@ impl Sums {
         let process = self.threads[row.key.thread as usize].process;
         let process = &mut self.processes[process as usize];
         let time = process.time_of(values);
-        if time > 0 && row.recent == 0 {
+        let is_new = (row.recent, row.recent_blame) == (0, 0);
+        row.recent = row.recent.saturating_add(time);
+        row.recent_blame = row.recent_blame.saturating_add(values.blame_ns);
+        if is_new && (row.recent, row.recent_blame) != (0, 0) {
             process.recent.push(number);
         }
-        row.recent = row.recent.saturating_add(time);
         row.time = row.time.saturating_add(time);
     }
 

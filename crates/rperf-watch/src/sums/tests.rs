@@ -2,8 +2,8 @@
 
 use super::*;
 use proptest::prelude::*;
-use rperf_model::Column;
 use rperf_model::shared_sums::SumsValues;
+use rperf_model::{Column, OwnColumn};
 use std::time::{Duration, Instant};
 
 fn wall(wall_ns: u64) -> SumsValues {
@@ -11,6 +11,7 @@ fn wall(wall_ns: u64) -> SumsValues {
         count: 1,
         wall_ns,
         cpu_ns: 0,
+        blame_ns: 0,
     }
 }
 
@@ -101,6 +102,43 @@ fn an_interval_is_a_rate_and_the_mark_divides() {
 }
 
 #[test]
+fn blame_is_no_time_and_goes_with_it() {
+    let (mut sums, process) = sums(&[(0, 1, 10)]);
+    sums.processes[process as usize].facts.mode = "wall".into();
+    let blamed = |sums: &mut Sums, wall_ns, blame_ns| {
+        let key = sums.rows[0].key;
+        sums.begin_interval(process);
+        let values = SumsValues {
+            blame_ns,
+            ..wall(wall_ns)
+        };
+        sums.add(key, values);
+        sums.end_interval(process, 500_000_000, 0);
+    };
+    blamed(&mut sums, 40, 70);
+    let times = |sums: &Sums, scope| {
+        let all = sums.node_times(scope, None, None).all();
+        (all.run, all.blame, all.all())
+    };
+    assert_eq!(times(&sums, Scope::Rate), (80, 140, 80));
+    sums.set_mark();
+    // What was to blame may be known later than its time.
+    blamed(&mut sums, 0, 5);
+    assert_eq!(times(&sums, Scope::Rate), (0, 10, 0));
+    assert_eq!(times(&sums, Scope::SinceMark), (0, 5, 0));
+    assert_eq!(times(&sums, Scope::Total), (50, 75, 50));
+    assert!(sums.positions.is_empty(), "the thread has had no time");
+    let profile = |sums: &Sums| {
+        let profile = sums.profile(Extent::Watched, None).expect("something");
+        let blame = profile.schema.find_own(OwnColumn::GvlBlame);
+        blame.map(|it| profile.weights.get(0).expect("a row").value(it))
+    };
+    assert_eq!(profile(&sums), None);
+    sums.processes[process as usize].facts.blames = true;
+    assert_eq!(profile(&sums), Some(75));
+}
+
+#[test]
 fn the_last_interval_stays_until_another_program_comes_in() {
     let (mut sums, first) = sums(&[(0, 1, 10)]);
     let second = sums.add_process(8, "other");
@@ -151,6 +189,7 @@ fn a_profile_has_what_has_the_label() {
         count: 3,
         wall_ns: 30,
         cpu_ns: 20,
+        blame_ns: 0,
     };
     sums.add(key, values);
     sums.end_interval(process, 5, 0);

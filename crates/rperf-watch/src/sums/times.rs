@@ -17,7 +17,7 @@ pub enum Scope {
     SinceMark,
 }
 
-/// Times by state, in ns.
+/// Times by state, and how long others waited for the GVL meanwhile, in ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Times {
     /// Running.
@@ -28,6 +28,8 @@ pub struct Times {
     pub blocked: u64,
     /// Collecting garbage.
     pub gc: u64,
+    /// Others have waited for the GVL: no time of its own.
+    pub blame: u64,
 }
 
 impl Times {
@@ -48,6 +50,7 @@ impl Times {
         self.wait = self.wait.saturating_add(other.wait);
         self.blocked = self.blocked.saturating_add(other.blocked);
         self.gc = self.gc.saturating_add(other.gc);
+        self.blame = self.blame.saturating_add(other.blame);
     }
 
     /// Each time, changed in this way.
@@ -57,16 +60,18 @@ impl Times {
             wait: change(self.wait),
             blocked: change(self.blocked),
             gc: change(self.gc),
+            blame: change(self.blame),
         }
     }
 
-    /// All of it.
+    /// The time in all states.
     pub fn all(self) -> u64 {
         let Times {
             run,
             wait,
             blocked,
             gc,
+            blame: _,
         } = self;
         run.saturating_add(wait)
             .saturating_add(blocked)
@@ -102,19 +107,33 @@ pub struct MethodTimes {
 }
 
 impl Sums {
-    /// The time of a row in this span.
-    pub fn time(&self, row: &Row, scope: Scope) -> u64 {
-        match scope {
-            Scope::Total => row.time,
-            Scope::SinceMark => row.time.saturating_sub(row.time_mark),
-            Scope::Rate => match self.processes[self.process_of(row) as usize].elapsed_ns {
-                0 => 0,
-                elapsed => {
-                    let rate = u128::from(row.recent) * 1_000_000_000 / u128::from(elapsed);
+    /// The times of a row in this span.
+    pub fn times(&self, row: &Row, scope: Scope) -> Times {
+        let (total, mark) = (row.total.blame_ns, row.mark.blame_ns);
+        let (time, blame) = match scope {
+            Scope::Total => (row.time, total),
+            Scope::SinceMark => (
+                row.time.saturating_sub(row.time_mark),
+                total.saturating_sub(mark),
+            ),
+            Scope::Rate => {
+                let elapsed = self.processes[self.process_of(row) as usize].elapsed_ns;
+                let rate = |ns: u64| {
+                    let rate = u128::from(ns) * 1_000_000_000 / u128::from(elapsed.max(1));
                     u64::try_from(rate).unwrap_or(u64::MAX)
+                };
+                match elapsed {
+                    0 => (0, 0),
+                    _ => (rate(row.recent), rate(row.recent_blame)),
                 }
-            },
-        }
+            }
+        };
+        let mut times = Times {
+            blame,
+            ..Times::default()
+        };
+        times.add_state(row.key.state, time);
+        times
     }
 
     /// The rows that are looked at, with their times: without those of idle threads, unless they are
@@ -124,12 +143,13 @@ impl Sums {
         scope: Scope,
         filter: Option<&'a Label>,
         process: Option<u32>,
-    ) -> impl Iterator<Item = (&'a Row, u64)> + 'a {
+    ) -> impl Iterator<Item = (&'a Row, Times)> + 'a {
         let has_label = self.has_label(filter);
         let rows = self.rows_in(process);
-        let timed = rows.map(move |row| (row, self.time(row, scope)));
-        timed.filter(move |(row, time)| {
-            *time > 0 && (self.shows_idle || !row.is_idle) && has_label[row.key.labels as usize]
+        let timed = rows.map(move |row| (row, self.times(row, scope)));
+        timed.filter(move |(row, times)| {
+            let is_shown = self.shows_idle || !row.is_idle;
+            *times != Times::default() && is_shown && has_label[row.key.labels as usize]
         })
     }
 
@@ -148,8 +168,8 @@ impl Sums {
         process: Option<u32>,
     ) -> NodeTimes {
         let mut own = vec![Times::default(); self.nodes.len()];
-        for (row, time) in self.rows_of(scope, filter, process) {
-            own[self.node_of(row) as usize].add_state(row.key.state, time);
+        for (row, times) in self.rows_of(scope, filter, process) {
+            own[self.node_of(row) as usize].add(times);
         }
         let mut total = own.clone();
         for node in (1..self.nodes.len()).rev() {
@@ -213,8 +233,8 @@ impl Sums {
         process: Option<u32>,
     ) -> (Vec<(&Label, Times)>, Times) {
         let mut sets = vec![Times::default(); self.labels.len()];
-        for (row, time) in self.rows_of(scope, filter, process) {
-            sets[row.key.labels as usize].add_state(row.key.state, time);
+        for (row, times) in self.rows_of(scope, filter, process) {
+            sets[row.key.labels as usize].add(times);
         }
         let mut found: FxHashMap<_, Times> = FxHashMap::default();
         for (set, times) in self.labels.iter().zip(&sets) {

@@ -12,9 +12,10 @@ use crate::settings::SettingsObject;
 use magnus::{Error, Ruby, Value};
 use rperf_vm::Gvl;
 
+use rperf_model::Mode;
 use rperf_port::task::{ProfileUpTo, Why};
 use rperf_protocol::ask::Sampling;
-use rperf_session::settings::{FREQUENCY, Given, MODE, Settings};
+use rperf_session::settings::{BLAME, FREQUENCY, Given, MEASURE, MODE, Settings};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::SeqCst};
 
@@ -55,7 +56,10 @@ pub fn begin(ruby: &Ruby, gvl: &mut Gvl<'_>, sampling: Sampling) -> Result<bool,
         (&MODE, Given::Symbol(sampling.mode.name().into()), shown),
         (&FREQUENCY, Given::Integer(sampling.frequency.into()), shown),
     ];
-    let settings = Settings::from_keywords(given);
+    // Who looks at a program that runs asks who keeps others waiting, too.
+    let blame = (&MEASURE, Given::Symbol(BLAME.into()), shown);
+    let blame = Some(blame).filter(|_| sampling.mode == Mode::Wall);
+    let settings = Settings::from_keywords(given.into_iter().chain(blame));
     let settings = settings.map_err(|error| errors::rperf(ruby, error.to_string()))?;
     let begun = session::start(ruby, gvl, &Arc::new(settings), Beginner::Clients)?;
     HELPER.store(0, SeqCst);

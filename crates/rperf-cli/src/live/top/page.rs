@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 /// Rows of a table where there is no terminal.
 const ROWS: usize = 20;
 
-/// Columns that are left of the method's name.
-const BEFORE_METHOD: usize = 42;
+/// Columns of a number, with the gap behind it.
+const NUMBER: usize = 10;
 
 /// The widest that the column of methods gets.
 const METHOD: usize = 48;
@@ -57,7 +57,8 @@ pub fn table_of_several(
     let idle = idle_line(all, shows_idle).map(|line| format!("{}\n", screen.fitted(&line, 0)));
     let used = pages.len() + 1 + idle.iter().len();
     text += idle.as_deref().unwrap_or_default();
-    text + &methods(all, screen, used)
+    let has_blame = pages.iter().any(|page| page.facts.blames);
+    text + &methods(all, screen, used, has_blame)
 }
 
 /// For people: how many threads were idle on average, if they aren't shown.
@@ -68,24 +69,26 @@ fn idle_line(interval: &Interval, shows_idle: bool) -> Option<String> {
 }
 
 /// The rows of the methods, where `used` lines are above them.
-fn methods(interval: &Interval, screen: &Screen, used: usize) -> String {
+fn methods(interval: &Interval, screen: &Screen, used: usize, has_blame: bool) -> String {
     let rows = screen
         .height()
         .map_or(ROWS, |height| height.saturating_sub(used + 3).max(3));
     let methods = &interval.methods;
     let ran = methods
         .iter()
-        .filter(|it| it.own.run + it.total + it.own.wait > 0);
+        .filter(|it| it.own.run + it.total.run + it.own.wait > 0);
     let rows: Vec<_> = ran.take(rows).collect();
     if rows.is_empty() {
         return String::new();
     }
-    let header = ["self/s", "self %", "total %", "wait/s"].map(String::from);
-    let header = screen.fitted(&row(screen, header, "method", "file"), 0);
+    let columns = ["self/s", "self %", "total %", "wait/s", "blame/s"].map(String::from);
+    let count = columns.len() - usize::from(!has_blame);
+    let header = screen.fitted(&row(screen, &columns[..count], "method", "file"), 0);
     let mut text = format!("\n{}\n", screen.styled(Some(Style::Bold), &header));
     for it in rows {
         let (name, path) = (shown(&it.method.name), shown(&it.method.short_path));
-        let line = row(screen, cells(interval, &it.own, it.total), &name, &path);
+        let cells = cells(interval, &it.own, &it.total);
+        let line = row(screen, &cells[..count], &name, &path);
         text += line.trim_end();
         text.push('\n');
     }
@@ -100,15 +103,16 @@ fn share(interval: &Interval, time: u64) -> f64 {
     }
 }
 
-fn cells(interval: &Interval, own: &Times, total: u64) -> [String; 4] {
+fn cells(interval: &Interval, own: &Times, total: &Times) -> [String; 5] {
     let all = interval.all.run.max(1) as f64;
     let percent = |time: u64| format!("{:.1} %", time as f64 / all * 100.0);
     let per_second = |time: u64| format!("{:.0} ms", share(interval, time) * 10.0);
     [
         per_second(own.run),
         percent(own.run),
-        percent(total),
+        percent(total.run),
         per_second(own.wait),
+        per_second(total.blame),
     ]
 }
 
@@ -117,16 +121,20 @@ impl Page<'_> {
     pub fn to_json(&self) -> Value {
         let (facts, interval) = (self.facts, self.interval);
         let all = &interval.all;
+        // Null where it isn't measured.
+        let blame = |times: &Times| facts.blames.then_some(times.blame);
         let methods = interval.methods.iter().map(|it| {
             json!({
                 "name": shown(&it.method.name),
                 "path": shown(&it.method.path),
                 "short_path": shown(&it.method.short_path),
                 "self_ns": it.own.run,
-                "total_ns": it.total,
+                "total_ns": it.total.run,
                 "waiting_ns": it.own.wait,
                 "blocked_ns": it.own.blocked,
                 "gc_ns": it.own.gc,
+                "gvl_blame_ns": blame(&it.own),
+                "total_gvl_blame_ns": blame(&it.total),
             })
         });
         let labels = interval.labels.iter().map(|((key, value), times)| {
@@ -137,6 +145,7 @@ impl Page<'_> {
                 "waiting_ns": times.wait,
                 "blocked_ns": times.blocked,
                 "gc_ns": times.gc,
+                "gvl_blame_ns": blame(times),
             })
         });
         json!({
@@ -174,7 +183,8 @@ impl Page<'_> {
             .map(|line| format!("{}\n", screen.fitted(&line, 0)));
         let used = 2 + idle.iter().len();
         let idle = idle.unwrap_or_default();
-        format!("{gap}{head}\n{summary}\n{idle}") + &methods(self.interval, screen, used)
+        format!("{gap}{head}\n{summary}\n{idle}")
+            + &methods(self.interval, screen, used, self.facts.blames)
     }
 
     fn since_ns(&self) -> u64 {
@@ -220,19 +230,19 @@ impl Page<'_> {
     }
 }
 
-fn row(screen: &Screen, cells: [String; 4], method: &str, file: &str) -> String {
-    let [own, own_share, total_share, waiting] = cells;
-    let numbers = format!("{own:>9} {own_share:>9} {total_share:>9} {waiting:>9}");
-    let gap = " ".repeat(BEFORE_METHOD.saturating_sub(numbers.len()));
+fn row(screen: &Screen, cells: &[String], method: &str, file: &str) -> String {
+    let numbers: String = cells.iter().map(|it| format!("{it:>9} ")).collect();
+    let before_method = cells.len() * NUMBER + 2;
+    let gap = " ".repeat(before_method.saturating_sub(numbers.len()));
     let width = crate::report::screen::columns(method);
-    let before_file = BEFORE_METHOD + METHOD.max(width) + 2;
+    let before_file = before_method + METHOD.max(width) + 2;
     if screen
         .width()
         .is_some_and(|width| width < before_file + FILE)
     {
         return format!(
             "{numbers}{gap}{}",
-            screen.named(method, file, BEFORE_METHOD)
+            screen.named(method, file, before_method)
         );
     }
     let rest = " ".repeat(METHOD.saturating_sub(width));
@@ -262,6 +272,7 @@ mod tests {
             wait: 50_000_000,
             blocked: 1_000_000_000,
             gc: 100_000_000,
+            ..Times::default()
         };
         let method = Method {
             name: "JSON.dump\u{1b}[2J".into(),
@@ -271,7 +282,10 @@ mod tests {
         let methods = vec![MethodRate {
             method,
             own,
-            total: 500_000_000,
+            total: Times {
+                run: 500_000_000,
+                ..Times::default()
+            },
         }];
         let interval = Interval {
             elapsed_ns,
@@ -326,6 +340,32 @@ mod tests {
         assert_eq!(lines("cpu", 500_000_000)[1], "CPU 100.0 %   GC 20.0 %");
         assert_eq!(lines("wall", 0).len(), 2);
         assert!(lines("wall", 0)[1].starts_with("no Ruby code runs just now"));
+    }
+
+    #[test]
+    fn blame_is_told_where_it_is_measured() {
+        let (mut facts, mut interval) = page("wall", 500_000_000);
+        interval.methods[0].total.blame = 20_000_000;
+        let shown = |facts: &SumsFacts| {
+            let page = Page {
+                pid: 7,
+                program: "puma",
+                facts,
+                interval: &interval,
+                shows_idle: true,
+                stuck: None,
+            };
+            let text = page.table(&Screen::default(), false);
+            let blame = &page.to_json()["methods"][0]["total_gvl_blame_ns"];
+            (
+                text.contains("blame/s"),
+                text.contains(" 40 ms"),
+                blame.clone(),
+            )
+        };
+        assert_eq!(shown(&facts), (false, false, Value::Null));
+        facts.blames = true;
+        assert_eq!(shown(&facts), (true, true, json!(20_000_000)));
     }
 
     #[test]

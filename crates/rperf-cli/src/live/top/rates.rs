@@ -71,8 +71,8 @@ pub struct MethodRate {
     pub method: Method,
     /// Its own times, in ns.
     pub own: Times,
-    /// The time that it or its callees ran.
-    pub total: u64,
+    /// With what it calls.
+    pub total: Times,
 }
 
 /// An interval between two pulls.
@@ -104,7 +104,7 @@ impl Interval {
         let methods = methods.into_iter().map(|it| MethodRate {
             method: sums.methods[it.method as usize].clone(),
             own: it.own,
-            total: it.total.run,
+            total: it.total,
         });
         // What was folded before the interval would count as its time.
         let methods = methods.filter(|it| (&*it.method.name, &*it.method.path) != FOLDED_FRAME);
@@ -113,25 +113,25 @@ impl Interval {
             .map(|(label, times)| (label.clone(), times))
             .collect();
         labels.sort_by(|(one, mine), (other, theirs)| {
-            rank(theirs, 0)
-                .cmp(&rank(mine, 0))
+            rank(theirs, theirs)
+                .cmp(&rank(mine, mine))
                 .then_with(|| one.cmp(other))
         });
         let idle = sums.rows_of(scope, None, process);
         let idle = idle.filter(|(row, _)| row.is_idle && row.key.state == State::GvlBlocked);
         Self {
-            idle_ns: idle.fold(0, |sum, (_, time)| sum.saturating_add(time)),
+            idle_ns: idle.fold(0, |sum, (_, times)| sum.saturating_add(times.all())),
             labels,
             ..Self::of_methods(methods.collect())
         }
     }
 
     fn of_methods(mut methods: Vec<MethodRate>) -> Self {
-        methods.retain(|it| it.own != Times::default() || it.total > 0);
+        methods.retain(|it| it.own != Times::default() || it.total.run > 0);
         methods.sort_by(|one, other| {
             let name = |it: &MethodRate| (it.method.name.clone(), it.method.path.clone());
-            rank(&other.own, other.total)
-                .cmp(&rank(&one.own, one.total))
+            rank(&other.own, &other.total)
+                .cmp(&rank(&one.own, &one.total))
                 .then_with(|| name(one).cmp(&name(other)))
         });
         let mut all = Times::default();
@@ -158,10 +158,10 @@ impl Interval {
                 let found = methods.entry(name).or_insert_with(|| MethodRate {
                     method: it.method.clone(),
                     own: Times::default(),
-                    total: 0,
+                    total: Times::default(),
                 });
                 found.own.add(it.own.map(rate));
-                found.total = found.total.saturating_add(rate(it.total));
+                found.total.add(it.total.map(rate));
             }
         }
         let count = known.count() as u64;
@@ -176,8 +176,8 @@ impl Interval {
 }
 
 /// What lines are sorted by.
-fn rank(own: &Times, total: u64) -> (u64, u64, u64, u64) {
-    (own.run, total, own.wait, own.blocked)
+fn rank(own: &Times, total: &Times) -> (u64, u64, u64, u64) {
+    (own.run, total.run, own.wait, own.blocked)
 }
 
 #[cfg(test)]
@@ -211,6 +211,7 @@ mod tests {
                     count: 1,
                     wall_ns,
                     cpu_ns: 0,
+                    blame_ns: 0,
                 };
                 sums.add(key, values);
             }
@@ -228,7 +229,7 @@ mod tests {
                     it.method.name.to_string(),
                     it.own.run,
                     it.own.blocked,
-                    it.total,
+                    it.total.run,
                 )
             })
             .collect()

@@ -31,6 +31,7 @@ fn wall(wall_ns: u64) -> SumsValues {
         count: 1,
         wall_ns,
         cpu_ns: 0,
+        blame_ns: 0,
     }
 }
 
@@ -379,6 +380,7 @@ fn a_profile_has_all_that_has_come() {
         count: 1,
         wall_ns: 7,
         cpu_ns: 6,
+        blame_ns: 0,
     };
     (way.table.facts.start_ns, way.table.facts.as_of_ns) = (5, 30);
     way.table.facts.dropped_ns = 90;
