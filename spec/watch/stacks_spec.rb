@@ -271,6 +271,8 @@ RSpec.describe "rperf stacks", vm: true do
       require "timeout"
       require "monitor"
       reader, writer = IO.pipe
+      # Nothing comes of this one.
+      quiet = IO.pipe
       server = TCPServer.new("127.0.0.1", 0)
       lock = Mutex.new.tap(&:lock)
       monitor = Monitor.new
@@ -278,7 +280,7 @@ RSpec.describe "rperf stacks", vm: true do
       child = spawn("sleep", "1")
       waits = {
         sleep: -> { sleep 1 }, queue: -> { Queue.new.pop(timeout: 1) }, join: -> { Thread.new { sleep 1 }.join(5) && 1 },
-        select: -> { IO.select([reader], nil, nil, 1) }, read: -> { reader.sysread(1) }, accept: -> { server.accept && 1 },
+        select: -> { IO.select([quiet.first], nil, nil, 1) }, read: -> { reader.sysread(1) }, accept: -> { server.accept && 1 },
         child: -> { Process.wait(child) == child }, mutex: -> { lock.lock; lock.unlock; 1 },
         condition: -> { Mutex.new.then { |it| it.synchronize { ConditionVariable.new.wait(it, 1) } }; 1 },
         monitor: -> { monitor.synchronize { monitor.new_cond.wait(1) }; 1 },

@@ -59,9 +59,9 @@ module Rperf
     private_constant :Hook
 
     class << self
-      # Takes effect once, however often it is called.
+      # Takes effect once, however often it is called: with each account, and to prepend anew takes longer than that.
       def install
-        Process.singleton_class.prepend(Hook)
+        @installed ||= Process.singleton_class.prepend(Hook)
       end
 
       # Lets go of what a child has inherited.
