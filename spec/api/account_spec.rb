@@ -35,17 +35,19 @@ RSpec.describe "Rperf.account", vm: true do
           # The hog is interrupted by nobody: it has the GVL until it is done.
           Thread.pass
           expected[:gvl_wait_ns] = now - since
+          since = now
           10_000.times { Object.new }
+          expected[:running_ns] += now - since
         end
         hog.join
         puts [account.to_h, expected.transform_values { |it| (it * 1e9).round }, rest(account)].to_json
       RUBY
       expect(rest).to eq(0)
       expect(account["allocated_objects"]).to be_between(10_000, 10_030)
-      # The hand-overs take part of the waits.
-      expect(account["running_ns"]).to be_within(4_000_000).of(expected["running_ns"])
-      expect(account["blocked_ns"]).to be_within(4_000_000).of(expected["blocked_ns"])
-      expect(account["gvl_wait_ns"]).to be_within(4_000_000).of(expected["gvl_wait_ns"])
+      # The hand-overs take part of the waits, and on a busy machine the thread waits for a CPU anywhere.
+      %w[running_ns blocked_ns gvl_wait_ns].each do |state|
+        expect(account[state]).to be_within(8_000_000).of(expected[state]), state
+      end
       expect(account["cpu_ns"]).to be_between(1_000_000, account["running_ns"] + account["gc_ns"] + 2_000_000)
       expect(account["gvl_wait_ns"]).to be > 40_000_000
     end
@@ -59,11 +61,13 @@ RSpec.describe "Rperf.account", vm: true do
       waiting = Thread.new { loop { sleep(0.0005) } }
       blamed = Rperf.account { compute(50) }
       waiting.kill
-      puts [account.allocated_objects, blamed.gvl_blame_ns, [account, blamed].sum { |it| rest(it).abs }].to_json
+      blame = blamed.gvl_blame_ns.fdiv(blamed.wall_ns)
+      puts [account.allocated_objects, blame, [account, blamed].sum { |it| rest(it).abs }].to_json
     RUBY
     # From 4.0 on Ruby counts objects in portions.
     expect(objects).to be_within(RUBY_VERSION < "4.0" ? 60 : 1_100).of(20_000)
-    expect(blame).to be_between(30_000_000, 60_000_000)
+    # One thread waits, and has slept for half a millisecond before.
+    expect(blame).to be_between(0.5, 1)
     expect(rest).to eq(0)
   end
 

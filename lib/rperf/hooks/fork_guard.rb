@@ -61,7 +61,10 @@ module Rperf
     class << self
       # Takes effect once, however often it is called: with each account, and to prepend anew takes longer than that.
       def install
-        @installed ||= Process.singleton_class.prepend(Hook)
+        return if @installed
+
+        Process.singleton_class.prepend(Hook)
+        @installed = true
       end
 
       # Lets go of what a child has inherited.
