@@ -36,6 +36,6 @@ module Rperf
     end
   end
   private_constant :MinitestTests
-
-  ::Minitest::Test.prepend(MinitestTests)
 end
+
+Minitest::Test.prepend(Rperf.const_get(:MinitestTests))

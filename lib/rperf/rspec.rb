@@ -41,7 +41,8 @@ module Rperf
         @state = nil
       end
     end
-    private_constant :Groups
+    OWN_FILES = %r{\A#{Regexp.escape(__dir__)}/}
+    private_constant :Groups, :OWN_FILES
 
     class << self
       # Runs an example of RSpec's.
@@ -61,6 +62,8 @@ module Rperf
         examples = self
         ::RSpec.configure do |config|
           config.around { |example| examples.run(example) }
+          # Failures of examples have no lines of ours.
+          config.backtrace_exclusion_patterns << OWN_FILES
           config.before(:suite) { Suite.attempt { examples.begin_suite(config.reporter) } }
         end
       end
@@ -73,6 +76,6 @@ module Rperf
     end
   end
   private_constant :RSpecExamples
-
-  RSpecExamples.install
 end
+
+Rperf.const_get(:RSpecExamples).install

@@ -73,7 +73,7 @@ impl AccountTable {
     }
 }
 
-/// As much of `text` as `longest` bytes have room for.
+/// The begin of `text`: as much as `longest` bytes have room for.
 pub(crate) fn cut(text: &str, longest: usize) -> &str {
     let mut ends = (0..=longest.min(text.len())).rev();
     let end = ends.find(|&end| text.is_char_boundary(end));

@@ -11,6 +11,9 @@ use std::collections::BTreeMap;
 /// What all samples of tests have.
 const OF_TESTS: &str = "example=.";
 
+/// Our own methods run each test, and so are below all others.
+const OWN_GEM: &str = "rperf";
+
 /// The answer.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Tests {
@@ -91,7 +94,10 @@ impl Tests {
                 SuiteKind::Example | SuiteKind::Hooks => tests.add(key, sums, &mut files),
             }
         }
-        // It counts hooks, too.
+        // Hooks are counted, too.
+        for file in files.values_mut() {
+            file.sums.count = file.tests;
+        }
         tests.total.count = files.values().map(|file| file.tests).sum();
         tests.files = files.into_values().collect();
         let by_wall = |sums: &SuiteSums| Reverse(sums.wall_ns);
@@ -150,6 +156,7 @@ fn gems(profile: &Profile) -> Vec<TestGem> {
         &By::Gem(CoreMethods::Caller),
     );
     let rows = top.sorted(Sort::TotalValue).into_iter();
+    let rows = rows.filter(|row| row.self_value != 0 || *row.function.name != *OWN_GEM);
     rows.map(|row| TestGem {
         name: row.function.name.to_string(),
         own: row.self_value,

@@ -74,6 +74,5 @@ module Rperf
         runs.last.nested_ns += took if took && !runs.empty?
       end
     end
-    private_constant :Factories
   end
 end

@@ -21,7 +21,6 @@ pub fn tests(filtered: FilteredProfile<'_>, sort: Sort, limit: Option<usize>) ->
     let files = tests.files.iter().take(limit).map(|it| {
         let own = [
             ("name", (&*it.name).into()),
-            ("tests", it.tests.into()),
             ("hooks_ns", it.hooks_ns.into()),
         ];
         with_sums(own, &it.sums)

@@ -11,6 +11,10 @@ use rperf_report::{Scale, Sort, Test, Tests};
 /// What stands for tests that have no row of their own.
 const FURTHER: &str = "(further tests)";
 
+/// What the figures are.
+const EXACT: &str = "Times and objects are exact: those of the threads that run tests, in all \
+                     processes together.\n";
+
 /// The tests.
 pub fn suite(page: &Page<'_>, sort: Sort) -> String {
     let mut text = page.head();
@@ -76,9 +80,7 @@ impl Part<'_> {
                 counted(self.tests.without_row, "test")
             );
         }
-        head += "Times and objects are exact, each test's thread by thread its own; of all \
-                 processes together.\n";
-        head
+        head + EXACT
     }
 
     fn examples(&self) -> String {
