@@ -13,8 +13,8 @@
 #   4 hooks/
 #   5 api/ api.rb autostart.rb
 #   6 ../rperf.rb
-#   7 middleware/ rack/ viewer/ middleware.rb rack.rb sidekiq.rb active_job.rb viewer.rb pprof_endpoint.rb cli.rb
-#     launched.rb
+#   7 middleware/ rack/ viewer/ suite/ middleware.rb rack.rb sidekiq.rb active_job.rb viewer.rb pprof_endpoint.rb
+#     suite.rb rspec.rb minitest.rb cli.rb launched.rb
 
 # Two copies of rperf in one process would be two profilers of it: the one that has come first stays.
 if defined?(Rperf) && Rperf.respond_to?(:instead_of, true)

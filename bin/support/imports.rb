@@ -22,7 +22,7 @@ module Imports
     "rperf" => [
       %w[names original version errors message stderr argument inert], %w[processes web], %w[session live], %w[hooks],
       %w[api autostart], %w[.],
-      %w[middleware rack viewer pprof_endpoint sidekiq active_job cli launched]
+      %w[middleware rack viewer pprof_endpoint sidekiq active_job suite rspec minitest cli launched]
     ]
   }.freeze
 

@@ -1,5 +1,5 @@
 //! Accounts of requests and jobs, without Ruby: in which states their threads spent their time, to
-//! the nanosecond, and the quantiles of that for all requests of one name.
+//! the nanosecond, and the quantiles of that for all requests of one name; and those of tests.
 //!
 //! The bridge hands the VM's events in; no sample is taken, and no timer runs. What belongs to a
 //! thread is protected by the GVL.
@@ -8,11 +8,13 @@
 #![forbid(unsafe_code)]
 
 mod figures;
+mod suite;
 mod sums;
 mod table;
 mod thread;
 
 pub use figures::{Figures, Value};
+pub use suite::{FactoryRun, SuiteAccounts};
 pub use sums::Sums;
 pub use table::{AccountTable, OTHER, Quantile, Summary};
 pub use thread::{Moment, Opened, ThreadAccounts};

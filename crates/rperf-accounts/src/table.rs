@@ -47,7 +47,7 @@ pub struct Quantile {
 impl AccountTable {
     /// Adds an account. Long names are cut.
     pub fn add(&mut self, name: &str, figures: &Figures) {
-        let name = cut(name);
+        let name = cut(name, LONGEST);
         let is_full = self.summaries.len() >= MOST;
         let name = match self.summaries.contains_key(name) {
             false if is_full => OTHER,
@@ -73,10 +73,11 @@ impl AccountTable {
     }
 }
 
-fn cut(name: &str) -> &str {
-    let mut ends = (0..=LONGEST.min(name.len())).rev();
-    let end = ends.find(|&end| name.is_char_boundary(end));
-    &name[..end.unwrap_or(0)]
+/// The begin of `text`: as much as `longest` bytes have room for.
+pub(crate) fn cut(text: &str, longest: usize) -> &str {
+    let mut ends = (0..=longest.min(text.len())).rev();
+    let end = ends.find(|&end| text.is_char_boundary(end));
+    &text[..end.unwrap_or(0)]
 }
 
 impl Summary {

@@ -48,6 +48,7 @@ pub fn run(args: ReportArgs) -> Result<i32, Refusal> {
     let filtered = options.filter.apply(profile);
     check_time_line(&filtered.profile, &options)?;
     check_loading(&filtered.profile, &options.view)?;
+    check_tests(&filtered.profile, &options)?;
     if !filtered.unmatched.is_empty() {
         say_unmatched(&filtered.unmatched, filtered.idle != 0, &options)?;
     }
@@ -78,12 +79,14 @@ pub fn run(args: ReportArgs) -> Result<i32, Refusal> {
         View::Methods => pages::methods(&page, &options.by, options.sort),
         View::Tree(tree) => pages::tree(&page, *tree),
         View::Boot => pages::boot(&page, options.sort),
+        View::Tests => pages::suite(&page, options.sort),
         View::Callers(name) => callers(&page, name)?,
         View::Annotate(subject) => annotate(&page, subject)?,
         View::Json {
             output,
             callers,
             boot,
+            tests,
         } => {
             let callers = callers.as_deref().map(|name| callers_pattern(&page, name));
             let shape = JsonOptions {
@@ -91,6 +94,7 @@ pub fn run(args: ReportArgs) -> Result<i32, Refusal> {
                 sort: options.sort,
                 callers: callers.transpose()?,
                 boot: *boot,
+                tests: *tests,
             };
             let text = rperf_format::json(page.question(), &shape);
             return write_text(&text, output.as_deref(), screen);
@@ -207,6 +211,25 @@ fn check_loading(profile: &Profile, view: &View) -> Result<(), Refusal> {
         )),
         false => Ok(()),
     }
+}
+
+/// What tests took is told by their accounts, of which filters know nothing.
+fn check_tests(profile: &Profile, options: &Options) -> Result<(), Refusal> {
+    if !matches!(options.view, View::Tests | View::Json { tests: true, .. }) {
+        return Ok(());
+    }
+    if profile.suite.is_empty() {
+        return Err(Refusal::usage(
+            "the profile has no tests: 'rperf record' takes them where the program requires \
+             rperf/rspec or rperf/minitest (rperf help tests)",
+        ));
+    }
+    if !options.filter.is_empty() {
+        return Err(Refusal::usage(
+            "filters have no meaning for --tests, which has the exact times of whole tests",
+        ));
+    }
+    Ok(())
 }
 
 /// The calls of the trace that the options name, for the rows of `profile`.

@@ -3,8 +3,10 @@
 //! Arrays of the data. Any thread.
 
 mod data;
+mod suite;
 
 pub use data::Data;
+pub use suite::tests;
 
 use rperf_model::{Profile, State, ValueType};
 use rperf_report::{

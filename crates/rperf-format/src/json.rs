@@ -18,6 +18,8 @@ pub struct JsonOptions {
     pub callers: Option<NamePattern>,
     /// Whether there is a field about the loading of files.
     pub boot: bool,
+    /// Whether there is a field about tests.
+    pub tests: bool,
 }
 
 impl Default for JsonOptions {
@@ -27,6 +29,7 @@ impl Default for JsonOptions {
             sort: Sort::default(),
             callers: None,
             boot: false,
+            tests: false,
         }
     }
 }
@@ -41,13 +44,20 @@ pub fn json(filtered: FilteredProfile<'_>, options: &JsonOptions) -> String {
     let boot = options
         .boot
         .then(|| ("boot", answers::boot(filtered, options.sort, options.limit)));
+    let tests = options.tests.then(|| {
+        (
+            "tests",
+            answers::tests(filtered, options.sort, options.limit),
+        )
+    });
     let fields = [("version", 1_u64.into())]
         .into_iter()
         .chain(answers::totals(filtered))
         .chain([("top", top), ("tree", tree)])
         .chain(methods.map(|rows| ("methods", rows)))
         .chain(callers)
-        .chain(boot);
+        .chain(boot)
+        .chain(tests);
     format!("{}\n", Data::fields(fields))
 }
 

@@ -21,6 +21,7 @@ mod proto;
 pub mod pyroscope;
 mod read;
 mod stacks;
+mod suite;
 mod texts;
 mod time_lines;
 mod value_types;

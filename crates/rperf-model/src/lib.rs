@@ -34,6 +34,7 @@ mod schema;
 pub mod shared_sums;
 mod state;
 mod strings;
+mod suite;
 mod time_line;
 mod weights;
 
@@ -56,6 +57,7 @@ pub use schema::mode::{Mode, TRACE};
 pub use schema::{Column, Schema, ValueType};
 pub use state::State;
 pub use strings::{StringId, Strings};
+pub use suite::{Suite, SuiteKey, SuiteKind, SuiteSums};
 pub use time_line::{Span, TimeLine};
 pub use weights::{Weight, WeightKey, WeightTable, Weights};
 

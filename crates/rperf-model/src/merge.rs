@@ -40,7 +40,8 @@ impl Profile {
     /// too. Columns are matched by name and unit, and keep our order and default. The
     /// threads of `other` are taken as new ones, with seqs after ours; of thread 0
     /// there is only one. The times of the runs are united, and time lines stay as they are, up to
-    /// a limit; latencies of a method are added. Raw samples stay only if both
+    /// a limit; latencies of a method are added, and so is
+    /// what a test took. Raw samples stay only if both
     /// have them, since they must add up to the weights. If there are more nodes or rows than
     /// [`MERGED`] says, the lightest stacks are folded.
     ///
@@ -81,6 +82,7 @@ impl Profile {
             .extend(lines.map(|line| ids.time_line(line)));
         time_line::limit(&mut self.time_lines);
         self.merge_latencies(&other.latencies);
+        self.suite.merge(&other.suite);
         self.fold(limits);
         Ok(())
     }

@@ -9,7 +9,8 @@
 //! - [`Tree`] is the call tree, [`CallGraph`] has each function once, [`Neighbours`] are
 //!   callers and callees, [`Listing`] has the lines of a method or file, [`Path`]s the stacks with the most, [`Wait`]s the
 //!   time in which threads didn't run;
-//! - [`Idle`] is the time of threads that wait for work, [`Boot`] that of loading files;
+//! - [`Idle`] is the time of threads that wait for work, [`Boot`] that of loading files,
+//!   [`Tests`] that of a suite's tests;
 //! - [`Filter`] makes a smaller profile of a profile, [`choose_values()`] says which of
 //!   its values it is about;
 //! - [`Diff`] has the changes between runs, told from noise;
@@ -43,6 +44,7 @@ mod neighbours;
 pub mod one_line;
 mod paths;
 mod pattern;
+mod suite;
 mod tags;
 pub mod terminal_text;
 mod top;
@@ -73,6 +75,7 @@ pub use neighbours::{Neighbour, Neighbours};
 pub use paths::{Path, Step};
 pub use pattern::{NamePattern, PatternError, regex};
 pub use rperf_model::numbers;
+pub use suite::{Factory, Test, TestFile, TestGem, Tests};
 pub use tags::{tag_keys, types_with_tag};
 pub use top::totals::Totals;
 pub use top::{By, Sort, Top, TopRow, state_name, thread_name};

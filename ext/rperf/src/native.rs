@@ -9,6 +9,7 @@ mod measure;
 pub mod session;
 #[cfg(feature = "measure")]
 mod session_words;
+mod suite;
 mod token;
 
 pub use token::gvl;
@@ -30,6 +31,7 @@ use rperf_port::task::Why;
 /// Defines the methods.
 pub fn init(ruby: &Ruby, rperf: RModule, native: RModule) -> Result<(), Error> {
     accounts::init(ruby, rperf, native)?;
+    suite::init(native)?;
     native.define_singleton_method("start", function!(start, 1))?;
     native.define_singleton_method("stop_into", function!(stop_into, 1))?;
     native.define_singleton_method("snapshot", function!(snapshot, 1))?;

@@ -80,6 +80,16 @@ module Rperf
       native.boot(Questions.sort(sort), Questions.limit(limit), Questions.filters(**filters))
     end
 
+    # What the tests of a suite took, by exact accounts, if the program has required rperf/rspec or rperf/minitest.
+    #
+    # @param limit [Integer, nil] rows of each table at most; nil: all
+    # @param sort [Symbol] the order of factories: `:self`: by their own time; `:total`: with those that they call
+    # @return [Hash, nil] `:total`, and rows of `:examples`, `:files`, `:factories` and `:gems`, the slowest first; nil
+    #   if there are no tests
+    def tests(limit: nil, sort: :self)
+      native.tests(Questions.sort(sort), Questions.limit(limit), Questions.filters)
+    end
+
     # What has changed between this profile and another one.
     #
     # @param target [Profile, String, Pathname, Array] what is compared with this one; several are runs of one program

@@ -35,10 +35,10 @@ macro_rules! topic {
 }
 
 /// All pages, in the order of docs/guide/README.md.
-pub const TOPICS: [Topic; 39] = [
+pub const TOPICS: [Topic; 40] = [
     topic!("tutorial", "start", "guide"),
     topic!("recipes", "recipe", "slow", "install"),
-    topic!("recipes-tests", "tests", "rspec", "minitest"),
+    topic!("recipes-tests",),
     topic!("recipes-servers", "servers", "puma"),
     topic!("modes", "mode", "cpu", "wall"),
     topic!("stat-page", "page"),
@@ -54,6 +54,14 @@ pub const TOPICS: [Topic; 39] = [
         "loading",
         "require",
         "initializers"
+    ),
+    topic!(
+        "tests",
+        "test",
+        "rspec",
+        "minitest",
+        "factories",
+        "examples"
     ),
     topic!("comparing", "diffs", "compare", "noise", "ci"),
     topic!(

@@ -50,6 +50,9 @@ pub struct ReportArgs {
     /// file loads which
     #[arg(long)]
     pub boot: bool,
+    /// Print what the tests of a suite took: the slowest ones, their files, factories and gems
+    #[arg(long)]
+    pub tests: bool,
     /// Print the callers and callees of the methods with this name, with the calling lines
     #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
     pub callers: Option<String>,
@@ -128,6 +131,8 @@ pub enum View {
     Tree(TreeOptions),
     /// The loading of files.
     Boot,
+    /// The tests of a suite.
+    Tests,
     /// Callers and callees of the methods with this name.
     Callers(String),
     /// The lines of this file or method.
@@ -140,6 +145,8 @@ pub enum View {
         callers: Option<String>,
         /// With the loading of files.
         boot: bool,
+        /// With the tests of a suite.
+        tests: bool,
     },
     /// The report in Markdown.
     Markdown {
@@ -207,7 +214,7 @@ impl Options {
     pub fn new(args: ReportArgs, on_terminal: bool) -> Result<Self, Refusal> {
         let view = view(&args, on_terminal)?;
         let rows = match view {
-            View::Top | View::Methods | View::Boot | View::Json { .. } => Some(ROWS),
+            View::Top | View::Methods | View::Boot | View::Tests | View::Json { .. } => Some(ROWS),
             View::Markdown { .. } => Some(METHODS),
             View::Tree(_) => Some(TreeLimits::default().branches),
             _ => None,
@@ -256,6 +263,7 @@ impl View {
             View::Methods => "--methods",
             View::Tree(_) => "--tree",
             View::Boot => "--boot",
+            View::Tests => "--tests",
             View::Callers(_) => "--callers",
             View::Annotate(_) => "--annotate",
             View::Json { .. } => "--format json",
@@ -275,7 +283,7 @@ impl View {
 
 /// The one view that the options ask for, which gives all of them a meaning.
 fn view(args: &ReportArgs, on_terminal: bool) -> Result<View, Refusal> {
-    // JSON can have callers and callees, and the loading of files.
+    // JSON can have callers and callees, the loading of files, and tests.
     let is_json = args.format.as_deref() == Some(Format::Json.name());
     let asked = only_one(&[
         ("--web", args.view.web),
@@ -285,6 +293,7 @@ fn view(args: &ReportArgs, on_terminal: bool) -> Result<View, Refusal> {
         ("--methods", args.methods),
         ("--tree", args.tree),
         ("--boot", args.boot && !is_json),
+        ("--tests", args.tests && !is_json),
         ("--callers", args.callers.is_some() && !is_json),
         ("--annotate", args.annotate.is_some()),
         ("--dot", args.graph.dot),
@@ -298,6 +307,7 @@ fn view(args: &ReportArgs, on_terminal: bool) -> Result<View, Refusal> {
         Some("--methods") => View::Methods,
         Some("--tree") => View::Tree(tree_options(args)?),
         Some("--boot") => View::Boot,
+        Some("--tests") => View::Tests,
         Some("--callers") => View::Callers(args.callers.clone().unwrap_or_default()),
         Some("--annotate") => View::Annotate(args.annotate.clone().unwrap_or_default()),
         Some("--dot") => in_format(args, Format::Dot)?,
@@ -334,7 +344,7 @@ fn belongings(args: &ReportArgs) -> [Belongs; 17] {
         (
             "--sort",
             args.view.sort.is_some(),
-            &["--top", "--methods", "--boot", "--format json"],
+            &["--top", "--methods", "--boot", "--tests", "--format json"],
         ),
         ("-n", rows, WITH_ROWS),
         (
@@ -403,6 +413,7 @@ fn in_format(args: &ReportArgs, format: Format) -> Result<View, Refusal> {
             output,
             callers: args.callers.clone(),
             boot: args.boot,
+            tests: args.tests,
         },
         Format::Markdown => View::Markdown { output },
         format => View::Format { format, output },

@@ -5,11 +5,13 @@ mod annotate;
 mod boot;
 mod methods;
 mod prefixes;
+mod suite;
 mod tree;
 
 pub use annotate::annotate;
 pub use boot::boot;
 pub use methods::methods;
+pub use suite::suite;
 pub use tree::{TreeOptions, tree};
 
 use super::counts::Counts;

@@ -1,13 +1,12 @@
 //! A pprof file that is being read: its single fields, and where its repeated fields lie in memory.
 //! Called by the reader; any thread.
 
-use super::latencies;
 use super::proto::{Line, ValueType};
-use super::time_lines::{self, MAX_BYTES};
 use super::wire::{Field, Fields};
+use super::{latencies, suite, time_lines};
 use crate::ReadError;
 use prost::Message as _;
-use rperf_model::Latencies;
+use rperf_model::{Latencies, Suite};
 
 /// The whole file.
 #[derive(Default)]
@@ -33,6 +32,9 @@ pub(crate) struct Message<'a> {
     time_line_bytes: usize,
     /// Each of a method.
     pub(crate) latencies: Vec<&'a [u8]>,
+    /// Each an entry.
+    pub(crate) suite: Vec<&'a [u8]>,
+    suite_bytes: usize,
 }
 
 const SAMPLE: u32 = 2;
@@ -88,6 +90,7 @@ impl<'a> Message<'a> {
                 )?;
             }
             time_lines::FIELD => self.add_time_line(field.bytes()?)?,
+            suite::FIELD => self.add_test(field.bytes()?)?,
             _ => {}
         }
         Ok(())
@@ -95,8 +98,8 @@ impl<'a> Message<'a> {
 
     fn add_time_line(&mut self, bytes: &'a [u8]) -> Result<(), ReadError> {
         self.time_line_bytes += bytes.len();
-        if self.time_line_bytes > MAX_BYTES {
-            let (limit, unit) = (MAX_BYTES as u64, "bytes of time lines");
+        if self.time_line_bytes > time_lines::MAX_BYTES {
+            let (limit, unit) = (time_lines::MAX_BYTES as u64, "bytes of time lines");
             return Err(ReadError::TooLarge { limit, unit });
         }
         push(
@@ -104,6 +107,20 @@ impl<'a> Message<'a> {
             bytes,
             self.max_rows.min(MAX_TIME_LINES),
             "time lines",
+        )
+    }
+
+    fn add_test(&mut self, bytes: &'a [u8]) -> Result<(), ReadError> {
+        self.suite_bytes += bytes.len();
+        if self.suite_bytes > suite::MAX_BYTES {
+            let (limit, unit) = (suite::MAX_BYTES as u64, "bytes of tests");
+            return Err(ReadError::TooLarge { limit, unit });
+        }
+        push(
+            &mut self.suite,
+            bytes,
+            self.max_rows.min(2 * Suite::MOST),
+            "tests",
         )
     }
 

@@ -4,7 +4,7 @@ mod samples;
 mod tables;
 
 use super::value_types::{self, signed};
-use super::{latencies, meta, proto, time_lines};
+use super::{latencies, meta, proto, suite, time_lines};
 use crate::FormatError;
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -59,6 +59,9 @@ pub fn write(profile: &Profile, output: &mut dyn Write) -> Result<(), FormatErro
     }
     for method in &profile.latencies {
         encoder.write_all(&latencies::encoded(method))?;
+    }
+    for (key, sums) in profile.suite.iter() {
+        encoder.write_all(&suite::encoded(key, sums))?;
     }
     encoder.finish()?.flush()?;
     Ok(())

@@ -4,7 +4,7 @@
 use super::Ids;
 use crate::fold::settle;
 use crate::label_keys::CALL;
-use crate::{Profile, SamplingStats, WeightTable, Weights};
+use crate::{Profile, SamplingStats, Suite, WeightTable, Weights};
 use std::borrow::Cow;
 
 /// How many nanoseconds a time may be less than in an earlier snapshot: clock ticks are made
@@ -19,7 +19,7 @@ pub struct NotEarlier;
 impl Profile {
     /// Takes away all that is in `earlier`, a snapshot of the same session; also of stacks that have
     /// been folded meanwhile. Time lines, latencies,
-    /// the slowest calls and raw samples can't be told apart, and go.
+    /// tests, the slowest calls and raw samples can't be told apart, and go.
     ///
     /// # Errors
     /// If it is none: then this profile has lost its meaning.
@@ -58,6 +58,7 @@ impl Profile {
         self.raw_samples = None;
         self.time_lines.clear();
         self.latencies.clear();
+        self.suite = Suite::default();
         Ok(())
     }
 

@@ -27,7 +27,7 @@ pub fn init(ruby: &Ruby, rperf: RModule, native: RModule) -> Result<(), Error> {
 
 /// `Native.open_account(array)`: opens an account of the present fiber, and pushes it. An interrupt can
 /// come as this returns; then the caller finds it there.
-fn open(ruby: &Ruby, array: RArray) -> Result<(), Error> {
+pub(super) fn open(ruby: &Ruby, array: RArray) -> Result<(), Error> {
     let mut gvl = gvl(ruby);
     // What they make and wait for can't be told from ours. The hooks tell of those that come later.
     let is_known = hooks::are_there() && !process::begun(&gvl).other_ractors.load(Relaxed);

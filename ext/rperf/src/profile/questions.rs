@@ -26,7 +26,8 @@ pub fn init(class: RClass) -> Result<(), Error> {
     class.define_method("top", method!(top, 4))?;
     class.define_method("tree", method!(tree, 3))?;
     class.define_method("callers", method!(callers, 2))?;
-    class.define_method("boot", method!(boot, 3))
+    class.define_method("boot", method!(boot, 3))?;
+    class.define_method("tests", method!(tests, 3))
 }
 
 /// `NativeProfile.load(path)`: the profile in a pprof file.
@@ -144,6 +145,20 @@ fn boot(
     let sort = sort_of(&sort);
     answer(ruby, rb_self, filters, |question| {
         Ok(answers::boot(question, sort, limit))
+    })
+}
+
+/// `#tests(sort, limit, filters)`: with limit nil all tests; nil if there are none.
+fn tests(
+    ruby: &Ruby,
+    rb_self: &ProfileObject,
+    sort: String,
+    limit: Option<usize>,
+    filters: RHash,
+) -> Result<Value, Error> {
+    let sort = sort_of(&sort);
+    answer(ruby, rb_self, filters, |question| {
+        Ok(answers::tests(question, sort, limit))
     })
 }
 

@@ -3,6 +3,7 @@
 
 use crate::message;
 use crate::ruby::ractor::AnyGvl;
+use rperf_accounts::SuiteAccounts;
 use rperf_sampling::threads::ThreadState;
 use rperf_sampling::{RunningSession, Session};
 use rperf_session::settings::Settings;
@@ -48,6 +49,8 @@ pub struct SamplingSession {
     /// Objects, if they are counted, by frames with lines or without.
     pub objects: Option<GvlCell<Allocations>>,
     pub has_lines: bool,
+    /// The tests and factories that have ended.
+    pub suite: GvlCell<SuiteAccounts>,
     running: RunningSession,
 }
 
@@ -57,6 +60,7 @@ impl SamplingSession {
         Self {
             objects: counts.then(|| GvlCell::new(Allocations::new(true))),
             has_lines: settings.lines() != Some(false),
+            suite: GvlCell::new(SuiteAccounts::default()),
             running,
         }
     }

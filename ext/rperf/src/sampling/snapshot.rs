@@ -24,6 +24,7 @@ use crate::running::sampling::{Ending, SamplingSession, sampling};
 use crate::running::{self, Kind, running};
 use crate::without_gvl::without_gvl;
 use magnus::{Error, Ruby, Value};
+use rperf_model::Suite;
 use rperf_sampling::threads::ThreadState;
 use rperf_sampling::{AtWork, Session};
 use rperf_session::settings::Settings;
@@ -55,13 +56,14 @@ pub fn stop(
     }
     let finish = finish(gvl);
     let objects = sampling(gvl).and_then(|session| take_objects(gvl, session, false));
+    let suite = sampling(gvl).map(|session| take_suite(gvl, session, true));
     // No collection runs until the frames are kept alive again.
     let ending = Ending::begin();
     let Some((settings, engine)) = take_down(gvl, id, &threads) else {
         return Ok(Default::default());
     };
     let mut taken = TakenProfile::keep(ruby, gvl, settings, engine.stop(now), objects)?;
-    taken.finish = finish?;
+    (taken.suite, taken.finish) = (suite.unwrap_or_default(), finish?);
     // No interrupt takes effect until the worker has ended: what it ran could begin a session.
     let complete = taken.complete(ruby, gvl, |_, wait| without_gvl(wait))?;
     drop(ending);
@@ -99,10 +101,11 @@ pub fn snapshot(
     };
     let taken = taken.ok_or_else(|| errors::rperf(ruby, INSIDE_CALLBACK))?;
     let objects = take_objects(gvl, session, clear);
+    let suite = take_suite(gvl, session, clear);
     let taken = TakenProfile::keep(ruby, gvl, settings, taken, objects);
     let finish = finish(gvl);
     let mut taken = taken?;
-    (taken.tree, taken.finish) = (tree, finish?);
+    (taken.tree, taken.suite, taken.finish) = (tree, suite, finish?);
     let mut interrupts = Interrupts::default();
     let complete = taken.complete(ruby, gvl, |gvl, wait| interrupts.without_gvl(gvl, wait))?;
     match complete {
@@ -251,6 +254,15 @@ fn take_objects(gvl: &Gvl<'_>, session: &SamplingSession, clear: bool) -> Option
         objects.clear();
     }
     Some(sums)
+}
+
+/// What tests took so far; it is let go of if `clear`.
+fn take_suite(gvl: &Gvl<'_>, session: &SamplingSession, clear: bool) -> Suite {
+    let suite = session.suite.borrow(gvl);
+    suite.map_or_else(Suite::default, |mut suite| match clear {
+        true => suite.take(),
+        false => suite.suite().clone(),
+    })
 }
 
 /// Room for the call tree's nodes, and for some more.

@@ -10,7 +10,7 @@ use crate::ruby::{blocks, frames, ractor, resolve, thread_names};
 use crate::running::roots;
 use crate::running::sampling::sampling;
 use magnus::{Error, Ruby, Value};
-use rperf_model::{Note, Profile};
+use rperf_model::{Note, Profile, Suite};
 use rperf_sampling::{Capture, Snapshot, Taken, WorkerEnded, other_ractors};
 use rperf_session::settings::Settings;
 use rperf_vm::{AllocationSums, CapturedNode, FrameNames, Gvl, JobId, SessionId, Unknown};
@@ -41,6 +41,8 @@ pub struct TakenProfile<T> {
     pub tree: Option<(SessionId, u64)>,
     /// Objects, if they were counted, and their frames and classes.
     objects: Option<(AllocationSums, JobId)>,
+    /// What tests took.
+    pub suite: Suite,
     pub finish: Option<Finish>,
 }
 
@@ -68,6 +70,7 @@ impl TakenProfile<Taken> {
                 let job = roots::keep_words_until_named(gvl, sums.words())?;
                 Some((sums, job))
             }),
+            suite: Suite::default(),
             finish: None,
         })
     }
@@ -107,6 +110,7 @@ impl TakenProfile<Taken> {
             frames: self.frames,
             tree: self.tree,
             objects: self.objects,
+            suite: self.suite,
             finish: self.finish,
         }))
     }
@@ -135,12 +139,14 @@ impl CompleteProfile {
             taken: (snapshot, nodes),
             settings,
             objects,
+            suite,
             finish,
             ..
         } = self;
         let profile = interrupts.without_gvl(gvl, move || {
             let mut profile = snapshot.into_profile(&nodes, frames.names(), program, notes);
             profile.meta.missing = missing;
+            profile.suite = suite;
             if let Some(((sums, _), words)) = objects.zip(words) {
                 sums.add_to(&mut profile, words.names());
             }

@@ -24,6 +24,7 @@ pub const WITH_ROWS: &[&str] = &[
     "--methods",
     "--tree",
     "--boot",
+    "--tests",
     "--callers",
     "--annotate",
     "--format json",

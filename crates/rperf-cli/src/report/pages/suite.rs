@@ -1,0 +1,255 @@
+//! The tests of a suite as text: the slowest ones, their files, factories and gems.
+
+use super::Page;
+use crate::report::screen::Style;
+use rperf_format::table::{Column, Row, Table};
+use rperf_model::{SuiteSums, ValueType};
+use rperf_report::numbers::{counted, grouped, percent};
+use rperf_report::one_line::one_line;
+use rperf_report::{Scale, Sort, Test, Tests};
+
+/// What stands for tests that have no row of their own.
+const FURTHER: &str = "(further tests)";
+
+/// What the figures are.
+const EXACT: &str = "Times and objects are exact: those of the threads that run tests, in all \
+                     processes together.\n";
+
+/// The tests.
+pub fn suite(page: &Page<'_>, sort: Sort) -> String {
+    let mut text = page.head();
+    let Some(tests) = Tests::of(page.profile, sort) else {
+        return text;
+    };
+    let part = Part {
+        page,
+        scale: Scale::new(
+            &ValueType::new("wall", "nanoseconds"),
+            signed(tests.total.wall_ns),
+        ),
+        tests: &tests,
+    };
+    text += &page.screen.wrapped(&part.head());
+    text += &part.examples();
+    text += &part.files();
+    text += &part.factories();
+    text += &part.gems();
+    text
+}
+
+/// A table of the page.
+struct Part<'a> {
+    page: &'a Page<'a>,
+    scale: Scale,
+    tests: &'a Tests,
+}
+
+impl Part<'_> {
+    /// All together: its states, and how much of it is garbage collection.
+    fn head(&self) -> String {
+        let total = &self.tests.total;
+        let states: Vec<_> = self
+            .states(total)
+            .into_iter()
+            .map(|(name, ns)| format!("{} {name}", self.time(ns)))
+            .collect();
+        let objects = total.objects.map_or_else(String::new, |objects| {
+            format!("; {}", counted(objects, "object"))
+        });
+        let mut head = format!(
+            "{} in {}: {} = {}{objects}\n",
+            counted(total.count, "test"),
+            counted(self.tests.files.len() as u64, "file"),
+            self.time(total.wall_ns),
+            states.join(" + "),
+        );
+        let most_gc = self.tests.examples.iter();
+        if let Some(test) = most_gc.max_by_key(|it| it.sums.gc_ns)
+            && test.sums.gc_ns > 0
+        {
+            head += &format!(
+                "GC: {:.1}%, most of it in {}: {}\n",
+                percent(total.gc_ns, total.wall_ns),
+                name(test),
+                self.time(test.sums.gc_ns)
+            );
+        }
+        if self.tests.without_row > 0 {
+            head += &format!(
+                "{} ran beyond those that have rows of their own; they are told by file.\n",
+                counted(self.tests.without_row, "test")
+            );
+        }
+        head + EXACT
+    }
+
+    fn examples(&self) -> String {
+        let runs_again = self
+            .tests
+            .examples
+            .iter()
+            .any(|it| !it.name.is_empty() && it.sums.count > 1);
+        let mut columns = vec![Column::new("total")];
+        if runs_again {
+            columns.push(Column::weighing("runs", 5));
+        }
+        columns.extend(self.state_columns());
+        columns.push(Column::weighing("objects", 3));
+        let mut table = Table::new(columns).with_names("test");
+        for test in self.shown(&self.tests.examples) {
+            let sums = &test.sums;
+            let mut cells = vec![self.time(sums.wall_ns)];
+            if runs_again {
+                cells.push(grouped(sums.count));
+            }
+            cells.extend(self.states(sums).into_iter().map(|it| self.time(it.1)));
+            cells.push(sums.objects.map_or_else(|| "-".into(), grouped));
+            table.push(Row {
+                cells,
+                style: self.style(sums.wall_ns),
+                name: name(test),
+                detail: one_line(&sums.title).into_owned(),
+                ..Row::default()
+            });
+        }
+        self.section("Slowest tests", &table, self.tests.examples.len())
+    }
+
+    fn files(&self) -> String {
+        let mut columns = vec![
+            Column::new("total"),
+            Column::weighing("total%", 5),
+            Column::new("tests"),
+            Column::weighing("hooks", 4),
+        ];
+        columns.extend(self.state_columns());
+        let mut table = Table::new(columns).with_names("file");
+        for file in self.shown(&self.tests.files) {
+            let sums = &file.sums;
+            let mut cells = vec![
+                self.time(sums.wall_ns),
+                format!("{:.1}%", self.share(sums.wall_ns)),
+                grouped(file.tests),
+                self.time(file.hooks_ns),
+            ];
+            cells.extend(self.states(sums).into_iter().map(|it| self.time(it.1)));
+            table.push(Row {
+                cells,
+                style: self.style(sums.wall_ns),
+                name: one_line(&file.name).into_owned(),
+                ..Row::default()
+            });
+        }
+        let title = "Files (hooks: what runs beside tests, such as before(:all))";
+        self.section(title, &table, self.tests.files.len())
+    }
+
+    fn factories(&self) -> String {
+        if self.tests.factories.is_empty() {
+            return String::new();
+        }
+        let columns = [
+            Column::new("own"),
+            Column::new("total"),
+            Column::new("runs"),
+            Column::new("top-level"),
+            Column::weighing("objects", 1),
+        ];
+        let mut table = Table::new(columns).with_names("factory");
+        for factory in self.shown(&self.tests.factories) {
+            let sums = &factory.sums;
+            table.push(Row {
+                cells: vec![
+                    self.time(sums.own_ns),
+                    self.time(sums.wall_ns),
+                    grouped(sums.count),
+                    grouped(sums.top_level),
+                    sums.objects.map_or_else(|| "-".into(), grouped),
+                ],
+                style: self.style(sums.own_ns),
+                name: match &*factory.name {
+                    "" => "(further factories)".into(),
+                    name => one_line(name).into_owned(),
+                },
+                ..Row::default()
+            });
+        }
+        let title = "Factories (own: without those that they call; top-level: called by no other)";
+        self.section(title, &table, self.tests.factories.len())
+    }
+
+    fn gems(&self) -> String {
+        if self.tests.gems.is_empty() {
+            return String::new();
+        }
+        let scale = self.page.scale();
+        let columns = [Column::new("total"), Column::new("self")];
+        let mut table = Table::new(columns).with_names("gem");
+        for gem in self.shown(&self.tests.gems) {
+            table.push(Row {
+                cells: vec![scale.text(gem.total), scale.text(gem.own)],
+                style: Style::of_share(self.page.share(gem.own)),
+                name: one_line(&gem.name).into_owned(),
+                ..Row::default()
+            });
+        }
+        let title = "Gems (by samples of tests; total: with what they call)";
+        self.section(title, &table, self.tests.gems.len())
+    }
+
+    /// The states, those of fibers only if there are any.
+    fn states(&self, sums: &SuiteSums) -> Vec<(&'static str, u64)> {
+        let mut states = vec![
+            ("running", sums.running_ns),
+            ("GVL wait", sums.gvl_wait_ns),
+            ("blocked", sums.blocked_ns),
+            ("GC", sums.gc_ns),
+        ];
+        if self.tests.total.suspended_ns > 0 {
+            states.push(("suspended", sums.suspended_ns));
+        }
+        states
+    }
+
+    fn state_columns(&self) -> impl Iterator<Item = Column> {
+        let states = self.states(&self.tests.total).into_iter();
+        states.map(|(name, _)| Column::weighing(name, 2))
+    }
+
+    fn shown<'a, T>(&self, rows: &'a [T]) -> impl Iterator<Item = &'a T> {
+        rows.iter().take(self.page.limit.unwrap_or(usize::MAX))
+    }
+
+    fn section(&self, title: &str, table: &Table, all: usize) -> String {
+        let screen = &self.page.screen;
+        let more = match all.saturating_sub(self.page.limit.unwrap_or(all)) {
+            0 => String::new(),
+            more => format!("({} more; -n shows more)\n", grouped(more as i64)),
+        };
+        let title = screen.styled(Some(Style::Bold), title);
+        format!("\n{title}\n{}{more}", screen.table(table))
+    }
+
+    fn time(&self, ns: u64) -> String {
+        self.scale.text(signed(ns))
+    }
+
+    fn share(&self, ns: u64) -> f64 {
+        percent(ns, self.tests.total.wall_ns)
+    }
+
+    fn style(&self, ns: u64) -> Option<Style> {
+        Style::of_share(self.share(ns))
+    }
+}
+
+fn name(test: &Test) -> String {
+    match &*test.name {
+        "" => format!("{FURTHER} {}", one_line(&test.file)),
+        name => one_line(name).into_owned(),
+    }
+}
+
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}

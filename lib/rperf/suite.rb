@@ -1,0 +1,78 @@
+# frozen_string_literal: true
+
+require_relative "../rperf"
+
+module Rperf
+  # The tests of a suite, for the profile of the running session: each has labels and an account. Without a session
+  # that takes samples, they just run.
+  module Suite
+    # An exception from another thread (Thread#raise, Timeout with a class of its own) must not be taken for one of
+    # ours: it waits until we are done.
+    LATER = { StandardError => :never }.freeze
+    # Not where the program can't be profiled, but must run.
+    HAS_NATIVE = Rperf.const_defined?(:Native)
+    private_constant :LATER, :HAS_NATIVE
+
+    class << self
+      # @return [Boolean] whether a test has an account here and now
+      def recorded? = HAS_NATIVE && Native.main_ractor? && Native.running?
+
+      # Runs the block as a test.
+      #
+      # @param group [String] the file; frozen
+      # @param name [String] frozen
+      # @param title [#call, nil] asked at the end for what people call it
+      # @return the block's value
+      def test(group, name, title = nil)
+        opened = []
+        undo = []
+        # What is raised here is an interrupt: nothing of it can fail.
+        Native.begin_test(opened, undo, group, name)
+        yield
+      ensure
+        begin
+          text = attempt(&title) if title
+        ensure
+          # One call of C: no interrupt can come before it has done its work.
+          Native.end_test(opened, undo, text)
+        end
+      end
+
+      # What runs beside the examples of a file, from here on.
+      #
+      # @return [Array] what {end_group} takes
+      def begin_group(group)
+        state = [[], []]
+        attempt { Native.begin_test(*state, group.freeze, nil) } if recorded?
+        state
+      end
+
+      # @param state [Array] what {begin_group} has returned
+      def end_group(state)
+        attempt { Native.end_test(*state, nil) } if HAS_NATIVE
+      end
+
+      # @return what the block makes; nil if it fails, of which the first time one line tells
+      def attempt
+        Thread.handle_interrupt(LATER) do
+          yield
+        rescue StandardError => e
+          complain(e)
+        end
+      end
+
+      private
+
+      def complain(error)
+        return if @complained
+
+        @complained = true
+        Stderr.write("rperf: a test couldn't be named in the profile: #{error.message} (#{error.class})\n")
+        nil
+      rescue StandardError
+        nil # Nothing to write to, or an exception without a message: the suite goes on.
+      end
+    end
+  end
+  private_constant :Suite
+end
