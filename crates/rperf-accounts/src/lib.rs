@@ -8,11 +8,13 @@
 #![forbid(unsafe_code)]
 
 mod figures;
+mod judged;
 mod sums;
 mod table;
 mod thread;
 
 pub use figures::{Figures, Value};
+pub use judged::JudgedRequests;
 pub use sums::Sums;
 pub use table::{AccountTable, OTHER, Quantile, Summary};
 pub use thread::{Moment, Opened, ThreadAccounts};

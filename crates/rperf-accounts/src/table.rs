@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use std::array;
 
 /// Names that have a summary of their own at most.
-const MOST: usize = 1_000;
+pub(crate) const MOST: usize = 1_000;
 
 /// Bytes of a name at most.
 const LONGEST: usize = 256;
@@ -73,7 +73,8 @@ impl AccountTable {
     }
 }
 
-fn cut(name: &str) -> &str {
+/// The name, cut where it is too long.
+pub(crate) fn cut(name: &str) -> &str {
     let mut ends = (0..=LONGEST.min(name.len())).rev();
     let end = ends.find(|&end| name.is_char_boundary(end));
     &name[..end.unwrap_or(0)]

@@ -2,8 +2,8 @@
 //! readers, read by everything else. Any thread, no I/O.
 
 use crate::{
-    CallTree, Column, Frames, LabelSets, Latencies, Note, Schema, StringId, Strings, TimeLine,
-    ValueType, Weight, WeightKey, Weights,
+    CallTree, Column, Frames, LabelSets, Latencies, Note, Requests, Schema, StringId, Strings,
+    TimeLine, ValueType, Weight, WeightKey, Weights,
 };
 
 mod label_all;
@@ -213,6 +213,8 @@ pub struct Profile {
     pub time_lines: Vec<TimeLine>,
     /// How long calls took, of each method once, if that was measured.
     pub latencies: Vec<Latencies>,
+    /// The requests and jobs that have ended, of each endpoint once, if they were judged.
+    pub requests: Vec<Requests>,
     /// The form of its paths in answers. A choice of those who ask, which is in no file.
     pub path_view: PathView,
 }
@@ -233,6 +235,7 @@ impl Profile {
             raw_samples: None,
             time_lines: Vec::new(),
             latencies: Vec::new(),
+            requests: Vec::new(),
             path_view: PathView::default(),
         }
     }
@@ -251,6 +254,7 @@ impl Profile {
             + self.weights.len() * row
             + self.threads.len() * size_of::<Thread>()
             + lines.chain(latencies).sum::<usize>()
+            + self.requests.iter().map(Requests::memory).sum::<usize>()
     }
 
     /// The sum of all values in `column`, saturating.

@@ -44,6 +44,7 @@ pub fn add(ruby: &Ruby, gvl: &mut Gvl<'_>, undo: RArray, changes: RHash) -> Resu
     }
     let outer = present(ruby, gvl)?;
     let inner = merged(ruby, gvl, outer, changes)?;
+    let inner = label_set::in_request_of(&outer, inner);
     undo.push(outer)?;
     put(gvl, inner)
 }
@@ -58,6 +59,7 @@ pub fn add_constant(
 ) -> Result<(), Error> {
     let outer = present(ruby, gvl)?;
     let inner = with_constant(ruby, gvl, outer, changes)?;
+    let inner = label_set::in_request_of(&outer, inner);
     undo.push(outer)?;
     put(gvl, inner)
 }

@@ -6,6 +6,7 @@ mod accounts;
 pub mod live;
 #[cfg(feature = "measure")]
 mod measure;
+mod requests;
 pub mod session;
 #[cfg(feature = "measure")]
 mod session_words;
@@ -37,6 +38,7 @@ pub fn init(ruby: &Ruby, rperf: RModule, native: RModule) -> Result<(), Error> {
     native.define_singleton_method("live?", function!(facts::is_of_clients, 0))?;
     native.define_singleton_method("give_way", function!(give_way, 1))?;
     native.define_singleton_method("enter", function!(enter, 3))?;
+    native.define_singleton_method("begin_request", function!(begin_request, 2))?;
     native.define_singleton_method("leave", function!(leave, 1))?;
     native.define_singleton_method("enter_at_once", function!(enter_at_once, 2))?;
     native.define_singleton_method("leave_at_once", function!(leave_at_once, 1))?;
@@ -95,19 +97,33 @@ fn enter(ruby: &Ruby, undo: RArray, labels: Option<RHash>, counts: bool) -> Resu
     scope::enter(ruby, &mut gvl(ruby), undo, labels, counts)
 }
 
-/// See [`scope::leave`].
-fn leave(ruby: &Ruby, undo: RArray) -> Result<(), Error> {
-    scope::leave(&mut gvl(ruby), undo)
+/// `Native.begin_request(undo, labels)`: what `Native.enter` has done is the begin of a request.
+fn begin_request(ruby: &Ruby, undo: RArray, labels: Option<RHash>) -> Result<(), Error> {
+    requests::begin(ruby, &mut gvl(ruby), undo, labels)
 }
 
-/// See [`scope::enter_at_once`].
+/// See [`scope::leave`]; and the request ends that has begun with it.
+fn leave(ruby: &Ruby, undo: RArray) -> Result<(), Error> {
+    let mut gvl = gvl(ruby);
+    requests::end(ruby, &gvl, undo)?;
+    scope::leave(&mut gvl, undo)
+}
+
+/// See [`scope::enter_at_once`]: of a request or a job, which begins with it.
 fn enter_at_once(ruby: &Ruby, undo: RArray, labels: Option<RHash>) -> Result<bool, Error> {
-    scope::enter_at_once(ruby, &mut gvl(ruby), undo, labels)
+    let mut gvl = gvl(ruby);
+    let is_done = scope::enter_at_once(ruby, &mut gvl, undo, labels)?;
+    if is_done {
+        requests::begin(ruby, &mut gvl, undo, labels)?;
+    }
+    Ok(is_done)
 }
 
 /// See [`scope::leave_at_once`].
 fn leave_at_once(ruby: &Ruby, undo: RArray) -> Result<bool, Error> {
-    scope::leave_at_once(&mut gvl(ruby), undo)
+    let mut gvl = gvl(ruby);
+    requests::end(ruby, &gvl, undo)?;
+    scope::leave_at_once(&mut gvl, undo)
 }
 
 /// See [`scope::pause`].

@@ -3,11 +3,12 @@
 
 use super::latencies;
 use super::proto::{Line, ValueType};
+use super::requests;
 use super::time_lines::{self, MAX_BYTES};
 use super::wire::{Field, Fields};
 use crate::ReadError;
 use prost::Message as _;
-use rperf_model::Latencies;
+use rperf_model::{Latencies, Requests};
 
 /// The whole file.
 #[derive(Default)]
@@ -33,6 +34,8 @@ pub(crate) struct Message<'a> {
     time_line_bytes: usize,
     /// Each of a method.
     pub(crate) latencies: Vec<&'a [u8]>,
+    /// Each of an endpoint.
+    pub(crate) requests: Vec<&'a [u8]>,
 }
 
 const SAMPLE: u32 = 2;
@@ -86,6 +89,10 @@ impl<'a> Message<'a> {
                     most,
                     "methods with durations",
                 )?;
+            }
+            requests::FIELD => {
+                let most = max.min(Requests::MOST);
+                push(&mut self.requests, field.bytes()?, most, "endpoints")?;
             }
             time_lines::FIELD => self.add_time_line(field.bytes()?)?,
             _ => {}

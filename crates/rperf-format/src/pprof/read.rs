@@ -10,7 +10,7 @@ use super::proto;
 use super::stacks::{FrameLimits, Stacks};
 use super::texts::Texts;
 use super::value_types;
-use super::{latencies, time_lines};
+use super::{latencies, requests, time_lines};
 use crate::{FileKind, ReadError};
 use flate2::read::MultiGzDecoder;
 use prost::Message as _;
@@ -131,6 +131,8 @@ fn decoded(limits: &Limits, bytes: &[u8]) -> Result<Profile, ReadError> {
         .iter()
         .map(|method| latencies::decoded(method));
     profile.latencies = methods.collect::<Result<_, _>>()?;
+    let endpoints = message.requests.iter().map(|it| requests::decoded(it));
+    profile.requests = endpoints.collect::<Result<_, _>>()?;
     Ok(profile)
 }
 

@@ -4,7 +4,7 @@ mod samples;
 mod tables;
 
 use super::value_types::{self, signed};
-use super::{latencies, meta, proto, time_lines};
+use super::{latencies, meta, proto, requests, time_lines};
 use crate::FormatError;
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -59,6 +59,9 @@ pub fn write(profile: &Profile, output: &mut dyn Write) -> Result<(), FormatErro
     }
     for method in &profile.latencies {
         encoder.write_all(&latencies::encoded(method))?;
+    }
+    for of_endpoint in &profile.requests {
+        encoder.write_all(&requests::encoded(of_endpoint))?;
     }
     encoder.finish()?.flush()?;
     Ok(())

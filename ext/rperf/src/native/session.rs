@@ -1,6 +1,7 @@
 //! `Native.start`, `stop` and `snapshot`, for sampling and traced sessions alike: one of them runs
 //! at a time. With the GVL, on the main Ractor, outside of hooks.
 
+use super::requests;
 use crate::fork;
 use crate::interrupts::{Interrupts, let_others_run};
 use crate::labels;
@@ -123,6 +124,7 @@ pub fn stop(ruby: &Ruby, gvl: &mut Gvl<'_>) -> Result<(Option<Value>, Interrupts
     };
     // Should it fail, the sets stay, which are of a session that is over.
     let _ = labels::clear_cache(ruby);
+    requests::session_over(gvl);
     stopped
 }
 

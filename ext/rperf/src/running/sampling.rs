@@ -3,13 +3,14 @@
 
 use crate::message;
 use crate::ruby::ractor::AnyGvl;
+use rperf_accounts::JudgedRequests;
 use rperf_sampling::threads::ThreadState;
 use rperf_sampling::{RunningSession, Session};
 use rperf_session::settings::Settings;
-use rperf_vm::{Allocations, Gvl, GvlCell, SessionPart};
+use rperf_vm::{Allocations, Gvl, GvlCell, RequestNumber, SessionPart};
 use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
 
 /// The running session, if it samples.
 pub(super) static SAMPLING: SessionPart<SamplingSession> = SessionPart::none();
@@ -48,7 +49,29 @@ pub struct SamplingSession {
     /// Objects, if they are counted, by frames with lines or without.
     pub objects: Option<GvlCell<Allocations>>,
     pub has_lines: bool,
+    /// Requests and jobs, if they are judged.
+    pub requests: Option<Requests>,
     running: RunningSession,
+}
+
+/// The requests and jobs of a session.
+#[derive(Default)]
+pub struct Requests {
+    /// Those that have ended.
+    pub judged: GvlCell<JudgedRequests>,
+    /// The number of the one that has begun last.
+    last: AtomicU32,
+}
+
+impl Requests {
+    /// The number of a new one.
+    pub fn next_number(&self) -> RequestNumber {
+        let number = self.last.fetch_add(1, Relaxed).wrapping_add(1);
+        if number == RequestNumber::NONE.0 {
+            return self.next_number();
+        }
+        RequestNumber(number)
+    }
 }
 
 impl SamplingSession {
@@ -57,6 +80,7 @@ impl SamplingSession {
         Self {
             objects: counts.then(|| GvlCell::new(Allocations::new(true))),
             has_lines: settings.lines() != Some(false),
+            requests: settings.measures_requests().then(Requests::default),
             running,
         }
     }

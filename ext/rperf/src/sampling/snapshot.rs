@@ -24,6 +24,7 @@ use crate::running::sampling::{Ending, SamplingSession, sampling};
 use crate::running::{self, Kind, running};
 use crate::without_gvl::without_gvl;
 use magnus::{Error, Ruby, Value};
+use rperf_model::Requests;
 use rperf_sampling::threads::ThreadState;
 use rperf_sampling::{AtWork, Session};
 use rperf_session::settings::Settings;
@@ -54,13 +55,15 @@ pub fn stop(
         session.ticks.pause();
     }
     let finish = finish(gvl);
-    let objects = sampling(gvl).and_then(|session| take_objects(gvl, session, false));
+    let session = sampling(gvl);
+    let objects = session.and_then(|it| take_objects(gvl, it, false));
+    let requests = session.map_or_else(Vec::new, |it| take_requests(gvl, it, false));
     // No collection runs until the frames are kept alive again.
     let ending = Ending::begin();
     let Some((settings, engine)) = take_down(gvl, id, &threads) else {
         return Ok(Default::default());
     };
-    let mut taken = TakenProfile::keep(ruby, gvl, settings, engine.stop(now), objects)?;
+    let mut taken = TakenProfile::keep(ruby, gvl, settings, engine.stop(now), objects, requests)?;
     taken.finish = finish?;
     // No interrupt takes effect until the worker has ended: what it ran could begin a session.
     let complete = taken.complete(ruby, gvl, |_, wait| without_gvl(wait))?;
@@ -99,7 +102,8 @@ pub fn snapshot(
     };
     let taken = taken.ok_or_else(|| errors::rperf(ruby, INSIDE_CALLBACK))?;
     let objects = take_objects(gvl, session, clear);
-    let taken = TakenProfile::keep(ruby, gvl, settings, taken, objects);
+    let requests = take_requests(gvl, session, clear);
+    let taken = TakenProfile::keep(ruby, gvl, settings, taken, objects, requests);
     let finish = finish(gvl);
     let mut taken = taken?;
     (taken.tree, taken.finish) = (tree, finish?);
@@ -251,6 +255,15 @@ fn take_objects(gvl: &Gvl<'_>, session: &SamplingSession, clear: bool) -> Option
         objects.clear();
     }
     Some(sums)
+}
+
+/// The requests that have ended so far, if they are judged; they are let go of if `clear`.
+fn take_requests(gvl: &Gvl<'_>, session: &SamplingSession, clear: bool) -> Vec<Requests> {
+    let judged = session
+        .requests
+        .as_ref()
+        .and_then(|it| it.judged.borrow(gvl));
+    judged.map_or_else(Vec::new, |mut judged| judged.told(clear))
 }
 
 /// Room for the call tree's nodes, and for some more.

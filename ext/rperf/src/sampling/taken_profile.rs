@@ -10,7 +10,7 @@ use crate::ruby::{blocks, frames, ractor, resolve, thread_names};
 use crate::running::roots;
 use crate::running::sampling::sampling;
 use magnus::{Error, Ruby, Value};
-use rperf_model::{Note, Profile};
+use rperf_model::{Note, Profile, Requests};
 use rperf_sampling::{Capture, Snapshot, Taken, WorkerEnded, other_ractors};
 use rperf_session::settings::Settings;
 use rperf_vm::{AllocationSums, CapturedNode, FrameNames, Gvl, JobId, SessionId, Unknown};
@@ -41,6 +41,8 @@ pub struct TakenProfile<T> {
     pub tree: Option<(SessionId, u64)>,
     /// Objects, if they were counted, and their frames and classes.
     objects: Option<(AllocationSums, JobId)>,
+    /// Requests, if they were judged.
+    requests: Vec<Requests>,
     pub finish: Option<Finish>,
 }
 
@@ -55,6 +57,7 @@ impl TakenProfile<Taken> {
         settings: Arc<Settings>,
         taken: TakenFrames,
         objects: Option<AllocationSums>,
+        requests: Vec<Requests>,
     ) -> Result<Self, Error> {
         let (taken, frames) = taken.map_err(|error| errors::rperf(ruby, error.to_string()))?;
         let frames = roots::keep_until_named(gvl, frames)
@@ -68,6 +71,7 @@ impl TakenProfile<Taken> {
                 let job = roots::keep_words_until_named(gvl, sums.words())?;
                 Some((sums, job))
             }),
+            requests,
             finish: None,
         })
     }
@@ -107,6 +111,7 @@ impl TakenProfile<Taken> {
             frames: self.frames,
             tree: self.tree,
             objects: self.objects,
+            requests: self.requests,
             finish: self.finish,
         }))
     }
@@ -135,12 +140,14 @@ impl CompleteProfile {
             taken: (snapshot, nodes),
             settings,
             objects,
+            requests,
             finish,
             ..
         } = self;
         let profile = interrupts.without_gvl(gvl, move || {
             let mut profile = snapshot.into_profile(&nodes, frames.names(), program, notes);
             profile.meta.missing = missing;
+            profile.requests = requests;
             if let Some(((sums, _), words)) = objects.zip(words) {
                 sums.add_to(&mut profile, words.names());
             }

@@ -1,0 +1,144 @@
+//! The begin and the end of requests and jobs whose session judges them: `Native.begin_request`,
+//! `Native.leave` and what goes with it. The middleware calls them, on threads of the main Ractor, with
+//! the GVL. In between, the label set of the fiber has the request's number, and so do its samples; and
+//! an account of it is open.
+//!
+//! The account is noted in the Array in which `Native.enter` notes what is to be undone: it stands for
+//! the end of the request, which comes first.
+
+use super::accounts::open_into;
+use crate::accounts::hooks;
+use crate::accounts::object::AccountObject;
+use crate::labels;
+use crate::recording::sample;
+use crate::ruby::threads::RubyThread;
+use crate::running::label_set::{self, SetObject};
+use crate::running::sampling::{Requests, catching, counting_session, sampling};
+use crate::text;
+use magnus::r_hash::ForEach;
+use magnus::typed_data::Obj;
+use magnus::{Error, RArray, RHash, Ruby, Value, prelude::*};
+use rperf_accounts::{Figures, OTHER};
+use rperf_model::LatencyClass;
+use rperf_sampling::AtWork;
+use rperf_vm::{Gvl, LabelSet, clock};
+
+/// What `Native.enter` has done for a request or a job, with these labels, is its begin: the first of the
+/// labels names it. Nothing without a session that judges requests, and inside another one of the same
+/// name: middleware can be there twice.
+pub fn begin(
+    ruby: &Ruby,
+    gvl: &mut Gvl<'_>,
+    undo: RArray,
+    labels: Option<RHash>,
+) -> Result<(), Error> {
+    if requests(gvl).is_none() {
+        return Ok(());
+    }
+    let Some(key) = labels.map(first_key).transpose()?.flatten() else {
+        return Ok(());
+    };
+    let outer: Value = undo.entry(0)?;
+    let Some(object) = label_set::object_of(gvl, RubyThread::current(gvl)) else {
+        return Ok(());
+    };
+    if is_same(ruby, &outer, &object, key)? {
+        return Ok(());
+    }
+    open_into(ruby, gvl, undo, false)?;
+    // Other threads may have run, and ended the session.
+    let Some(number) = requests(gvl).map(Requests::next_number) else {
+        return Ok(());
+    };
+    match label_set::in_request(&object, number, key) {
+        Some(of_request) => labels::put(gvl, of_request),
+        None => Ok(()),
+    }
+}
+
+/// Ends the request whose begin was the last thing that was noted in `undo`, if there is one.
+pub fn end(ruby: &Ruby, gvl: &Gvl<'_>, undo: RArray) -> Result<(), Error> {
+    if undo.is_empty() {
+        return Ok(());
+    }
+    let Some(account) = Obj::<AccountObject>::from_value(undo.entry(-1)?) else {
+        return Ok(());
+    };
+    account.close(gvl);
+    let figures = account.figures(gvl);
+    let ended = end_of_present(ruby, gvl, figures.as_ref());
+    let _: Value = undo.pop()?;
+    ended
+}
+
+/// Ends the request that the present fiber's labels are of. Without `figures`, as in a forked child, it
+/// isn't known how long it took.
+fn end_of_present(ruby: &Ruby, gvl: &Gvl<'_>, figures: Option<&Figures>) -> Result<(), Error> {
+    let Some(object) = label_set::object_of(gvl, RubyThread::current(gvl)) else {
+        return Ok(());
+    };
+    let Some(set) = SetObject::get(&object).filter(|set| set.is_of_request()) else {
+        return Ok(());
+    };
+    let key = set.request_key().map(|key| text::shown(ruby, key));
+    let key = key.transpose()?;
+    let name = key.and_then(|key| label_of(set, &key));
+    let Some(session) = sampling(gvl) else {
+        return Ok(());
+    };
+    let class = figures.and_then(|figures| {
+        let mut judged = requests(gvl)?.judged.borrow(gvl)?;
+        let (now, ended) = (clock::monotonic_ns(), clock::realtime_ns());
+        let name = name.unwrap_or((OTHER, OTHER));
+        Some(judged.add(name, figures, now, ended))
+    });
+    // What ran at the last ticks is of this request.
+    let guard = AtWork::begin(gvl);
+    if let Some(session) = counting_session(gvl) {
+        catching(session, || sample::drain_ticks(gvl, session, &guard));
+    }
+    if let Some(mut state) = session.state(gvl) {
+        let class = class.unwrap_or(LatencyClass::Open);
+        state.engine.end_request(set.set.request(), class);
+    }
+    Ok(())
+}
+
+/// A session is over: nobody needs accounts of its requests.
+pub fn session_over(gvl: &Gvl<'_>) {
+    hooks::end_with_session(gvl);
+}
+
+/// The requests of the running session, if it judges them.
+fn requests<'a>(gvl: &'a Gvl<'_>) -> Option<&'a Requests> {
+    sampling(gvl)?.requests.as_ref()
+}
+
+/// The first key of a Hash.
+fn first_key(labels: RHash) -> Result<Option<Value>, Error> {
+    let mut first = None;
+    labels.foreach(|key: Value, _: Value| {
+        first = Some(key);
+        Ok(ForEach::Stop)
+    })?;
+    Ok(first)
+}
+
+/// Whether `outer` is a set of a request that has the same label with this key as `inner`.
+fn is_same(ruby: &Ruby, outer: &Value, inner: &Value, key: Value) -> Result<bool, Error> {
+    let outer = SetObject::get(outer).filter(|outer| outer.is_of_request());
+    let (Some(outer), Some(inner)) = (outer, SetObject::get(inner)) else {
+        return Ok(false);
+    };
+    let key = text::shown(ruby, key)?;
+    let (outer, inner) = (label_of(outer, &key), label_of(inner, &key));
+    Ok(outer.is_some() && outer == inner)
+}
+
+/// The label with this key, and the key as the profile has it.
+fn label_of<'a>(set: &'a SetObject, key: &str) -> Option<(&'a str, &'a str)> {
+    let key = LabelSet::key(key);
+    let mut labels = set.set.texts().iter();
+    let label = labels.find(|(known, _)| **known == *key)?;
+    Some((&*label.0, &*label.1))
+}
