@@ -16,8 +16,7 @@ use crate::running::label_set::{self, SetObject};
 use crate::running::sampling::{Requests, catching, counting_session, sampling};
 use crate::text;
 use magnus::r_hash::ForEach;
-use magnus::typed_data::Obj;
-use magnus::{Error, RArray, RHash, Ruby, Value, prelude::*};
+use magnus::{Error, RArray, RHash, Ruby, TryConvert, TypedData, Value, prelude::*};
 use rperf_accounts::{Figures, OTHER};
 use rperf_model::LatencyClass;
 use rperf_sampling::AtWork;
@@ -61,9 +60,11 @@ pub fn end(ruby: &Ruby, gvl: &Gvl<'_>, undo: RArray) -> Result<(), Error> {
     if undo.is_empty() {
         return Ok(());
     }
-    let Some(account) = Obj::<AccountObject>::from_value(undo.entry(-1)?) else {
+    let step: Value = undo.entry(-1)?;
+    if !step.is_kind_of(AccountObject::class(ruby)) {
         return Ok(());
-    };
+    }
+    let account: &AccountObject = TryConvert::try_convert(step)?;
     account.close(gvl);
     let figures = account.figures(gvl);
     let ended = end_of_present(ruby, gvl, figures.as_ref());

@@ -55,7 +55,6 @@ pub struct SamplingSession {
 }
 
 /// The requests and jobs of a session.
-#[derive(Default)]
 pub struct Requests {
     /// Those that have ended.
     pub judged: GvlCell<JudgedRequests>,
@@ -64,6 +63,13 @@ pub struct Requests {
 }
 
 impl Requests {
+    fn new() -> Self {
+        Self {
+            judged: GvlCell::new(JudgedRequests::default()),
+            last: AtomicU32::new(0),
+        }
+    }
+
     /// The number of a new one.
     pub fn next_number(&self) -> RequestNumber {
         let number = self.last.fetch_add(1, Relaxed).wrapping_add(1);
@@ -80,7 +86,7 @@ impl SamplingSession {
         Self {
             objects: counts.then(|| GvlCell::new(Allocations::new(true))),
             has_lines: settings.lines() != Some(false),
-            requests: settings.measures_requests().then(Requests::default),
+            requests: settings.measures_requests().then(Requests::new),
             running,
         }
     }
