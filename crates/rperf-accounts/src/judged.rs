@@ -21,6 +21,15 @@ pub struct JudgedRequests {
     names: usize,
 }
 
+/// The label that names a request or a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RequestName<'a> {
+    /// Its key.
+    pub key: &'a str,
+    /// Its value: the endpoint, or the job's class.
+    pub name: &'a str,
+}
+
 #[derive(Debug)]
 struct Endpoint {
     judge: Judge,
@@ -33,12 +42,12 @@ impl JudgedRequests {
     /// the epoch: its class.
     pub fn add(
         &mut self,
-        (key, name): (&str, &str),
+        name: RequestName<'_>,
         figures: &Figures,
         now_ns: u64,
         ended_ns: u64,
     ) -> LatencyClass {
-        let endpoint = self.endpoint(key, name);
+        let endpoint = self.endpoint(name);
         let class = endpoint.judge.judge(figures.wall_ns, now_ns);
         let values = values(figures);
         endpoint
@@ -64,7 +73,8 @@ impl JudgedRequests {
         told
     }
 
-    fn endpoint(&mut self, key: &str, name: &str) -> &mut Endpoint {
+    fn endpoint(&mut self, name: RequestName<'_>) -> &mut Endpoint {
+        let RequestName { key, name } = name;
         let name = table::cut(name);
         let is_known = |names: &FxHashMap<Box<str>, Endpoint>| names.contains_key(name);
         let is_known = self.endpoints.get(key).is_some_and(is_known);

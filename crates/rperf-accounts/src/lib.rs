@@ -14,7 +14,7 @@ mod table;
 mod thread;
 
 pub use figures::{Figures, Value};
-pub use judged::JudgedRequests;
+pub use judged::{JudgedRequests, RequestName};
 pub use sums::Sums;
 pub use table::{AccountTable, OTHER, Quantile, Summary};
 pub use thread::{Moment, Opened, ThreadAccounts};

@@ -9,7 +9,7 @@ use crate::live::stacks::StacksArgs;
 use crate::live::top::TopArgs;
 use crate::live::users::UserArgs;
 use crate::report::ReportArgs;
-use crate::why::WhyArgs;
+use crate::why::{self, WhyArgs};
 use clap::{Parser, builder::Styles};
 use flags::{AttachFlags, PageFlags, PushFlags, RecordFlags, TraceFlags};
 use std::ffi::OsString;
@@ -134,21 +134,6 @@ can't be read; 3 if something got slower by more than --fail-above, or has more 
 than --fail-on allows.
 
 Run 'rperf help' for full documentation.";
-
-const WHY_NOTES: &str = "\
-Examples:
-  rperf record --measure requests,blame bundle exec puma
-  rperf why rperf.data                         all endpoints and jobs
-  rperf why rperf.data 'GET /orders/:id'       one of them, or a part of its name
-
-The program needs rperf's middleware. An endpoint's first 100 requests tell how long they
-usually take; each later one is judged as it ends, and its samples have the class as label
-%latency: fast, typical (p25 to p75), slow, or tail (from p99).
-
-Exit status: 0; 1 if the output can't be written; 2 for wrong options and files that
-can't be read.
-
-Run 'rperf help why' for more.";
 
 const ATTACH_NOTES: &str = "\
 Examples:
@@ -294,7 +279,7 @@ pub enum Subcommand {
     #[command(after_help = REPORT_NOTES)]
     Report(ReportArgs),
     /// Tell what the slow requests have that the usual ones don't
-    #[command(after_help = WHY_NOTES)]
+    #[command(after_help = why::NOTES)]
     Why(WhyArgs),
     /// Compare two profiles, or two groups of them, and tell change from noise
     #[command(after_help = DIFF_NOTES)]

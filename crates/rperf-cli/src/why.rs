@@ -15,6 +15,22 @@ use rperf_report::{EndpointTimes, Why};
 use std::ffi::OsString;
 use std::path::Path;
 
+/// What the help of the command ends with.
+pub const NOTES: &str = "\
+Examples:
+  rperf record -m wall --measure requests,blame bundle exec puma
+  rperf why rperf.data                         all endpoints and jobs
+  rperf why rperf.data 'GET /orders/:id'       one of them, or a part of its name
+
+The program needs rperf's middleware. An endpoint's first 100 requests tell how long they
+usually take; each later one is judged as it ends, and its samples have the class as label
+%latency: fast, typical (p25 to p75), slow, or tail (from p99).
+
+Exit status: 0; 1 if the output can't be written; 2 for wrong options and files that
+can't be read.
+
+Run 'rperf help why' for more.";
+
 /// Options of `rperf why`.
 #[derive(Debug, clap::Args)]
 pub struct WhyArgs {
@@ -42,7 +58,7 @@ pub fn run(args: &WhyArgs) -> Result<i32, Refusal> {
     profile.path_view = args.paths.view();
     if profile.requests.is_empty() {
         return Err(Refusal::usage(format!(
-            "{} has no requests: they are in profiles of 'rperf record --measure requests,blame' \
+            "{} has no requests: they are in profiles of 'rperf record -m wall --measure requests,blame' \
              of a program with rperf's middleware ('rperf help why')",
             path.display()
         )));

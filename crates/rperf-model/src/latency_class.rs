@@ -12,7 +12,7 @@ pub enum LatencyClass {
     Typical,
     /// More than these, but not so much as the slowest.
     Slow,
-    /// As long as the slowest one in a hundred, or nearly so.
+    /// It took as long as the slowest one in a hundred, or nearly so.
     Tail,
     /// It had not ended as its samples were needed, or there was no more room for them.
     Open,

@@ -63,7 +63,7 @@ impl Quantiles {
         buckets.filter(|(_, values)| *values > 0)
     }
 
-    /// Those of these numbered buckets; `None` if a number has no bucket.
+    /// Quantiles of these numbered buckets; `None` if a number has no bucket.
     pub fn of_buckets(
         buckets: impl IntoIterator<Item = (usize, u32)>,
         sum: u64,

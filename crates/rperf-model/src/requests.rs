@@ -24,7 +24,8 @@ pub struct Requests {
 pub struct RequestSums {
     /// How many there are.
     pub count: u64,
-    /// Of how many objects and blame are known: they can't be told from those of other Ractors.
+    /// How many there are whose objects and blame are known: they can't be told from those of other
+    /// Ractors.
     pub alone: u64,
     /// All of them together.
     pub sums: RequestValues,
@@ -97,7 +98,7 @@ impl Requests {
         self.walls.count()
     }
 
-    /// Those of a class that requests have as they end.
+    /// The requests of a class; none are open.
     pub fn class(&self, class: LatencyClass) -> RequestSums {
         let sums = self.classes.get(class as usize);
         sums.copied().unwrap_or_default()

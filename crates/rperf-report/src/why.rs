@@ -11,6 +11,7 @@ use rperf_model::{
 };
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 /// Places that are told of a state.
 const SITES: usize = 3;
@@ -107,7 +108,7 @@ pub struct EndpointTimes<'a> {
 }
 
 impl<'a> EndpointTimes<'a> {
-    /// Of all endpoints, those first whose tail costs most in all.
+    /// All endpoints, those first whose tail costs most in all.
     pub fn all(profile: &'a Profile) -> Vec<Self> {
         let mut all: Vec<_> = profile.requests.iter().map(Self::of).collect();
         let cost = |it: &Self| {
@@ -118,7 +119,7 @@ impl<'a> EndpointTimes<'a> {
         all
     }
 
-    /// Of one.
+    /// The times of these requests.
     pub fn of(requests: &'a Requests) -> Self {
         let [typical, tail] = classes(requests);
         Self {
@@ -305,23 +306,27 @@ impl<'a> Texts<'a> {
         let names: FxHashMap<u32, &str> = names
             .map(|it| (it.seq, self.profile.strings.get(it.name)))
             .collect();
+        let requests = self.profile.requests.iter();
+        let keys: BTreeSet<&str> = requests.map(|it| &*it.key).collect();
         let mut holders: FxHashMap<String, FxHashMap<Place, i64>> = FxHashMap::default();
         for row in self.profile.weights.iter() {
             let value = row.value(blame);
             if value == 0 {
                 continue;
             }
-            let requests = self.profile.requests.iter();
-            let mut keys: Vec<&str> = requests.map(|it| &*it.key).collect();
-            keys.dedup();
-            let mut labels = keys.into_iter().filter_map(|key| {
+            let mut labels = keys.iter().filter_map(|key| {
                 let value = self.label(row.key.labels, key)?;
                 Some(format!("{key}={value}"))
             });
             let seq = row.key.thread;
-            let thread = || thread_name(seq, names.get(&seq).copied().unwrap_or_default());
-            let name = labels.next().unwrap_or_else(thread);
             let place = self.place(row.key.node);
+            let nobody = place.0.filter(|_| seq == 0 && place.1.is_none());
+            let thread = || match nobody {
+                // As `[GVL hand-over]`.
+                Some(group) => self.groups.texts[group].name.clone().into_owned(),
+                None => thread_name(seq, names.get(&seq).copied().unwrap_or_default()),
+            };
+            let name = labels.next().unwrap_or_else(thread);
             let sum = holders.entry(name).or_default().entry(place).or_default();
             *sum = sum.saturating_add(value);
         }

@@ -68,7 +68,7 @@ impl LabelSet {
         }
     }
 
-    /// The same one, of a request.
+    /// This set, of a request.
     pub fn in_request(&self, request: RequestNumber) -> Self {
         Self {
             content: Arc::clone(&self.content),

@@ -1,3 +1,5 @@
+//! Tests of the classes of requests, with made-up times.
+
 use super::*;
 
 const MS: u64 = 1_000_000;
@@ -12,6 +14,10 @@ impl Draw {
         self.0 ^= self.0 << 17;
         (self.0 >> 11) % most
     }
+}
+
+fn named<'a>(key: &'a str, name: &'a str) -> RequestName<'a> {
+    RequestName { key, name }
 }
 
 fn figures(wall_ns: u64) -> Figures {
@@ -91,7 +97,7 @@ fn endpoints_are_judged_apart_and_told_once_if_cleared() {
     let mut judged = JudgedRequests::default();
     for number in 0..200 {
         let add = |judged: &mut JudgedRequests, key, name, wall| {
-            judged.add((key, name), &figures(wall), 0, number)
+            judged.add(RequestName { key, name }, &figures(wall), 0, number)
         };
         add(&mut judged, "endpoint", "GET /slow", 100 * MS);
         let class = add(&mut judged, "endpoint", "GET /", MS);
@@ -114,7 +120,7 @@ fn endpoints_are_judged_apart_and_told_once_if_cleared() {
     assert_eq!(all(&judged.told(false)), expected);
     assert_eq!(all(&judged.told(true)), expected);
     assert_eq!(judged.told(true), []);
-    let class = judged.add(("job", "GET /"), &figures(5 * MS), 0, 0);
+    let class = judged.add(named("job", "GET /"), &figures(5 * MS), 0, 0);
     assert_eq!(class, LatencyClass::Typical, "what it is judged by stays");
 }
 
@@ -122,9 +128,9 @@ fn endpoints_are_judged_apart_and_told_once_if_cleared() {
 fn further_names_are_judged_together() {
     let mut judged = JudgedRequests::default();
     for number in 0..table::MOST + 5 {
-        judged.add(("endpoint", &format!("/{number}")), &figures(1), 0, 0);
+        judged.add(named("endpoint", &format!("/{number}")), &figures(1), 0, 0);
     }
-    judged.add(("endpoint", "/0"), &figures(1), 0, 0);
+    judged.add(named("endpoint", "/0"), &figures(1), 0, 0);
     let told = judged.told(false);
     let count = |name: &str| told.iter().find(|it| it.name == name).map(Requests::count);
     assert_eq!((told.len(), count("/0")), (table::MOST + 1, Some(2)));

@@ -73,11 +73,11 @@ pub struct DiffArgs {
     /// the methods that match, 'total>5%' for all calls together; may be given several times
     #[arg(long, value_name = "LIMIT", allow_hyphen_values = true)]
     pub fail_on: Vec<String>,
-    /// Of the base only samples with a label that matches, as for --tagfocus: with
-    /// --target-tagfocus two parts of one profile are compared
+    /// Only samples of the base with a label that matches, as for --tagfocus: so two parts of
+    /// one profile can be compared
     #[arg(long, value_name = "TAG", allow_hyphen_values = true)]
     pub base_tagfocus: Option<String>,
-    /// Of the target only such samples
+    /// Only samples of the target with a label that matches
     #[arg(long, value_name = "TAG", allow_hyphen_values = true)]
     pub target_tagfocus: Option<String>,
     /// What of the profiles is compared.

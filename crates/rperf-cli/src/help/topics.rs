@@ -35,7 +35,7 @@ macro_rules! topic {
 }
 
 /// All pages, in the order of docs/guide/README.md.
-pub const TOPICS: [Topic; 39] = [
+pub const TOPICS: [Topic; 40] = [
     topic!("tutorial", "start", "guide"),
     topic!("recipes", "recipe", "slow", "install"),
     topic!("recipes-tests", "tests", "rspec", "minitest"),
@@ -83,6 +83,7 @@ pub const TOPICS: [Topic; 39] = [
     topic!("tracing", "calls", "count-calls"),
     topic!("allocations", "objects", "alloc", "memory", "measure"),
     topic!("blame", "gvl-blame", "gvl-wait", "contention"),
+    topic!("why", "slow-requests", "tail", "latency", "p99"),
     topic!("call-counts", "counts", "callgrind", "kcachegrind"),
     topic!("time-line", "spans", "perfetto", "chrome-trace"),
     topic!("trace-one-method", "only", "one-method"),

@@ -225,7 +225,14 @@ fn holders(why: &Why<'_>, screen: Screen) -> String {
                 format!("{:.0} %", share(it)),
             ],
             name: one_line(&it.name).into_owned(),
-            detail: place(&it.method, &it.app),
+            detail: match it
+                .method
+                .as_ref()
+                .is_some_and(|method| method.name == it.name)
+            {
+                true => String::new(),
+                false => place(&it.method, &it.app),
+            },
             needs_detail: true,
             ..Row::default()
         });

@@ -1,3 +1,5 @@
+//! Tests of what slow requests have that others don't.
+
 use super::*;
 use rperf_model::test_profile::TestProfile;
 use rperf_model::test_support::{TestFrame, node};

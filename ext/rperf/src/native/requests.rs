@@ -17,7 +17,7 @@ use crate::running::sampling::{Requests, catching, counting_session, sampling};
 use crate::text;
 use magnus::r_hash::ForEach;
 use magnus::{Error, RArray, RHash, Ruby, TryConvert, TypedData, Value, prelude::*};
-use rperf_accounts::{Figures, OTHER};
+use rperf_accounts::{Figures, OTHER, RequestName};
 use rperf_model::LatencyClass;
 use rperf_sampling::AtWork;
 use rperf_vm::{Gvl, LabelSet, clock};
@@ -90,7 +90,10 @@ fn end_of_present(ruby: &Ruby, gvl: &Gvl<'_>, figures: Option<&Figures>) -> Resu
     let class = figures.and_then(|figures| {
         let mut judged = requests(gvl)?.judged.borrow(gvl)?;
         let (now, ended) = (clock::monotonic_ns(), clock::realtime_ns());
-        let name = name.unwrap_or((OTHER, OTHER));
+        let name = name.unwrap_or(RequestName {
+            key: OTHER,
+            name: OTHER,
+        });
         Some(judged.add(name, figures, now, ended))
     });
     // What ran at the last ticks is of this request.
@@ -105,7 +108,12 @@ fn end_of_present(ruby: &Ruby, gvl: &Gvl<'_>, figures: Option<&Figures>) -> Resu
     Ok(())
 }
 
-/// A session is over: nobody needs accounts of its requests.
+/// Whether the running session judges requests.
+pub fn are_judged(gvl: &Gvl<'_>) -> bool {
+    requests(gvl).is_some()
+}
+
+/// A session is over that has judged some: nobody needs accounts of its requests.
 pub fn session_over(gvl: &Gvl<'_>) {
     hooks::end_with_session(gvl);
 }
@@ -137,9 +145,9 @@ fn is_same(ruby: &Ruby, outer: &Value, inner: &Value, key: Value) -> Result<bool
 }
 
 /// The label with this key, and the key as the profile has it.
-fn label_of<'a>(set: &'a SetObject, key: &str) -> Option<(&'a str, &'a str)> {
+fn label_of<'a>(set: &'a SetObject, key: &str) -> Option<RequestName<'a>> {
     let key = LabelSet::key(key);
     let mut labels = set.set.texts().iter();
-    let label = labels.find(|(known, _)| **known == *key)?;
-    Some((&*label.0, &*label.1))
+    let (key, name) = labels.find(|(known, _)| **known == *key)?;
+    Some(RequestName { key, name })
 }

@@ -116,6 +116,7 @@ fn prepare(ruby: &Ruby, gvl: &Gvl<'_>) -> Result<(), Error> {
 /// Ends the session; its profile, or nothing if there is none, and the interrupts that have to
 /// wait until it is kept.
 pub fn stop(ruby: &Ruby, gvl: &mut Gvl<'_>) -> Result<(Option<Value>, Interrupts), Error> {
+    let judges = requests::are_judged(gvl);
     let stopped = match running(gvl).map(|it| &it.kind) {
         None => Ok(Default::default()),
         Some(Kind::Tracing(_) | Kind::Calibration(_)) => tracing::stop(ruby, gvl),
@@ -124,7 +125,9 @@ pub fn stop(ruby: &Ruby, gvl: &mut Gvl<'_>) -> Result<(Option<Value>, Interrupts
     };
     // Should it fail, the sets stay, which are of a session that is over.
     let _ = labels::clear_cache(ruby);
-    requests::session_over(gvl);
+    if judges {
+        requests::session_over(gvl);
+    }
     stopped
 }
 

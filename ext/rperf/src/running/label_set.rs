@@ -181,8 +181,8 @@ impl SetObject {
         self.set.request() != RequestNumber::NONE
     }
 
-    /// The same labels, for a request that the label with this key names. What is made of it is made as
-    /// of this one.
+    /// A set with the same labels, for a request that the label with this key names. What is made of it is
+    /// made as of this one.
     fn in_request(&self, request: RequestNumber, key: VALUE) -> Self {
         let origin = self.origin.as_ref().map(|origin| Origin {
             base: origin.base,

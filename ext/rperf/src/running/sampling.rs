@@ -56,7 +56,7 @@ pub struct SamplingSession {
 
 /// The requests and jobs of a session.
 pub struct Requests {
-    /// Those that have ended.
+    /// Which have ended, and how they are judged.
     pub judged: GvlCell<JudgedRequests>,
     /// The number of the one that has begun last.
     last: AtomicU32,

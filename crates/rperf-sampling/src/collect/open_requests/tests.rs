@@ -1,3 +1,5 @@
+//! Tests of samples that wait for the end of their request.
+
 use super::*;
 use crate::collect::sample::{SampleSums, SumLimits};
 use proptest::prelude::*;
