@@ -23,8 +23,8 @@ use rperf_sampling::AtWork;
 use rperf_vm::{Gvl, LabelSet, clock};
 
 /// What `Native.enter` has done for a request or a job, with these labels, is its begin: the first of the
-/// labels names it. Nothing without a session that judges requests, and inside another one of the same
-/// name: middleware can be there twice.
+/// labels names it. Nothing without a session that judges requests, and inside another one: that is part
+/// of it, as a job that a request runs, or middleware that is there twice.
 pub fn begin(
     ruby: &Ruby,
     gvl: &mut Gvl<'_>,
@@ -38,12 +38,12 @@ pub fn begin(
         return Ok(());
     };
     let outer: Value = undo.entry(0)?;
+    if SetObject::get(&outer).is_some_and(SetObject::is_of_request) {
+        return Ok(());
+    }
     let Some(object) = label_set::object_of(gvl, RubyThread::current(gvl)) else {
         return Ok(());
     };
-    if is_same(ruby, &outer, &object, key)? {
-        return Ok(());
-    }
     open_into(ruby, gvl, undo, false)?;
     // Other threads may have run, and ended the session.
     let Some(number) = requests(gvl).map(Requests::next_number) else {
@@ -131,17 +131,6 @@ fn first_key(labels: RHash) -> Result<Option<Value>, Error> {
         Ok(ForEach::Stop)
     })?;
     Ok(first)
-}
-
-/// Whether `outer` is a set of a request that has the same label with this key as `inner`.
-fn is_same(ruby: &Ruby, outer: &Value, inner: &Value, key: Value) -> Result<bool, Error> {
-    let outer = SetObject::get(outer).filter(|outer| outer.is_of_request());
-    let (Some(outer), Some(inner)) = (outer, SetObject::get(inner)) else {
-        return Ok(false);
-    };
-    let key = text::shown(ruby, key)?;
-    let (outer, inner) = (label_of(outer, &key), label_of(inner, &key));
-    Ok(outer.is_some() && outer == inner)
 }
 
 /// The label with this key, and the key as the profile has it.
