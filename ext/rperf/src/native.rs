@@ -38,7 +38,7 @@ pub fn init(ruby: &Ruby, rperf: RModule, native: RModule) -> Result<(), Error> {
     native.define_singleton_method("live?", function!(facts::is_of_clients, 0))?;
     native.define_singleton_method("give_way", function!(give_way, 1))?;
     native.define_singleton_method("enter", function!(enter, 3))?;
-    native.define_singleton_method("begin_request", function!(begin_request, 2))?;
+    native.define_singleton_method("enter_request", function!(enter_request, 2))?;
     native.define_singleton_method("leave", function!(leave, 1))?;
     native.define_singleton_method("enter_at_once", function!(enter_at_once, 2))?;
     native.define_singleton_method("leave_at_once", function!(leave_at_once, 1))?;
@@ -94,12 +94,16 @@ fn snapshot(ruby: &Ruby, clear: bool) -> Result<Option<Value>, Error> {
 
 /// See [`scope::enter`].
 fn enter(ruby: &Ruby, undo: RArray, labels: Option<RHash>, counts: bool) -> Result<(), Error> {
-    scope::enter(ruby, &mut gvl(ruby), undo, labels, counts)
+    scope::enter(ruby, &mut gvl(ruby), undo, labels, counts, None)
 }
 
-/// `Native.begin_request(undo, labels)`: what `Native.enter` has done is the begin of a request.
-fn begin_request(ruby: &Ruby, undo: RArray, labels: Option<RHash>) -> Result<(), Error> {
-    requests::begin(ruby, &mut gvl(ruby), undo, labels)
+/// `Native.enter_request(undo, labels)`: as `Native.enter` for a section, of a request or a job, which
+/// begins with it.
+fn enter_request(ruby: &Ruby, undo: RArray, labels: Option<RHash>) -> Result<(), Error> {
+    let mut gvl = gvl(ruby);
+    let number = requests::next(&gvl);
+    scope::enter(ruby, &mut gvl, undo, labels, true, number)?;
+    requests::begin(ruby, &mut gvl, undo, number)
 }
 
 /// See [`scope::leave`]; and the request ends that has begun with it.
@@ -112,9 +116,10 @@ fn leave(ruby: &Ruby, undo: RArray) -> Result<(), Error> {
 /// See [`scope::enter_at_once`]: of a request or a job, which begins with it.
 fn enter_at_once(ruby: &Ruby, undo: RArray, labels: Option<RHash>) -> Result<bool, Error> {
     let mut gvl = gvl(ruby);
-    let is_done = scope::enter_at_once(ruby, &mut gvl, undo, labels)?;
+    let number = requests::next(&gvl);
+    let is_done = scope::enter_at_once(ruby, &mut gvl, undo, labels, number)?;
     if is_done {
-        requests::begin(ruby, &mut gvl, undo, labels)?;
+        requests::begin(ruby, &mut gvl, undo, number)?;
     }
     Ok(is_done)
 }

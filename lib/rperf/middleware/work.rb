@@ -26,10 +26,7 @@ module Rperf
       def run(labels)
         undo = []
         # Most of the time nothing of it can fail: then there is nothing to guard, which takes longer than all the rest.
-        Native.enter_at_once(undo, labels) || attempt do
-          Native.enter(undo, labels, true)
-          Native.begin_request(undo, labels)
-        end
+        Native.enter_at_once(undo, labels) || attempt { Native.enter_request(undo, labels) }
         yield
       ensure
         Native.leave_at_once(undo) || attempt(LAST) { Native.leave(undo) }

@@ -1,4 +1,4 @@
-//! The begin and the end of requests and jobs whose session judges them: `Native.begin_request`,
+//! The begin and the end of requests and jobs whose session judges them: `Native.enter_request`,
 //! `Native.leave` and what goes with it. The middleware calls them, on threads of the main Ractor, with
 //! the GVL. In between, the label set of the fiber has the request's number, and so do its samples; and
 //! an account of it is open.
@@ -9,49 +9,35 @@
 use super::accounts::open_into;
 use crate::accounts::hooks;
 use crate::accounts::object::AccountObject;
-use crate::labels;
 use crate::recording::sample;
 use crate::ruby::threads::RubyThread;
 use crate::running::label_set::{self, SetObject};
 use crate::running::sampling::{Requests, catching, counting_session, sampling};
 use crate::text;
-use magnus::r_hash::ForEach;
-use magnus::{Error, RArray, RHash, Ruby, TryConvert, TypedData, Value, prelude::*};
+use magnus::{Error, RArray, Ruby, TryConvert, TypedData, Value, prelude::*};
 use rperf_accounts::{Figures, OTHER, RequestName};
 use rperf_model::LatencyClass;
 use rperf_sampling::AtWork;
-use rperf_vm::{Gvl, LabelSet, clock};
+use rperf_vm::{Gvl, LabelSet, RequestNumber, clock};
 
-/// What `Native.enter` has done for a request or a job, with these labels, is its begin: the first of the
-/// labels names it. Nothing without a session that judges requests, and inside another one: that is part
-/// of it, as a job that a request runs, or middleware that is there twice.
+/// The number of a request or a job that is about to begin, if the session judges them.
+pub fn next(gvl: &Gvl<'_>) -> Option<RequestNumber> {
+    requests(gvl).map(Requests::next_number)
+}
+
+/// The labels of a request or a job with this number are there; `undo` has what was there before. Its
+/// account is opened, unless it is inside another one: that has these labels, too, as with a job that a
+/// request runs, or middleware that is there twice.
 pub fn begin(
     ruby: &Ruby,
     gvl: &mut Gvl<'_>,
     undo: RArray,
-    labels: Option<RHash>,
+    number: Option<RequestNumber>,
 ) -> Result<(), Error> {
-    if requests(gvl).is_none() {
-        return Ok(());
-    }
-    let Some(key) = labels.map(first_key).transpose()?.flatten() else {
-        return Ok(());
-    };
-    let outer: Value = undo.entry(0)?;
-    if SetObject::get(&outer).is_some_and(SetObject::is_of_request) {
-        return Ok(());
-    }
-    let Some(object) = label_set::object_of(gvl, RubyThread::current(gvl)) else {
-        return Ok(());
-    };
-    open_into(ruby, gvl, undo, false)?;
-    // Other threads may have run, and ended the session.
-    let Some(number) = requests(gvl).map(Requests::next_number) else {
-        return Ok(());
-    };
-    match label_set::in_request(&object, number, key) {
-        Some(of_request) => labels::put(gvl, of_request),
-        None => Ok(()),
+    let present = label_set::of_thread(gvl, RubyThread::current(gvl)).map(LabelSet::request);
+    match number {
+        Some(number) if present == Some(number) => open_into(ruby, gvl, undo, false),
+        _ => Ok(()),
     }
 }
 
@@ -121,16 +107,6 @@ pub fn session_over(gvl: &Gvl<'_>) {
 /// The requests of the running session, if it judges them.
 fn requests<'a>(gvl: &'a Gvl<'_>) -> Option<&'a Requests> {
     sampling(gvl)?.requests.as_ref()
-}
-
-/// The first key of a Hash.
-fn first_key(labels: RHash) -> Result<Option<Value>, Error> {
-    let mut first = None;
-    labels.foreach(|key: Value, _: Value| {
-        first = Some(key);
-        Ok(ForEach::Stop)
-    })?;
-    Ok(first)
 }
 
 /// The label with this key, and the key as the profile has it.

@@ -253,21 +253,19 @@ pub fn new_object(
     Some(value(object.wrap(HANDLES.get()?.set_class)))
 }
 
-/// A new object with the labels of `object`, a label set on the caller's stack, for a request that the
-/// label with this key names. Outside of hooks.
-pub fn in_request(object: &Value, request: RequestNumber, key: Value) -> Option<Value> {
-    let new = SetObject::get(object)?.in_request(request, key.as_raw());
-    Some(value(new.wrap(HANDLES.get()?.set_class)))
-}
-
-/// `inner`, which was made of `outer`: of the same request. Outside of hooks.
-pub fn in_request_of(outer: &Value, inner: Value) -> Value {
+/// `inner`, which was made of `outer`: of the same request, or else of the one that has `begun`, with the
+/// key of the label that names it. Outside of hooks.
+pub fn in_request(outer: &Value, inner: Value, begun: Option<(RequestNumber, Value)>) -> Value {
     let outer = SetObject::get(outer).filter(|outer| outer.is_of_request());
-    let kept = outer.and_then(|outer| {
-        let new = SetObject::get(&inner)?.in_request(outer.set.request(), outer.request_key);
+    let request = match outer {
+        Some(outer) => Some((outer.set.request(), outer.request_key)),
+        None => begun.map(|(number, key)| (number, key.as_raw())),
+    };
+    let new = request.and_then(|(number, key)| {
+        let new = SetObject::get(&inner)?.in_request(number, key);
         Some(value(new.wrap(HANDLES.get()?.set_class)))
     });
-    kept.unwrap_or(inner)
+    new.unwrap_or(inner)
 }
 
 /// The labels that `thread`'s present fiber has in the running session. Makes no object and runs no
