@@ -8,12 +8,14 @@
 #![forbid(unsafe_code)]
 
 mod figures;
+mod judged;
 mod suite;
 mod sums;
 mod table;
 mod thread;
 
 pub use figures::{Figures, Value};
+pub use judged::{JudgedRequests, RequestName};
 pub use suite::{FactoryRun, SuiteAccounts};
 pub use sums::Sums;
 pub use table::{AccountTable, OTHER, Quantile, Summary};

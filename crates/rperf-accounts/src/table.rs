@@ -7,10 +7,10 @@ use rustc_hash::FxHashMap;
 use std::array;
 
 /// Names that have a summary of their own at most.
-const MOST: usize = 1_000;
+pub(crate) const MOST: usize = 1_000;
 
 /// Bytes of a name at most.
-const LONGEST: usize = 256;
+pub(crate) const LONGEST: usize = 256;
 
 /// The name of all others.
 pub const OTHER: &str = "(other)";

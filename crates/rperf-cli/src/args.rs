@@ -9,6 +9,7 @@ use crate::live::stacks::StacksArgs;
 use crate::live::top::TopArgs;
 use crate::live::users::UserArgs;
 use crate::report::ReportArgs;
+use crate::why::{self, WhyArgs};
 use clap::{Parser, builder::Styles};
 use flags::{AttachFlags, PageFlags, PushFlags, RecordFlags, TraceFlags};
 use std::ffi::OsString;
@@ -277,6 +278,9 @@ pub enum Subcommand {
     /// Look at profiles: in a browser, or as tables, the call tree, callers, source lines
     #[command(after_help = REPORT_NOTES)]
     Report(ReportArgs),
+    /// Tell what the slow requests have that the usual ones don't
+    #[command(after_help = why::NOTES)]
+    Why(WhyArgs),
     /// Compare two profiles, or two groups of them, and tell change from noise
     #[command(after_help = DIFF_NOTES)]
     Diff(DiffArgs),

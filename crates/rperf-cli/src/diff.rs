@@ -36,11 +36,14 @@ pub fn run(args: DiffArgs) -> Result<i32, Refusal> {
             }
             let [first, second] = read;
             [
-                reader.side_of(base, first)?,
-                reader.side_of(target, second)?,
+                reader.side_of(0, base, first)?,
+                reader.side_of(1, target, second)?,
             ]
         }
-        _ => [reader.side(&options.base)?, reader.side(&options.target)?],
+        _ => [
+            reader.side(0, &options.base)?,
+            reader.side(1, &options.target)?,
+        ],
     };
     let [base, target] = &mut sides;
     if let (Some(base), Some(target)) = (&mut base.together, &target.together) {
@@ -109,6 +112,7 @@ fn html(sides: &[Side; 2], options: &Options) -> Result<Vec<u8>, Refusal> {
                 (Normalize::No, _) => "none".into(),
                 (Normalize::Total, _) => "total".into(),
                 (Normalize::Duration, _) => "duration".into(),
+                (Normalize::Requests, _) => "requests".into(),
                 (Normalize::Label, key) => format!("label:{}", key.as_deref().unwrap_or("")),
             },
         }),

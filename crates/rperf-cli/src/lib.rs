@@ -31,6 +31,7 @@ mod runs;
 mod signals;
 mod source_file;
 mod viewer;
+mod why;
 
 pub use installation::Installation;
 
@@ -78,6 +79,7 @@ fn run_subcommand(subcommand: Subcommand, installation: &Installation) -> Result
             }
             None => report::run(args),
         },
+        Subcommand::Why(args) => why::run(&args),
         Subcommand::Diff(args) => diff::run(args),
         Subcommand::Ps(args) => live::ps::run(&args),
         Subcommand::Stacks(args) => live::stacks::run(&args),

@@ -154,6 +154,7 @@ mod tests {
             Subcommand::Trace(args) => Options::for_trace(args),
             Subcommand::Report(_)
             | Subcommand::Diff(_)
+            | Subcommand::Why(_)
             | Subcommand::Attach(_)
             | Subcommand::Snapshot(_)
             | Subcommand::Ps(_)

@@ -20,6 +20,7 @@ mod meta;
 mod proto;
 pub mod pyroscope;
 mod read;
+mod requests;
 mod stacks;
 mod suite;
 mod texts;

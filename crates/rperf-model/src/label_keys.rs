@@ -18,6 +18,8 @@ pub const RACTOR: &str = "%ractor";
 pub const CLASS: &str = "%class";
 /// One of the slowest calls of a chosen method, on what it has had.
 pub const CALL: &str = "%call";
+/// The class of the request that a sample is of: how long it took among its like.
+pub const LATENCY: &str = "%latency";
 /// The name of a thread.
 pub const THREAD: &str = "thread";
 /// The number of a thread.

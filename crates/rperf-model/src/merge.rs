@@ -4,7 +4,7 @@
 use crate::fold::{FoldLimits, MERGED};
 use crate::{
     Column, Frame, FrameId, LabelSetId, Latencies, Meta, Node, NodeId, Period, Profile, RawSamples,
-    SamplingStats, StringId, Thread, TimeLine, Violation, Weight, WeightKey, WeightTable,
+    Requests, SamplingStats, StringId, Thread, TimeLine, Violation, Weight, WeightKey, WeightTable,
     time_line,
 };
 use rustc_hash::FxHashMap;
@@ -40,8 +40,8 @@ impl Profile {
     /// too. Columns are matched by name and unit, and keep our order and default. The
     /// threads of `other` are taken as new ones, with seqs after ours; of thread 0
     /// there is only one. The times of the runs are united, and time lines stay as they are, up to
-    /// a limit; latencies of a method are added, and so is
-    /// what a test took. Raw samples stay only if both
+    /// a limit; latencies of a method are added, requests of an endpoint, and what a test took. Raw
+    /// samples stay only if both
     /// have them, since they must add up to the weights. If there are more nodes or rows than
     /// [`MERGED`] says, the lightest stacks are folded.
     ///
@@ -83,6 +83,7 @@ impl Profile {
         time_line::limit(&mut self.time_lines);
         self.merge_latencies(&other.latencies);
         self.suite.merge(&other.suite);
+        self.merge_requests(&other.requests);
         self.fold(limits);
         Ok(())
     }
@@ -98,6 +99,20 @@ impl Profile {
                 None if self.latencies.len() < Latencies::MOST => {
                     self.latencies.push(other.clone())
                 }
+                None => {}
+            }
+        }
+    }
+
+    fn merge_requests(&mut self, others: &[Requests]) {
+        let ours = self.requests.iter().enumerate();
+        let known: FxHashMap<(String, String), usize> = ours
+            .map(|(place, it)| ((it.key.clone(), it.name.clone()), place))
+            .collect();
+        for other in others {
+            match known.get(&(other.key.clone(), other.name.clone())) {
+                Some(&place) => self.requests[place].merge(other),
+                None if self.requests.len() < Requests::MOST => self.requests.push(other.clone()),
                 None => {}
             }
         }

@@ -2,8 +2,8 @@
 //! readers, read by everything else. Any thread, no I/O.
 
 use crate::{
-    CallTree, Column, Frames, LabelSets, Latencies, Note, Schema, StringId, Strings, Suite,
-    TimeLine, ValueType, Weight, WeightKey, Weights,
+    CallTree, Column, Frames, LabelSets, Latencies, Note, Requests, Schema, StringId, Strings,
+    Suite, TimeLine, ValueType, Weight, WeightKey, Weights,
 };
 
 mod label_all;
@@ -215,6 +215,8 @@ pub struct Profile {
     pub latencies: Vec<Latencies>,
     /// What tests and factories took.
     pub suite: Suite,
+    /// The requests and jobs that have ended, of each endpoint once, if they were judged.
+    pub requests: Vec<Requests>,
     /// The form of its paths in answers. A choice of those who ask, which is in no file.
     pub path_view: PathView,
 }
@@ -236,6 +238,7 @@ impl Profile {
             time_lines: Vec::new(),
             latencies: Vec::new(),
             suite: Suite::default(),
+            requests: Vec::new(),
             path_view: PathView::default(),
         }
     }
@@ -255,6 +258,7 @@ impl Profile {
             + self.threads.len() * size_of::<Thread>()
             + lines.chain(latencies).sum::<usize>()
             + self.suite.memory()
+            + self.requests.iter().map(Requests::memory).sum::<usize>()
     }
 
     /// The sum of all values in `column`, saturating.

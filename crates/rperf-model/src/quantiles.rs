@@ -1,7 +1,8 @@
 //! Quantiles of many values in little memory: a histogram with eight buckets to an octave, so that a
 //! quantile is at most 6 % off. It grows with its largest value; two of them add up exactly.
 
-use crate::buckets::{bucket_of, start_of};
+use crate::buckets::{bucket_of, count, start_of};
+use std::ops::Range;
 
 /// Buckets to an octave, as a power of two.
 const BITS: u32 = 3;
@@ -56,21 +57,73 @@ impl Quantiles {
         self.max = self.max.max(other.max);
     }
 
+    /// The buckets that have values, and how many.
+    pub fn buckets(&self) -> impl Iterator<Item = (usize, u32)> {
+        let buckets = self.buckets.iter().copied().enumerate();
+        buckets.filter(|(_, values)| *values > 0)
+    }
+
+    /// Quantiles of these numbered buckets; `None` if a number has no bucket.
+    pub fn of_buckets(
+        buckets: impl IntoIterator<Item = (usize, u32)>,
+        sum: u64,
+        max: u64,
+    ) -> Option<Self> {
+        let mut all = Self {
+            sum,
+            max,
+            ..Self::default()
+        };
+        for (bucket, values) in buckets {
+            if bucket >= count::<BITS>() {
+                return None;
+            }
+            if bucket >= all.buckets.len() {
+                all.buckets.resize(bucket + 1, 0);
+            }
+            all.buckets[bucket] = all.buckets[bucket].saturating_add(values);
+            all.count += u64::from(values);
+        }
+        Some(all)
+    }
+
+    /// Bytes held.
+    pub fn memory(&self) -> usize {
+        self.buckets.capacity() * size_of::<u32>()
+    }
+
+    /// The values of the bucket in which so many in a thousand end; `None` if there is none.
+    pub fn bucket(&self, per_mille: u64) -> Option<Range<u64>> {
+        let bucket = self.bucket_number(per_mille)?;
+        Some(start_of::<BITS>(bucket)..start_of::<BITS>(bucket + 1))
+    }
+
+    /// How many values are in the bucket of `value` or a later one.
+    pub fn count_from(&self, value: u64) -> u64 {
+        let later = self.buckets.iter().skip(bucket_of::<BITS>(value));
+        later.map(|&it| u64::from(it)).sum()
+    }
+
     /// The value that so many in a thousand reach at most, or nearly so; 0 if there is none.
     pub fn quantile(&self, per_mille: u64) -> u64 {
         if per_mille >= 1_000 {
             return self.max;
         }
+        let bucket = self.bucket_number(per_mille);
+        bucket.map_or(self.max, |bucket| middle(bucket).min(self.max))
+    }
+
+    fn bucket_number(&self, per_mille: u64) -> Option<usize> {
         let counted = self.buckets.iter().map(|&it| u64::from(it)).sum::<u64>();
         let wanted = (u128::from(counted) * u128::from(per_mille)).div_ceil(1_000);
         let mut seen: u128 = 0;
-        for (bucket, &values) in self.buckets.iter().enumerate() {
+        for (bucket, values) in self.buckets() {
             seen += u128::from(values);
-            if values > 0 && seen >= wanted {
-                return middle(bucket).min(self.max);
+            if seen >= wanted {
+                return Some(bucket);
             }
         }
-        self.max
+        None
     }
 }
 
@@ -129,6 +182,26 @@ mod tests {
         }
         one.merge(&other);
         assert_eq!(one, all);
+    }
+
+    #[test]
+    fn buckets_are_told_and_read_again() {
+        let mut found = Quantiles::default();
+        values(1_000).into_iter().for_each(|value| found.add(value));
+        let again = Quantiles::of_buckets(found.buckets(), found.sum(), found.max());
+        assert_eq!(again.as_ref(), Some(&found));
+        let beyond = [(count::<BITS>(), 1)];
+        assert_eq!(Quantiles::of_buckets(beyond, 0, 0), None);
+        let bucket = found.bucket(990).expect("values");
+        assert!(bucket.contains(&found.quantile(990)));
+        let above = found.count_from(bucket.start);
+        assert!((10..100).contains(&above), "{above}");
+        assert!(found.count_from(bucket.end) <= 10);
+        assert_eq!(
+            (found.count_from(0), found.count_from(u64::MAX)),
+            (1_000, 0)
+        );
+        assert_eq!(Quantiles::default().bucket(500), None);
     }
 
     #[test]

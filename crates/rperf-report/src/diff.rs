@@ -40,8 +40,10 @@ pub enum Normalize {
     Total,
     /// By how long they took.
     Duration,
-    /// By how many different values a label has, such as requests.
+    /// By how many different values a label has.
     Label,
+    /// By how many requests have ended.
+    Requests,
 }
 
 /// Why runs can't be compared.
@@ -381,6 +383,7 @@ impl Normalize {
             Normalize::Total => run.total.value as f64,
             Normalize::Duration => run.duration_ns as f64,
             Normalize::Label => run.label_values as f64,
+            Normalize::Requests => run.requests as f64,
         }
     }
 
@@ -390,6 +393,7 @@ impl Normalize {
             Normalize::Total => "total",
             Normalize::Duration => "duration",
             Normalize::Label => "samples with the label",
+            Normalize::Requests => "requests that were judged",
         };
         if one > 0.0 && other > 0.0 {
             Ok(one / other)

@@ -10,7 +10,7 @@
 //!   callers and callees, [`Listing`] has the lines of a method or file, [`Path`]s the stacks with the most, [`Wait`]s the
 //!   time in which threads didn't run;
 //! - [`Idle`] is the time of threads that wait for work, [`Boot`] that of loading files,
-//!   [`Tests`] that of a suite's tests;
+//!   [`Tests`] that of a suite's tests, [`Why`] says what slow requests have that others don't;
 //! - [`Filter`] makes a smaller profile of a profile, [`choose_values()`] says which of
 //!   its values it is about;
 //! - [`Diff`] has the changes between runs, told from noise;
@@ -52,6 +52,7 @@ mod tree;
 mod units;
 mod waits;
 mod walk;
+mod why;
 
 pub use boot::{Boot, Initializer, LoadBranch, LoadedFile, LoadedGem, Place, PlaceKind};
 pub use calls::call_costs::{CallCost, CallCosts, FunctionCosts, FunctionKind};
@@ -82,3 +83,4 @@ pub use top::{By, Sort, Top, TopRow, state_name, thread_name};
 pub use tree::{Branch, Direction, Tree, TreeLimits};
 pub use units::{Scale, nanoseconds_per};
 pub use waits::{Wait, WaitSite};
+pub use why::{EndpointTimes, Holder, Means, Part, Site, Why};

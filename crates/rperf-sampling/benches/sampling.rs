@@ -63,6 +63,7 @@ fn sum_up(bencher: Bencher) {
         node: NodeId(1 + number * 7 % STACKS),
         thread: 1 + number % 8,
         labels: LabelSetId(0),
+        request: rperf_vm::RequestNumber::NONE,
         state: State::Running,
         count: 1,
     };

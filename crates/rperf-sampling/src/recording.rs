@@ -8,8 +8,10 @@ use crate::collect::buffer::ActiveBuffer;
 use crate::collect::sample::Sample;
 use crate::counters::SessionCounters;
 use crate::tick_capture::TickLog;
-use rperf_model::{LabelSetId, NodeId, State};
-use rperf_vm::{CapturedTree, FiberWord, Interned, LabelSet, LabelTable, LastStack, Stack};
+use rperf_model::{LabelSetId, LatencyClass, NodeId, State};
+use rperf_vm::{
+    CapturedTree, FiberWord, Interned, LabelSet, LabelTable, LastStack, RequestNumber, Stack,
+};
 
 /// The stack of a sample.
 #[derive(Debug, Clone, Copy)]
@@ -182,12 +184,19 @@ impl<S: Sink> Recording<S> {
         is_handed_over
     }
 
+    /// Tells that a request has ended, after the samples that were recorded so far. Returns whether the
+    /// worker has got something to do.
+    pub(crate) fn end_request(&mut self, request: RequestNumber, class: LatencyClass) -> bool {
+        self.buffer.push(Sample::request_ended(request, class))
+    }
+
     /// Records what no thread is left to record: the unattributed time. Returns whether the
     /// worker has got something to do.
     pub(crate) fn flush_unattributed(&mut self, now: u64) -> bool {
         let point = SamplePoint {
             node: NodeId::ROOT,
             labels: LabelSetId::default(),
+            request: RequestNumber::NONE,
         };
         let mut is_handed_over = false;
         for state in State::ALL {
@@ -225,6 +234,7 @@ impl<S: Sink> Recording<S> {
         Some(SamplePoint {
             node,
             labels: labels.map_or(LabelSetId::default(), |set| self.labels.number(set, count)),
+            request: labels.map_or(RequestNumber::NONE, LabelSet::request),
         })
     }
 
@@ -235,6 +245,7 @@ impl<S: Sink> Recording<S> {
         // Whose labels they had isn't known.
         let unlabelled = SamplePoint {
             labels: LabelSetId::default(),
+            request: RequestNumber::NONE,
             ..point
         };
         self.push_unattributed(now, unlabelled, state)
@@ -262,6 +273,7 @@ impl<S: Sink> Recording<S> {
             node: point.node,
             thread,
             labels: point.labels,
+            request: point.request,
             state,
             count: values.count.min(u64::from(u16::MAX)) as u16,
         })

@@ -16,9 +16,10 @@ use crate::tick_capture::signal::{self, TickSignal};
 use crate::tick_capture::{TickCapture, TickLog};
 use crate::timer::sources::{TimerConfig, TimerKind};
 use crate::timer::ticks::Ticks;
+use rperf_model::LatencyClass;
 use rperf_vm::{
-    CapturedTree, FrameWord, LabelSet, LastStack, ResolvedFrame, ThreadNames, TickVm, Unknown,
-    clock, names_memory,
+    CapturedTree, FrameWord, LabelSet, LastStack, RequestNumber, ResolvedFrame, ThreadNames,
+    TickVm, Unknown, clock, names_memory,
 };
 use rustc_hash::FxHashMap;
 use std::io;
@@ -311,6 +312,12 @@ impl Session {
         self.wake_worker(is_handed_over);
         let has_samples = accounting.was_sampled();
         self.thread_names.ended(accounting.seq(), has_samples);
+    }
+
+    /// A request has ended, and is of this class: so are its samples.
+    pub fn end_request(&mut self, request: RequestNumber, class: LatencyClass) {
+        let is_handed_over = self.recording.end_request(request, class);
+        self.wake_worker(is_handed_over);
     }
 
     /// Records what no thread is left to record: the unattributed time.

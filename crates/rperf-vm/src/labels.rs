@@ -2,8 +2,9 @@
 //! makes no object of the VM, and all but a set's first one are two comparisons.
 
 use rperf_model::LabelSetId;
-use rperf_model::label_keys::{CALL, RACTOR, set_apart};
+use rperf_model::label_keys::{CALL, LATENCY, RACTOR, set_apart};
 use rustc_hash::FxHashMap;
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
@@ -22,7 +23,20 @@ const REFUSED: u32 = u32::MAX;
 /// a number only when it is first sampled: the sets of a server's requests, most of which
 /// end between two samples, take no room.
 #[derive(Debug, Clone)]
-pub struct LabelSet(Arc<Content>);
+pub struct LabelSet {
+    content: Arc<Content>,
+    request: RequestNumber,
+}
+
+/// The number of a request or a job, in its session, from 1; 0 is none. After 2^32 of them numbers
+/// come again.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RequestNumber(pub u32);
+
+impl RequestNumber {
+    /// No request.
+    pub const NONE: Self = Self(0);
+}
 
 #[derive(Debug)]
 struct Content {
@@ -35,7 +49,7 @@ impl PartialEq for LabelSet {
     /// Whether both are the same set. Others can have the same texts.
     #[inline]
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+        Arc::ptr_eq(&self.content, &other.content) && self.request == other.request
     }
 }
 
@@ -48,7 +62,24 @@ impl LabelSet {
     /// With these pairs.
     pub fn of(texts: LabelTexts) -> Self {
         let known = AtomicU64::new(0);
-        Self(Arc::new(Content { texts, known }))
+        Self {
+            content: Arc::new(Content { texts, known }),
+            request: RequestNumber::NONE,
+        }
+    }
+
+    /// This set, of a request.
+    pub fn in_request(&self, request: RequestNumber) -> Self {
+        Self {
+            content: Arc::clone(&self.content),
+            request,
+        }
+    }
+
+    /// The request that it is of.
+    #[inline]
+    pub fn request(&self) -> RequestNumber {
+        self.request
     }
 
     /// That of the samples of another Ractor, which is called so.
@@ -56,11 +87,12 @@ impl LabelSet {
         Self::of([(RACTOR.into(), name.into())].into())
     }
 
-    /// This one with a program's `changes`: new values, or none for keys that are taken away.
+    /// This one, of no request, with a program's `changes`: new values, or none for keys that are
+    /// taken away.
     pub fn with(&self, changes: impl IntoIterator<Item = (String, Option<String>)>) -> Self {
-        let mut pairs = self.0.texts.to_vec();
+        let mut pairs = self.content.texts.to_vec();
         for (key, value) in changes {
-            let key = set_apart(&key, |key| key == RACTOR || key == CALL);
+            let key = Self::key(&key);
             let row = pairs.binary_search_by(|pair| (*pair.0).cmp(&*key));
             match (row, value) {
                 (Ok(row), Some(value)) => pairs[row].1 = value.into(),
@@ -72,15 +104,20 @@ impl LabelSet {
         Self::of(pairs.into())
     }
 
+    /// A program's key as it is in the pairs.
+    pub fn key(key: &str) -> Cow<'_, str> {
+        set_apart(key, |key| [RACTOR, CALL, LATENCY].contains(&key))
+    }
+
     /// Its pairs.
     #[inline]
     pub fn texts(&self) -> &LabelTexts {
-        &self.0.texts
+        &self.content.texts
     }
 
     /// Bytes held.
     pub fn memory(&self) -> usize {
-        text_bytes(&self.0.texts) + size_of_val(&*self.0.texts)
+        text_bytes(&self.content.texts) + size_of_val(&*self.content.texts)
     }
 }
 
@@ -113,7 +150,7 @@ impl LabelTable {
     /// the sample goes without labels, and is counted.
     #[inline]
     pub fn number(&mut self, set: &LabelSet, count: u64) -> LabelSetId {
-        let known = set.0.known.load(Relaxed);
+        let known = set.content.known.load(Relaxed);
         let number = if (known >> 32) as u32 == self.serial {
             known as u32
         } else {
@@ -149,7 +186,7 @@ impl LabelTable {
 
     #[cold]
     fn look_up(&mut self, set: &LabelSet) -> u32 {
-        let texts = &set.0.texts;
+        let texts = &set.content.texts;
         let number = if texts.is_empty() {
             0
         } else if let Some(&number) = self.numbers.get(texts) {
@@ -164,7 +201,7 @@ impl LabelTable {
             number
         };
         let known = u64::from(self.serial) << 32 | u64::from(number);
-        set.0.known.store(known, Relaxed);
+        set.content.known.store(known, Relaxed);
         number
     }
 }
@@ -195,15 +232,31 @@ mod tests {
         assert_eq!(table.number(&first, 1).0, 1);
         assert_eq!(table.number(&set(&[]), 1).0, 0);
         assert_eq!(table.sets().len(), 2);
-        assert_eq!(*table.sets()[1], *set(&[("a", "1"), ("a", "2")]).0.texts);
+        assert_eq!(
+            *table.sets()[1],
+            *set(&[("a", "1"), ("a", "2")]).content.texts
+        );
     }
 
     #[test]
     fn changes_are_merged_and_taken_away() {
         let base = set(&[("a", "1"), ("b", "2")]);
         let changed = base.with([("a".into(), None), ("c".into(), Some("3".into()))]);
-        assert_eq!(changed.0.texts, set(&[("b", "2"), ("c", "3")]).0.texts);
-        assert_eq!(base.0.texts.len(), 2);
+        assert_eq!(changed.texts(), set(&[("b", "2"), ("c", "3")]).texts());
+        assert_eq!(base.texts().len(), 2);
+    }
+
+    #[test]
+    fn a_set_of_a_request_has_the_number_of_its_texts() {
+        let mut table = LabelTable::default();
+        let plain = set(&[("a", "1")]);
+        let [one, other] = [1, 2].map(|number| plain.in_request(RequestNumber(number)));
+        assert!(one != plain && one != other && one == one.clone());
+        let number = table.number(&one, 1);
+        assert_eq!(table.number(&plain, 1), number);
+        assert_eq!(table.number(&other, 1), number);
+        assert_eq!(one.with([]).request(), RequestNumber::NONE);
+        assert_eq!(other.clone().request(), RequestNumber(2));
     }
 
     #[test]

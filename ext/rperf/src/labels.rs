@@ -21,7 +21,7 @@ use magnus::r_hash::ForEach;
 use magnus::rb_sys::AsRawValue;
 use magnus::{Error, RArray, RHash, Ruby, Symbol, Value, prelude::*};
 use rperf_sampling::AtWork;
-use rperf_vm::{Gvl, LabelSet};
+use rperf_vm::{Gvl, LabelSet, RequestNumber};
 use std::hint::black_box;
 
 /// `Native.labels`: a Hash of the present fiber's labels in this session; nil if it has none.
@@ -37,27 +37,43 @@ pub fn labels(ruby: &Ruby, gvl: &mut Gvl<'_>) -> Result<Option<RHash>, Error> {
 }
 
 /// Merges the Hash `changes` into the labels of the present fiber; nil takes a label away.
-/// Notes the set to be put back in `undo`. Runs Ruby code.
-pub fn add(ruby: &Ruby, gvl: &mut Gvl<'_>, undo: RArray, changes: RHash) -> Result<(), Error> {
-    if let Some(changes) = Changes::of(changes)? {
-        return add_constant(ruby, gvl, undo, changes);
+/// Notes the set to be put back in `undo`. A `request` begins with them. Runs Ruby code.
+pub fn add(
+    ruby: &Ruby,
+    gvl: &mut Gvl<'_>,
+    undo: RArray,
+    changes: RHash,
+    request: Option<RequestNumber>,
+) -> Result<(), Error> {
+    if let Some(constant) = Changes::of(changes)? {
+        return add_constant(ruby, gvl, undo, constant, request);
     }
     let outer = present(ruby, gvl)?;
     let inner = merged(ruby, gvl, outer, changes)?;
+    let mut begun = None;
+    changes.foreach(|key: Value, _: Value| {
+        let key = Symbol::from_value(key).map(Symbol::as_value);
+        begun = request.zip(key);
+        Ok(ForEach::Stop)
+    })?;
+    let inner = label_set::in_request(&outer, inner, begun);
     undo.push(outer)?;
     put(gvl, inner)
 }
 
 /// Merges `changes`, which are put on without running Ruby code that could fail, into the labels
-/// of the present fiber. Notes the set to be put back in `undo`.
+/// of the present fiber. Notes the set to be put back in `undo`. A `request` begins with them.
 pub fn add_constant(
     ruby: &Ruby,
     gvl: &mut Gvl<'_>,
     undo: RArray,
     changes: Changes,
+    request: Option<RequestNumber>,
 ) -> Result<(), Error> {
+    let key = changes.iter().next().map(|(key, _)| key.as_value());
     let outer = present(ruby, gvl)?;
     let inner = with_constant(ruby, gvl, outer, changes)?;
+    let inner = label_set::in_request(&outer, inner, request.zip(key));
     undo.push(outer)?;
     put(gvl, inner)
 }

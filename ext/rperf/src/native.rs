@@ -6,6 +6,7 @@ mod accounts;
 pub mod live;
 #[cfg(feature = "measure")]
 mod measure;
+mod requests;
 pub mod session;
 #[cfg(feature = "measure")]
 mod session_words;
@@ -39,6 +40,7 @@ pub fn init(ruby: &Ruby, rperf: RModule, native: RModule) -> Result<(), Error> {
     native.define_singleton_method("live?", function!(facts::is_of_clients, 0))?;
     native.define_singleton_method("give_way", function!(give_way, 1))?;
     native.define_singleton_method("enter", function!(enter, 3))?;
+    native.define_singleton_method("enter_request", function!(enter_request, 2))?;
     native.define_singleton_method("leave", function!(leave, 1))?;
     native.define_singleton_method("enter_at_once", function!(enter_at_once, 2))?;
     native.define_singleton_method("leave_at_once", function!(leave_at_once, 1))?;
@@ -94,22 +96,41 @@ fn snapshot(ruby: &Ruby, clear: bool) -> Result<Option<Value>, Error> {
 
 /// See [`scope::enter`].
 fn enter(ruby: &Ruby, undo: RArray, labels: Option<RHash>, counts: bool) -> Result<(), Error> {
-    scope::enter(ruby, &mut gvl(ruby), undo, labels, counts)
+    scope::enter(ruby, &mut gvl(ruby), undo, labels, counts, None)
 }
 
-/// See [`scope::leave`].
+/// `Native.enter_request(undo, labels)`: as `Native.enter` for a section, of a request or a job, which
+/// begins with it.
+fn enter_request(ruby: &Ruby, undo: RArray, labels: Option<RHash>) -> Result<(), Error> {
+    let mut gvl = gvl(ruby);
+    let number = requests::next(&gvl);
+    scope::enter(ruby, &mut gvl, undo, labels, true, number)?;
+    requests::begin(ruby, &mut gvl, undo, number)
+}
+
+/// See [`scope::leave`]; and the request ends that has begun with it.
 fn leave(ruby: &Ruby, undo: RArray) -> Result<(), Error> {
-    scope::leave(&mut gvl(ruby), undo)
+    let mut gvl = gvl(ruby);
+    requests::end(ruby, &gvl, undo)?;
+    scope::leave(&mut gvl, undo)
 }
 
-/// See [`scope::enter_at_once`].
+/// See [`scope::enter_at_once`]: of a request or a job, which begins with it.
 fn enter_at_once(ruby: &Ruby, undo: RArray, labels: Option<RHash>) -> Result<bool, Error> {
-    scope::enter_at_once(ruby, &mut gvl(ruby), undo, labels)
+    let mut gvl = gvl(ruby);
+    let number = requests::next(&gvl);
+    let is_done = scope::enter_at_once(ruby, &mut gvl, undo, labels, number)?;
+    if is_done {
+        requests::begin(ruby, &mut gvl, undo, number)?;
+    }
+    Ok(is_done)
 }
 
 /// See [`scope::leave_at_once`].
 fn leave_at_once(ruby: &Ruby, undo: RArray) -> Result<bool, Error> {
-    scope::leave_at_once(&mut gvl(ruby), undo)
+    let mut gvl = gvl(ruby);
+    requests::end(ruby, &gvl, undo)?;
+    scope::leave_at_once(&mut gvl, undo)
 }
 
 /// See [`scope::pause`].

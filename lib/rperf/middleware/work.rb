@@ -18,14 +18,15 @@ module Rperf
     private_constant :LATER, :LAST, :HAS_NATIVE, :JOB
 
     class << self
-      # Runs the block with labels, and as a section of a deferred session.
+      # Runs the block with labels, and as a section of a deferred session. Where requests and jobs are judged, it
+      # is one.
       #
       # @param labels [Hash{Symbol => String}, nil]
       # @return the block's value
       def run(labels)
         undo = []
         # Most of the time nothing of it can fail: then there is nothing to guard, which takes longer than all the rest.
-        Native.enter_at_once(undo, labels) || attempt { Native.enter(undo, labels, true) }
+        Native.enter_at_once(undo, labels) || attempt { Native.enter_request(undo, labels) }
         yield
       ensure
         Native.leave_at_once(undo) || attempt(LAST) { Native.leave(undo) }

@@ -2,11 +2,11 @@
 
 use super::call_limit::CallLimit;
 use crate::Refusal;
-use crate::report::filter_args::FilterArgs;
+use crate::report::filter_args::{self, FilterArgs};
 use crate::report::view_args::{Belongs, HTML_FILE, ViewArgs, only_one, refuse_strangers};
 use rperf_format::Format;
 use rperf_model::PathView;
-use rperf_report::{Filter, Normalize, Sort};
+use rperf_report::{Filter, Normalize, Sort, TagFilter};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -58,7 +58,8 @@ pub struct DiffArgs {
     /// extension]
     #[arg(long, value_name = "FORMAT", allow_hyphen_values = true)]
     pub format: Option<String>,
-    /// Make the profiles comparable: by total, duration, label:KEY or none
+    /// Make the profiles comparable: by total, duration, requests, label:KEY or
+    /// none
     #[arg(long, value_name = "WHAT", allow_hyphen_values = true)]
     pub normalize: Option<String>,
     /// Exit with 3 if all, or a method, got slower by more than this, beyond the noise
@@ -72,6 +73,13 @@ pub struct DiffArgs {
     /// the methods that match, 'total>5%' for all calls together; may be given several times
     #[arg(long, value_name = "LIMIT", allow_hyphen_values = true)]
     pub fail_on: Vec<String>,
+    /// Only samples of the base with a label that matches, as for --tagfocus: so two parts of
+    /// one profile can be compared
+    #[arg(long, value_name = "TAG", allow_hyphen_values = true)]
+    pub base_tagfocus: Option<String>,
+    /// Only samples of the target with a label that matches
+    #[arg(long, value_name = "TAG", allow_hyphen_values = true)]
+    pub target_tagfocus: Option<String>,
     /// What of the profiles is compared.
     #[command(flatten)]
     pub filter: FilterArgs,
@@ -136,6 +144,8 @@ pub struct Options {
     pub pager: bool,
     /// What of the profiles is compared.
     pub filter: Filter,
+    /// What of each side's, before that.
+    pub of_sides: [Filter; 2],
 }
 
 impl Options {
@@ -164,17 +174,30 @@ impl Options {
             value: args.view.value(),
             pager: !args.view.no_pager,
             filter: args.filter.filter(is_of_calls)?,
+            of_sides: [
+                of_side("--base-tagfocus", &args.base_tagfocus)?,
+                of_side("--target-tagfocus", &args.target_tagfocus)?,
+            ],
         })
     }
 }
 
+/// What is compared of a side.
+fn of_side(name: &str, tag_focus: &Option<String>) -> Result<Filter, Refusal> {
+    Ok(Filter {
+        tag_focus: filter_args::parse(name, tag_focus, TagFilter::new)?,
+        ..Filter::default()
+    })
+}
+
 fn is_plain(args: &DiffArgs) -> bool {
     let DiffArgs { view, .. } = args;
+    let asks_for_sides = args.base_tagfocus.is_some() || args.target_tagfocus.is_some();
     let asks_for_view = view.web || view.html || view.top || view.text || args.calls;
     let asks_for_file = args.format.is_some() || view.output.is_some() || view.no_browser;
     let asks_for_values = view.value().is_some() || view.sort.is_some();
     let asks_for_noise = args.normalize.is_some() || args.fail_above.is_some();
-    !(asks_for_view || asks_for_file || asks_for_values || asks_for_noise)
+    !(asks_for_sides || asks_for_view || asks_for_file || asks_for_values || asks_for_noise)
 }
 
 /// The one view that the options ask for, which gives all of them a meaning.
@@ -196,7 +219,7 @@ fn view(args: &DiffArgs, on_terminal: bool) -> Result<View, Refusal> {
             .unwrap_or_else(|| default(args, on_terminal)),
     };
     // Filters, --trim-path, --full-path and --no-pager are right everywhere.
-    let belongings: [Belongs; 9] = [
+    let belongings: [Belongs; 11] = [
         ("-o", args.view.output.is_some(), &["--html", "--format"]),
         ("--no-browser", args.view.no_browser, &["--web"]),
         (
@@ -205,6 +228,8 @@ fn view(args: &DiffArgs, on_terminal: bool) -> Result<View, Refusal> {
             &["--top", "--text", "--format", "--calls"],
         ),
         ("--fail-on", !args.fail_on.is_empty(), &["--calls"]),
+        ("--base-tagfocus", args.base_tagfocus.is_some(), TIMES),
+        ("--target-tagfocus", args.target_tagfocus.is_some(), TIMES),
         ("--value", args.view.value.is_some(), TIMES),
         ("--blame", args.view.blame, TIMES),
         ("--sort", args.view.sort.is_some(), TIMES),
@@ -297,11 +322,12 @@ fn parse_normalize(text: &str) -> Result<(Normalize, Option<String>), Refusal> {
         "none" => (Normalize::No, None),
         "total" => (Normalize::Total, None),
         "duration" => (Normalize::Duration, None),
+        "requests" => (Normalize::Requests, None),
         _ => match text.strip_prefix("label:") {
             Some(key) if !key.is_empty() => (Normalize::Label, Some(key.to_string())),
             _ => {
                 return Err(Refusal::usage(format!(
-                    "--normalize must be total, duration, label:KEY or none, not '{text}'"
+                    "--normalize must be total, duration, requests, label:KEY or none, not '{text}'"
                 )));
             }
         },

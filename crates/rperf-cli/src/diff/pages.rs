@@ -202,6 +202,9 @@ pub fn normalized(options: &Options) -> Option<String> {
         (Normalize::No, _) => return None,
         (Normalize::Total, _) => "each run as if it had the base's total".to_string(),
         (Normalize::Duration, _) => "each run as if it had taken as long as the base".to_string(),
+        (Normalize::Requests, _) => {
+            "each run as if it had as many requests as the base".to_string()
+        }
         (Normalize::Label, key) => {
             let key = one_line(key.as_deref().unwrap_or_default());
             format!("each run as if it had as many values of {key} as the base")

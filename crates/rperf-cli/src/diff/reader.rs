@@ -13,6 +13,8 @@ use std::path::{Path, PathBuf};
 /// The runs of one side, one by one, and for the viewer merged.
 #[derive(Default)]
 pub struct Side {
+    /// 0 for the base, 1 for the target.
+    number: usize,
     /// One by one.
     pub runs: Vec<Run>,
     /// The runs for each value type of the first profile; `None` if a file lacks the type.
@@ -41,9 +43,12 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The runs in these files.
-    pub fn side(&mut self, files: &[PathBuf]) -> Result<Side, Refusal> {
-        let mut side = Side::default();
+    /// The runs in these files, of the side with this number: the base is 0.
+    pub fn side(&mut self, number: usize, files: &[PathBuf]) -> Result<Side, Refusal> {
+        let mut side = Side {
+            number,
+            ..Side::default()
+        };
         warn_of_twice(files);
         for file in files {
             let profile = self.read(file)?;
@@ -52,15 +57,27 @@ impl<'a> Reader<'a> {
         Ok(side)
     }
 
-    /// The run in this file, which has been read.
-    pub fn side_of(&mut self, file: &Path, profile: Profile) -> Result<Side, Refusal> {
-        let mut side = Side::default();
+    /// The run in this file, which has been read, as one side.
+    pub fn side_of(
+        &mut self,
+        number: usize,
+        file: &Path,
+        profile: Profile,
+    ) -> Result<Side, Refusal> {
+        let mut side = Side {
+            number,
+            ..Side::default()
+        };
         self.add(&mut side, file, profile)?;
         Ok(side)
     }
 
     fn add(&mut self, side: &mut Side, file: &Path, read: Profile) -> Result<(), Refusal> {
         let is_page = matches!(self.options.view, View::Web { .. } | View::Html(_));
+        let read = match &self.options.of_sides[side.number] {
+            filter if filter.is_empty() => read,
+            filter => self.filtered_by(filter, read).profile,
+        };
         let complete = is_page.then(|| read.clone());
         let mut filtered = self.filtered(read);
         side.runs.push(self.run(&filtered));

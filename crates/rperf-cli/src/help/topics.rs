@@ -35,7 +35,7 @@ macro_rules! topic {
 }
 
 /// All pages, in the order of docs/guide/README.md.
-pub const TOPICS: [Topic; 40] = [
+pub const TOPICS: [Topic; 41] = [
     topic!("tutorial", "start", "guide"),
     topic!("recipes", "recipe", "slow", "install"),
     topic!("recipes-tests",),
@@ -91,6 +91,7 @@ pub const TOPICS: [Topic; 40] = [
     topic!("tracing", "calls", "count-calls"),
     topic!("allocations", "objects", "alloc", "memory", "measure"),
     topic!("blame", "gvl-blame", "gvl-wait", "contention"),
+    topic!("why", "slow-requests", "tail", "latency", "p99"),
     topic!("call-counts", "counts", "callgrind", "kcachegrind"),
     topic!("time-line", "spans", "perfetto", "chrome-trace"),
     topic!("trace-one-method", "only", "one-method"),

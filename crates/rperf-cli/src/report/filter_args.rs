@@ -71,7 +71,7 @@ impl FilterArgs {
     }
 }
 
-fn parse<T>(
+pub fn parse<T>(
     name: &str,
     text: &Option<String>,
     parse: impl Fn(&str) -> Result<T, PatternError>,

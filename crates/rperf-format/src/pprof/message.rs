@@ -3,10 +3,10 @@
 
 use super::proto::{Line, ValueType};
 use super::wire::{Field, Fields};
-use super::{latencies, suite, time_lines};
+use super::{latencies, requests, suite, time_lines};
 use crate::ReadError;
 use prost::Message as _;
-use rperf_model::{Latencies, Suite};
+use rperf_model::{Latencies, Requests, Suite};
 
 /// The whole file.
 #[derive(Default)]
@@ -35,6 +35,8 @@ pub(crate) struct Message<'a> {
     /// Each an entry.
     pub(crate) suite: Vec<&'a [u8]>,
     suite_bytes: usize,
+    /// Each of an endpoint.
+    pub(crate) requests: Vec<&'a [u8]>,
 }
 
 const SAMPLE: u32 = 2;
@@ -88,6 +90,10 @@ impl<'a> Message<'a> {
                     most,
                     "methods with durations",
                 )?;
+            }
+            requests::FIELD => {
+                let most = max.min(Requests::MOST);
+                push(&mut self.requests, field.bytes()?, most, "endpoints")?;
             }
             time_lines::FIELD => self.add_time_line(field.bytes()?)?,
             suite::FIELD => self.add_test(field.bytes()?)?,

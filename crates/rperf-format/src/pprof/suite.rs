@@ -6,7 +6,7 @@ use prost::Message;
 use rperf_model::{Suite, SuiteKey, SuiteKind, SuiteSums};
 
 /// The field's number in the profile.
-pub(crate) const FIELD: u32 = 1_003;
+pub(crate) const FIELD: u32 = 1_004;
 
 /// Bytes of all entries of a file.
 pub(crate) const MAX_BYTES: usize = 64 << 20;

@@ -3,7 +3,7 @@
 
 use super::Ids;
 use crate::fold::settle;
-use crate::label_keys::CALL;
+use crate::label_keys::{CALL, LATENCY};
 use crate::{Profile, SamplingStats, Suite, WeightTable, Weights};
 use std::borrow::Cow;
 
@@ -18,8 +18,8 @@ pub struct NotEarlier;
 
 impl Profile {
     /// Takes away all that is in `earlier`, a snapshot of the same session; also of stacks that have
-    /// been folded meanwhile. Time lines, latencies,
-    /// tests, the slowest calls and raw samples can't be told apart, and go.
+    /// been folded meanwhile. Time lines, latencies, tests, the slowest calls, requests with their
+    /// classes, and raw samples can't be told apart, and go.
     ///
     /// # Errors
     /// If it is none: then this profile has lost its meaning.
@@ -32,8 +32,9 @@ impl Profile {
         {
             return Err(NotEarlier);
         }
-        let earlier = &*without_calls(earlier);
+        let earlier = &*without_what_changes(earlier);
         self.remove_label(CALL);
+        self.remove_label(LATENCY);
         // Those that aren't there any more have been added up under thread 0.
         let seqs = self.threads.iter().map(|it| (it.seq, it.seq)).collect();
         let ids = Ids::intern(self, earlier, seqs);
@@ -59,6 +60,7 @@ impl Profile {
         self.time_lines.clear();
         self.latencies.clear();
         self.suite = Suite::default();
+        self.requests.clear();
         Ok(())
     }
 
@@ -115,14 +117,16 @@ impl Profile {
     }
 }
 
-/// The slowest calls as all others: they aren't the same ones later.
-fn without_calls(profile: &Profile) -> Cow<'_, Profile> {
-    let is_call = |&(key, _): &(_, _)| profile.strings.get(key) == CALL;
-    if !profile.label_sets.iter().any(|set| set.iter().any(is_call)) {
+/// The slowest calls as all others: they aren't the same ones later. Requests without their classes:
+/// some that are open have one later.
+fn without_what_changes(profile: &Profile) -> Cow<'_, Profile> {
+    let changes = |&(key, _): &(_, _)| [CALL, LATENCY].contains(&profile.strings.get(key));
+    if !profile.label_sets.iter().any(|set| set.iter().any(changes)) {
         return Cow::Borrowed(profile);
     }
     let mut profile = profile.clone();
     profile.remove_label(CALL);
+    profile.remove_label(LATENCY);
     Cow::Owned(profile)
 }
 

@@ -7,7 +7,10 @@ use crate::groups::{FrameKey, Function, Groups};
 use crate::matching::MethodKey;
 use crate::top::{FrameSums, Sort};
 use crate::walk::{Values, walk_summing};
-use rperf_model::{Column, OwnColumn, Profile, Schema, State, ValueType, Weight};
+use rperf_model::label_keys::LATENCY;
+use rperf_model::{
+    Column, LatencyClass, OwnColumn, Profile, Requests, Schema, State, ValueType, Weight,
+};
 use rustc_hash::FxHashSet;
 
 /// The sums of one run, or of several merged profiles that are one run together.
@@ -30,6 +33,8 @@ pub struct Run {
     pub(super) total: Amount,
     pub(super) rows: Vec<RunRow>,
     pub(super) label_values: usize,
+    /// Requests that have ended, of the endpoints and classes that the profile has samples of.
+    pub(super) requests: u64,
     /// The mean value of what is counted, a sample or an object; 0 if that isn't known.
     pub(super) mean_sample: f64,
 }
@@ -99,6 +104,7 @@ impl Run {
             total: noise.amount(total),
             rows: rows.collect(),
             label_values: label.map_or(0, |key| label_values(profile, key)),
+            requests: requests(profile),
             mean_sample: noise.mean_sample,
         }
     }
@@ -189,6 +195,28 @@ fn objects(schema: &Schema, column: Column) -> Option<Column> {
     schema
         .find_own(OwnColumn::Objects)
         .filter(|_| is_ours && is_of_objects)
+}
+
+/// How many requests there are of the endpoints and the classes that the profile has samples of: filters
+/// leave some of them.
+fn requests(profile: &Profile) -> u64 {
+    let used: FxHashSet<_> = profile.weights.iter().map(|row| row.key.labels).collect();
+    let has = |key: &str, value: &str| {
+        let mut used = used.iter();
+        used.any(|set| crate::top::label(profile, *set, key) == Some(value))
+    };
+    let classes: Vec<_> = LatencyClass::ALL
+        .into_iter()
+        .filter(|class| has(LATENCY, class.name()))
+        .collect();
+    let of = |it: &Requests| {
+        classes
+            .iter()
+            .map(|class| it.class(*class).count)
+            .sum::<u64>()
+    };
+    let known = profile.requests.iter().filter(|it| has(&it.key, &it.name));
+    known.map(of).sum()
 }
 
 /// How many different values the label with this key has.

@@ -1,6 +1,7 @@
 //! The point of a sample. Made as it is recorded, and kept for remainders; under the GVL.
 
 use rperf_model::{LabelSetId, NodeId};
+use rperf_vm::RequestNumber;
 
 /// Where a sample was recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -9,4 +10,6 @@ pub struct SamplePoint {
     pub node: NodeId,
     /// The number of its label set.
     pub labels: LabelSetId,
+    /// The request that it is of.
+    pub request: RequestNumber,
 }

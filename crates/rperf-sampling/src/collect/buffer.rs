@@ -88,6 +88,7 @@ mod tests {
     use super::*;
     use crossbeam_channel::bounded;
     use rperf_model::{LabelSetId, NodeId, State};
+    use rperf_vm::RequestNumber;
 
     const SAMPLE: Sample = Sample {
         time_ns: 0,
@@ -97,6 +98,7 @@ mod tests {
         node: NodeId(1),
         thread: 1,
         labels: LabelSetId(0),
+        request: RequestNumber::NONE,
         state: State::Running,
         count: 1,
     };

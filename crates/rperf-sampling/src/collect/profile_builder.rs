@@ -4,11 +4,13 @@
 
 use crate::accounting::UNATTRIBUTED;
 use crate::accounting::mode::Measured;
+use crate::collect::open_requests::split_class;
 use crate::collect::sample::{Sample, SampleSums};
 use crate::config::DEFAULT_MAX_NODES;
 use crate::{Mode, Values};
 use rperf_model::fold::{FoldLimits, folded_frame};
 use rperf_model::frame_kind::{FOLDED_FRAME, TRUNCATED_FRAME};
+use rperf_model::label_keys::LATENCY;
 use rperf_model::{
     CallTree, Frame, FrameId, Frames, LabelSetId, Node, NodeId, Profile, RawSamples, StringId,
     Strings, Thread, WeightKey, Weights,
@@ -201,18 +203,15 @@ impl ProfileBuilder {
         profile.strings = self.tables.strings;
         profile.frames = self.tables.frames;
         profile.tree = self.tables.tree;
-        let ids = add_label_sets(&mut profile, label_sets);
-        let labelled = |key: WeightKey| WeightKey {
-            labels: ids[key.labels.0 as usize],
-            ..key
-        };
+        let mut ids = LabelIds::add(&mut profile, label_sets);
         let mut sums: Vec<_> = self.sums.into_iter().collect();
         sums.sort_unstable_by_key(|(key, _)| (key.node, key.thread, key.labels, key.state));
         let mut row = Vec::new();
         for (key, values) in sums {
             values.fill_row(measured, &mut row);
             if row.iter().any(|value| *value != 0) {
-                profile.weights.push(labelled(key), &row);
+                let key = ids.of(&mut profile, key);
+                profile.weights.push(key, &row);
             }
         }
         if let Some(since) = raw_since {
@@ -220,7 +219,7 @@ impl ProfileBuilder {
             for sample in &self.raw {
                 let time_ns = sample.time_ns.saturating_sub(since);
                 sample.values().fill_row(measured, &mut row);
-                samples.push(time_ns, labelled(sample.key()), &row);
+                samples.push(time_ns, ids.of(&mut profile, sample.key()), &row);
             }
             // Those of other Ractors came later.
             samples.sort();
@@ -326,19 +325,43 @@ fn intern_frame(tables: &mut Tables, frame: &ResolvedFrame) -> FrameId {
     })
 }
 
-/// Adds the sets, which have the numbers from 1 in samples; number 0 is the empty one.
-/// Returns the profile's id for each number.
-fn add_label_sets(profile: &mut Profile, sets: &[LabelTexts]) -> Vec<LabelSetId> {
-    let mut ids = vec![LabelSetId::default()];
-    ids.extend(sets.iter().map(|set| {
-        let pairs = set.iter().map(|(key, value)| {
-            let key = profile.strings.intern(key);
-            (key, profile.strings.intern(value))
-        });
-        let pairs = pairs.collect();
-        profile.label_sets.intern(pairs)
-    }));
-    ids
+/// The profile's id for the number of each label set, with a class or without.
+struct LabelIds {
+    plain: Vec<LabelSetId>,
+    with_class: FxHashMap<LabelSetId, LabelSetId>,
+}
+
+impl LabelIds {
+    /// Adds the sets, which have the numbers from 1 in samples; number 0 is the empty one.
+    fn add(profile: &mut Profile, sets: &[LabelTexts]) -> Self {
+        let mut plain = vec![LabelSetId::default()];
+        plain.extend(sets.iter().map(|set| {
+            let pairs = set.iter().map(|(key, value)| {
+                let key = profile.strings.intern(key);
+                (key, profile.strings.intern(value))
+            });
+            let pairs = pairs.collect();
+            profile.label_sets.intern(pairs)
+        }));
+        let with_class = FxHashMap::default();
+        Self { plain, with_class }
+    }
+
+    /// The key with the id in place of the number.
+    fn of(&mut self, profile: &mut Profile, key: WeightKey) -> WeightKey {
+        let (number, class) = split_class(key.labels);
+        let plain = self.plain[number.0 as usize];
+        let labels = match class {
+            None => plain,
+            Some(class) => *self.with_class.entry(key.labels).or_insert_with(|| {
+                let mut pairs = profile.label_sets.get(plain).to_vec();
+                let key = profile.strings.intern(LATENCY);
+                pairs.push((key, profile.strings.intern(class.name())));
+                profile.label_sets.intern(pairs)
+            }),
+        };
+        WeightKey { labels, ..key }
+    }
 }
 
 /// The threads that weights name; thread 0 needs no row.

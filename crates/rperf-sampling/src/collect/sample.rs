@@ -3,7 +3,8 @@
 
 use crate::Values;
 use crate::accounting::UNATTRIBUTED;
-use rperf_model::{LabelSetId, NodeId, State, WeightKey};
+use rperf_model::{LabelSetId, LatencyClass, NodeId, State, WeightKey};
+use rperf_vm::RequestNumber;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Rows from which on those of ended threads are added up under thread 0.
@@ -11,6 +12,9 @@ const FOLD_ROWS: usize = 1 << 14;
 
 /// In place of a node: not a sample, but the news that its thread has ended.
 const THREAD_ENDED: NodeId = NodeId(u32::MAX);
+
+/// Likewise, the news that its request has ended.
+const REQUEST_ENDED: NodeId = NodeId(u32::MAX - 1);
 
 /// A sample on its way to the worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +33,8 @@ pub struct Sample {
     pub thread: u32,
     /// The label set's number, 0 for none.
     pub labels: LabelSetId,
+    /// The request that it is of.
+    pub request: RequestNumber,
     /// What the thread was doing.
     pub state: State,
     /// Ticks that found this stack in a row; 0 for a remainder that was added without
@@ -37,24 +43,51 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// Says that `thread` has ended: no sample of it follows.
-    pub fn thread_ended(thread: u32) -> Self {
+    /// No sample, but news of what is at `node`.
+    fn news(node: NodeId) -> Self {
         Self {
             time_ns: 0,
             wall_ns: 0,
             cpu_ns: 0,
             blame_ns: 0,
-            node: THREAD_ENDED,
-            thread,
+            node,
+            thread: UNATTRIBUTED,
             labels: LabelSetId::default(),
+            request: RequestNumber::NONE,
             state: State::Running,
             count: 0,
+        }
+    }
+
+    /// Says that `thread` has ended: no sample of it follows.
+    pub fn thread_ended(thread: u32) -> Self {
+        Self {
+            thread,
+            ..Self::news(THREAD_ENDED)
+        }
+    }
+
+    /// Says that `request` has ended, and its class: of its samples only remainders follow.
+    pub fn request_ended(request: RequestNumber, class: LatencyClass) -> Self {
+        Self {
+            request,
+            count: class as u16,
+            ..Self::news(REQUEST_ENDED)
         }
     }
 
     /// Whether it only says that its thread has ended.
     pub fn has_ended(&self) -> bool {
         self.node == THREAD_ENDED
+    }
+
+    /// The class of its request, if it only says that this has ended.
+    #[inline]
+    pub fn class_of_ended(&self) -> Option<LatencyClass> {
+        if self.node != REQUEST_ENDED {
+            return None;
+        }
+        LatencyClass::ALL.get(usize::from(self.count)).copied()
     }
 
     /// What it is summed by.
@@ -141,17 +174,23 @@ impl SampleSums {
     /// Takes a buffer of samples in.
     pub fn add(&mut self, samples: &[Sample], limits: SumLimits) {
         for sample in samples {
-            if sample.node == THREAD_ENDED {
-                self.thread_ended(sample.thread, limits);
-            } else if !limits.aggregate {
-                self.keep(sample, limits);
-            } else if let Some(sum) = self.sums.get_mut(&sample.key()) {
-                sum.add(sample.values());
-            } else if self.sums.len() < limits.rows {
-                self.sums.insert(sample.key(), sample.values());
-            } else {
-                self.lost.add(sample.values());
-            }
+            self.add_one(sample, limits);
+        }
+    }
+
+    /// Takes a sample in.
+    #[inline]
+    pub fn add_one(&mut self, sample: &Sample, limits: SumLimits) {
+        if sample.node == THREAD_ENDED {
+            self.thread_ended(sample.thread, limits);
+        } else if !limits.aggregate {
+            self.keep(sample, limits);
+        } else if let Some(sum) = self.sums.get_mut(&sample.key()) {
+            sum.add(sample.values());
+        } else if self.sums.len() < limits.rows {
+            self.sums.insert(sample.key(), sample.values());
+        } else {
+            self.lost.add(sample.values());
         }
     }
 
@@ -229,6 +268,7 @@ mod tests {
             node: NodeId(node),
             thread: 1,
             labels: LabelSetId::default(),
+            request: RequestNumber::NONE,
             state: State::Running,
             count: 1,
         }

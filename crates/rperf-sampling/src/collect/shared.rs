@@ -3,6 +3,7 @@
 //! yet waits. On the worker's thread.
 
 use crate::Values;
+use crate::collect::open_requests::split_class;
 use crate::collect::profile_builder::ProfileBuilder;
 use crate::collect::sample::{Sample, SampleSums, has_to_fold, merge_ended_threads};
 use rperf_model::shared_sums::{Moved, SharedSums, SumsFacts, SumsValues};
@@ -105,9 +106,10 @@ impl SharedFeed {
     /// Takes samples in.
     pub fn add(&mut self, samples: &[Sample]) {
         for sample in samples {
-            match sample.has_ended() {
-                true => self.present.ended_threads.push(sample.thread),
-                false => self.present.add(sample.key(), sample.values()),
+            if sample.has_ended() {
+                self.present.ended_threads.push(sample.thread);
+            } else if sample.class_of_ended().is_none() {
+                self.present.add(sample.key(), sample.values());
             }
         }
         self.present.fold_if_many();
@@ -187,7 +189,9 @@ impl SharedFeed {
 }
 
 impl EpochFeed {
-    fn add(&mut self, key: WeightKey, values: Values) {
+    /// Classes of requests are none of those who watch: they see samples at once.
+    fn add(&mut self, mut key: WeightKey, values: Values) {
+        key.labels = split_class(key.labels).0;
         self.pending.entry(key).or_default().add(values);
     }
 

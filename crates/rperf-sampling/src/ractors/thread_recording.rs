@@ -14,7 +14,7 @@ use crate::timer::pace::Pace;
 use rperf_model::{LabelSetId, NodeId, State};
 use rperf_vm::{
     Backtrace, CapturedTree, FiberWord, FrameWord, GcEvent, GcMoment, GcProgress, GcWork,
-    LastStack, NativeId, NotedName, VmFrames, VmName, clock, tells_line,
+    LastStack, NativeId, NotedName, RequestNumber, VmFrames, VmName, clock, tells_line,
 };
 use std::sync::Arc;
 
@@ -312,6 +312,7 @@ impl ThreadRecording {
             self.off_at = Some(SamplePoint {
                 node: interned.node,
                 labels: LabelSetId::default(),
+                request: RequestNumber::NONE,
             });
             self.note_spent(true, clock::monotonic_ns().saturating_sub(now));
         }
@@ -407,7 +408,11 @@ impl ThreadRecording {
         for state in State::ALL {
             let values = std::mem::take(&mut self.recording.unattributed[state as usize]);
             if !values.is_zero() {
-                let point = SamplePoint { node, labels };
+                let point = SamplePoint {
+                    node,
+                    labels,
+                    request: RequestNumber::NONE,
+                };
                 self.recording.push(now, point, seq, state, values);
             }
         }

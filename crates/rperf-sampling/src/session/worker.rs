@@ -4,6 +4,7 @@
 use crate::collect::messages::{
     AwaitedReply, Message, NamedEpoch, Reply, Request, RequestKind, WorkerEnded,
 };
+use crate::collect::open_requests::OpenRequests;
 use crate::collect::profile_builder::{ProfileBuilder, ProfileLimits};
 use crate::collect::sample::{Sample, SampleSums, SumLimits};
 use crate::collect::shared::{News, SharedFeed};
@@ -81,6 +82,7 @@ impl Worker {
                 profile: config.profile,
                 limits: config.limits,
                 collected: SampleSums::default(),
+                requests: OpenRequests::default(),
                 unnamed: VecDeque::new(),
                 watched: None,
                 emptied: to_sampling,
@@ -239,6 +241,8 @@ struct WorkerMain {
     profile: ProfileLimits,
     limits: SumLimits,
     collected: SampleSums,
+    /// Samples whose requests go on.
+    requests: OpenRequests,
     /// What epochs have collected that are over, and whose frames have no names yet.
     unnamed: VecDeque<SampleSums>,
     /// There while somebody watches.
@@ -278,6 +282,8 @@ impl WorkerMain {
                 Message::Samples(samples) => self.collect(samples),
                 Message::EpochOver(samples) => {
                     self.add(&samples);
+                    // Their nodes go with the epoch.
+                    self.let_requests_go();
                     self.unnamed.push_back(std::mem::take(&mut self.collected));
                     if let Some(watched) = &mut self.watched {
                         watched.end_epoch();
@@ -315,10 +321,27 @@ impl WorkerMain {
 
     /// Whoever watches sees what is collected, too.
     fn add(&mut self, samples: &[Sample]) {
-        self.collected.add(samples, self.limits);
+        let (collected, limits) = (&mut self.collected, self.limits);
+        for sample in samples {
+            let mut put = |it: &Sample| collected.add_one(it, limits);
+            self.requests.take(sample, &mut put);
+        }
         if let Some(watched) = &mut self.watched {
             watched.add(samples);
         }
+    }
+
+    /// All samples that wait for the end of a request are collected as they are.
+    fn let_requests_go(&mut self) {
+        let (collected, limits) = (&mut self.collected, self.limits);
+        self.requests.let_go(|it| collected.add_one(it, limits));
+    }
+
+    /// What is collected, and what waits.
+    fn all_collected(&self) -> SampleSums {
+        let mut all = self.collected.clone();
+        self.requests.each(|it| all.add_one(it, self.limits));
+        all
     }
 
     fn take_news(&mut self, mut news: News) {
@@ -327,7 +350,7 @@ impl WorkerMain {
                 self.profile.nodes,
                 &self.earlier,
                 &self.unnamed,
-                &self.collected,
+                &self.all_collected(),
             );
             self.watched = Some(Box::new(feed));
         }
@@ -348,13 +371,17 @@ impl WorkerMain {
         }
         match kind {
             RequestKind::Report => Reply {
-                collected: self.collected.clone(),
+                collected: self.all_collected(),
                 earlier: self.earlier.clone(),
             },
-            RequestKind::TakeAll | RequestKind::Stop => Reply {
-                collected: std::mem::take(&mut self.collected),
-                earlier: std::mem::replace(&mut self.earlier, ProfileBuilder::new(self.profile)),
-            },
+            RequestKind::TakeAll | RequestKind::Stop => {
+                self.let_requests_go();
+                let earlier = ProfileBuilder::new(self.profile);
+                Reply {
+                    collected: std::mem::take(&mut self.collected),
+                    earlier: std::mem::replace(&mut self.earlier, earlier),
+                }
+            }
         }
     }
 
@@ -368,7 +395,10 @@ impl WorkerMain {
     fn tell_what_is_held(&self) {
         let TreeSize { nodes, frames } = self.earlier.size();
         let unnamed = self.unnamed.iter().map(SampleSums::memory);
-        let bytes = self.collected.memory() + self.earlier.memory() + unnamed.sum::<usize>();
+        let bytes = self.collected.memory()
+            + self.requests.memory()
+            + self.earlier.memory()
+            + unnamed.sum::<usize>();
         self.held.bytes.store(bytes, Relaxed);
         self.held.nodes.store(nodes, Relaxed);
         self.held.frames.store(frames, Relaxed);

@@ -169,12 +169,13 @@ impl Settings {
             return Err(self.refuse(&CAPTURE, Form::Word(SAFEPOINT), &SIGNAL, source));
         }
         self.check_tracing(source)?;
-        // Without waits there is nobody to blame.
-        if self.measures_blame() && self.mode() != WALL {
+        // Without waits there is nobody to blame, and nothing to tell of most slow requests.
+        let needs_waits = self.measures_blame() || self.measures_requests();
+        if needs_waits && self.mode() != WALL {
             return Err(self.refuse(&MODE, Form::Word(WALL), &MEASURE, source));
         }
-        // Objects are not kept one by one, nor are waits that nobody is to blame for.
-        if (self.measures_objects() || self.measures_blame()) && !self.aggregate() {
+        // Objects are not kept one by one, nor are waits that nobody is to blame for, nor requests.
+        if (self.measures_objects() || needs_waits) && !self.aggregate() {
             return Err(self.refuse(&AGGREGATE, Form::True, &MEASURE, source));
         }
         self.check_only(source)?;

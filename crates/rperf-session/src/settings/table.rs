@@ -4,8 +4,8 @@
 use super::form::{FORMATS, Form};
 use super::setting::{Defaults, Flags, Setting, Takes, Tracing};
 use super::words::{
-    ALL_CALLS, ALLOC, AUTO, BLAME, COUNT, COUNT_ALL, CPU, LATENCY, MONOTONIC, RUBY, SAFEPOINT,
-    TICK, TRACE,
+    ALL_CALLS, ALLOC, AUTO, BLAME, COUNT, COUNT_ALL, CPU, LATENCY, MONOTONIC, REQUESTS, RUBY,
+    SAFEPOINT, TICK, TRACE,
 };
 use Form::{
     Directory, False, Labels, Loopback, Methods, NoSignal, Number, OutputPath, Text, Time,
@@ -113,14 +113,15 @@ pub static MEASURE: Setting = Setting {
         takes: Takes::Value(
             "MEASURES",
             "alloc: objects, by method, line and class; in wall mode also blame: how long others \
-             waited for the GVL while a method had it; of traced calls also cpu: CPU time, and \
+             waited for the GVL while a method had it, and requests: their accounts, and which are \
+             slow among their like, for 'rperf why'; of traced calls also cpu: CPU time, and \
              latency: p50, p99 and maximum of each method",
         ),
         record_only: true,
     }),
     ..Setting::named(
         "measure",
-        &[Words(&[ALLOC, BLAME, CPU, LATENCY])],
+        &[Words(&[ALLOC, BLAME, CPU, LATENCY, REQUESTS])],
         "what to measure beside times",
     )
 };

@@ -9,7 +9,7 @@ use super::table::{
     STAT, STAT_COMMAND, STAT_REPORT, VERBOSE,
 };
 use super::words::{
-    ALL_CALLS, ALLOC, BLAME, COUNT, COUNT_ALL, CPU, LATENCY, MONOTONIC, TICK, TRACE,
+    ALL_CALLS, ALLOC, BLAME, COUNT, COUNT_ALL, CPU, LATENCY, MONOTONIC, REQUESTS, TICK, TRACE,
 };
 use rperf_format::Format;
 use std::collections::BTreeMap;
@@ -183,6 +183,11 @@ impl Settings {
     /// Whether waits for the GVL are charged to the thread that has it.
     pub fn measures_blame(&self) -> bool {
         self.measures(BLAME)
+    }
+
+    /// Whether requests and jobs are judged by how long they took.
+    pub fn measures_requests(&self) -> bool {
+        self.measures(REQUESTS)
     }
 
     /// Whether traced calls have CPU time, too.

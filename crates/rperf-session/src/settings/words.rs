@@ -24,3 +24,4 @@ pub const ALLOC: &str = "alloc";
 pub const BLAME: &str = "blame";
 pub const CPU: &str = rperf_model::OwnColumn::Cpu.name();
 pub const LATENCY: &str = "latency";
+pub const REQUESTS: &str = "requests";

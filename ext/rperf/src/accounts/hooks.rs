@@ -74,8 +74,18 @@ pub fn end(gvl: &Gvl<'_>) {
     if let Some(mut table) = process.table.borrow(gvl) {
         *table = Default::default();
     }
+    process.is_on.store(false, Relaxed);
     process.ends.store(true, SeqCst);
     end_if_none_is_open(process);
+}
+
+/// A session that had accounts of requests is over: the hooks go as soon as no account is open, unless
+/// the program has begun accounts of its own. With the GVL, outside of hooks.
+pub fn end_with_session(gvl: &Gvl<'_>) {
+    if let Some(process) = process::present(gvl).filter(|it| !it.is_on.load(Relaxed)) {
+        process.ends.store(true, SeqCst);
+        end_if_none_is_open(process);
+    }
 }
 
 /// Removes the hooks, if the program has ended its accounts, and none is open. With the GVL, outside of

@@ -31,7 +31,8 @@ struct Open {
     /// `None` once it has ended.
     opened: Option<Opened>,
     thread: Arc<AccountedThread>,
-    cpu_ns: u64,
+    /// Where its thread's CPU clock stood, if that is asked for.
+    cpu_ns: Option<u64>,
     native_id: NativeId,
     /// There was no other Ractor as it began.
     is_alone: bool,
@@ -66,15 +67,15 @@ pub fn new(ruby: &Ruby, _: &Gvl<'_>) -> Obj<AccountObject> {
 }
 
 impl AccountObject {
-    /// Opens it in the present fiber of the calling thread.
-    pub fn open(&self, gvl: &Gvl<'_>) {
+    /// Opens it in the present fiber of the calling thread; `with_cpu`: it tells the CPU time, too.
+    pub fn open(&self, gvl: &Gvl<'_>, with_cpu: bool) {
         let process = process::begun(gvl);
         hooks::begin(gvl);
         let thread = RubyThread::current(gvl);
         // Its object may be made by this.
         let fiber = thread.present_fiber();
         let accounted = threads::get_or_begin(process, gvl, thread);
-        let cpu_ns = clock::thread_cpu_ns();
+        let cpu_ns = with_cpu.then(clock::thread_cpu_ns);
         let Some(opened) = accounted.open(gvl, fiber) else {
             return;
         };
@@ -165,7 +166,9 @@ impl Open {
     /// CPU time is that of the native thread, which isn't only this one's where several share it. What
     /// other Ractors do can't be told from it.
     fn with_what_is_known(&self, figures: Figures) -> Figures {
-        let cpu_ns = clock::thread_cpu_ns().checked_sub(self.cpu_ns);
+        let cpu_ns = self
+            .cpu_ns
+            .and_then(|since| clock::thread_cpu_ns().checked_sub(since));
         let is_own = !shares_native_threads() && clock::thread_id() == self.native_id;
         Figures {
             cpu_ns: cpu_ns.filter(|_| is_own),

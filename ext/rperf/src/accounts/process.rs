@@ -21,6 +21,8 @@ pub struct ProcessAccounts {
     pub collects_since: AtomicU64,
     /// How many accounts are open.
     pub open: AtomicUsize,
+    /// The program has begun its accounts, and not ended them.
+    pub is_on: AtomicBool,
     /// The program has ended its accounts: the hooks go with the last one.
     pub ends: AtomicBool,
     /// There are other Ractors.
@@ -47,6 +49,7 @@ pub fn begun(gvl: &Gvl<'_>) -> &'static ProcessAccounts {
             table: GvlCell::new(AccountTable::default()),
             collects_since: AtomicU64::new(0),
             open: AtomicUsize::new(0),
+            is_on: AtomicBool::new(false),
             ends: AtomicBool::new(false),
             other_ractors: AtomicBool::new(false),
         }));

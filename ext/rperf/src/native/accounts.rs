@@ -7,6 +7,7 @@ use crate::ruby::{counters, ractor};
 use crate::text;
 use magnus::{Error, RArray, RHash, RModule, Ruby, Value, function, method, prelude::*};
 use rperf_accounts::Summary;
+use rperf_vm::Gvl;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Defines `Rperf::Account`, and the methods of `Native` that open and close accounts. On the main
@@ -28,16 +29,25 @@ pub fn init(ruby: &Ruby, rperf: RModule, native: RModule) -> Result<(), Error> {
 /// `Native.open_account(array)`: opens an account of the present fiber, and pushes it. An interrupt can
 /// come as this returns; then the caller finds it there.
 pub(super) fn open(ruby: &Ruby, array: RArray) -> Result<(), Error> {
-    let mut gvl = gvl(ruby);
+    open_into(ruby, &mut gvl(ruby), array, true)
+}
+
+/// Opens an account of the present fiber, and pushes it; `with_cpu`: it tells the CPU time, too.
+pub fn open_into(
+    ruby: &Ruby,
+    gvl: &mut Gvl<'_>,
+    array: RArray,
+    with_cpu: bool,
+) -> Result<(), Error> {
     // What they make and wait for can't be told from ours. The hooks tell of those that come later.
-    let is_known = hooks::are_there() && !process::begun(&gvl).other_ractors.load(Relaxed);
+    let is_known = hooks::are_there() && !process::begun(gvl).other_ractors.load(Relaxed);
     if !is_known {
-        let are_there = ractor::are_there_others(ruby, &mut gvl)?;
-        process::begun(&gvl).other_ractors.store(are_there, Relaxed);
+        let are_there = ractor::are_there_others(ruby, gvl)?;
+        process::begun(gvl).other_ractors.store(are_there, Relaxed);
     }
-    let account = object::new(ruby, &gvl);
+    let account = object::new(ruby, gvl);
     array.push(account)?;
-    account.open(&gvl);
+    account.open(gvl, with_cpu);
     Ok(())
 }
 
@@ -99,7 +109,10 @@ fn kept(ruby: &Ruby) -> Result<RHash, Error> {
 
 /// `Native.begin_accounts`: the hooks stay until accounts are ended.
 fn begin(ruby: &Ruby) {
-    process::begun(&gvl(ruby)).ends.store(false, Relaxed);
+    let gvl = gvl(ruby);
+    let process = process::begun(&gvl);
+    process.ends.store(false, Relaxed);
+    process.is_on.store(true, Relaxed);
 }
 
 /// `Native.end_accounts`: forgets what is kept. The hooks are removed as soon as no account is open.

@@ -64,7 +64,7 @@ fn begin(
 
 /// Without Ruby code that could fail, if the texts are Strings that stay as they are.
 fn put(ruby: &Ruby, undo: RArray, labels: RHash) -> Result<(), Error> {
-    scope::enter(ruby, &mut gvl(ruby), undo, Some(labels), false)?;
+    scope::enter(ruby, &mut gvl(ruby), undo, Some(labels), false, None)?;
     black_box(labels);
     Ok(())
 }

@@ -11,7 +11,7 @@ use magnus::value::OpaqueId;
 use magnus::{ArgList, Error, RHash, RModule, Ruby, StaticSymbol, Thread, Value, prelude::*};
 use rb_sys::{ID, VALUE};
 use rperf_sampling::NotedLabels;
-use rperf_vm::{Gvl, LabelSet, SessionId};
+use rperf_vm::{Gvl, LabelSet, RequestNumber, SessionId};
 use std::ffi::c_void;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -49,6 +49,8 @@ pub struct SetObject {
     pub session: SessionId,
     /// The serial of its thread.
     thread: u64,
+    /// The key of the label that names the request that it is of; nil without one.
+    request_key: VALUE,
 }
 
 /// What a label set was made of.
@@ -94,6 +96,7 @@ unsafe extern "C" fn mark(data: *mut c_void) {
             rb_sys::rb_gc_mark(pair.0);
             rb_sys::rb_gc_mark(pair.1);
         }
+        rb_sys::rb_gc_mark((*data.cast::<SetObject>()).request_key);
     }
 }
 
@@ -122,6 +125,7 @@ pub fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
         number: 0,
         session: NO_SESSION,
         thread: 0,
+        request_key: NIL,
     };
     let key = ruby.intern(KEY);
     let handles = HANDLES.get_or_init(|| LabelHandles {
@@ -172,6 +176,32 @@ impl SetObject {
         })
     }
 
+    /// Whether it is of a request.
+    pub fn is_of_request(&self) -> bool {
+        self.set.request() != RequestNumber::NONE
+    }
+
+    /// A set with the same labels, for a request that the label with this key names. What is made of it is
+    /// made as of this one.
+    fn in_request(&self, request: RequestNumber, key: VALUE) -> Self {
+        let origin = self.origin.as_ref().map(|origin| Origin {
+            base: origin.base,
+            changes: Box::default(),
+        });
+        Self {
+            set: self.set.in_request(request),
+            pairs: self.pairs.clone(),
+            origin,
+            request_key: key,
+            ..*self
+        }
+    }
+
+    /// The key of the label that names its request.
+    pub fn request_key(&self) -> Option<Value> {
+        self.is_of_request().then(|| value(self.request_key))
+    }
+
     /// Whether all its texts are always the same: it may be made again.
     pub fn is_constant(&self) -> bool {
         self.origin.is_some()
@@ -218,8 +248,24 @@ pub fn new_object(
         number: NUMBERS.fetch_add(1, Relaxed),
         session: running(gvl).map_or(NO_SESSION, |it| it.id),
         thread: thread.serial(gvl),
+        request_key: NIL,
     };
     Some(value(object.wrap(HANDLES.get()?.set_class)))
+}
+
+/// `inner`, which was made of `outer`: of the same request, or else of the one that has `begun`, with the
+/// key of the label that names it. Outside of hooks.
+pub fn in_request(outer: &Value, inner: Value, begun: Option<(RequestNumber, Value)>) -> Value {
+    let outer = SetObject::get(outer).filter(|outer| outer.is_of_request());
+    let request = match outer {
+        Some(outer) => Some((outer.set.request(), outer.request_key)),
+        None => begun.map(|(number, key)| (number, key.as_raw())),
+    };
+    let new = request.and_then(|(number, key)| {
+        let new = SetObject::get(&inner)?.in_request(number, key);
+        Some(value(new.wrap(HANDLES.get()?.set_class)))
+    });
+    new.unwrap_or(inner)
 }
 
 /// The labels that `thread`'s present fiber has in the running session. Makes no object and runs no

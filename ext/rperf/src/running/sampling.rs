@@ -3,14 +3,14 @@
 
 use crate::message;
 use crate::ruby::ractor::AnyGvl;
-use rperf_accounts::SuiteAccounts;
+use rperf_accounts::{JudgedRequests, SuiteAccounts};
 use rperf_sampling::threads::ThreadState;
 use rperf_sampling::{RunningSession, Session};
 use rperf_session::settings::Settings;
-use rperf_vm::{Allocations, Gvl, GvlCell, SessionPart};
+use rperf_vm::{Allocations, Gvl, GvlCell, RequestNumber, SessionPart};
 use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
 
 /// The running session, if it samples.
 pub(super) static SAMPLING: SessionPart<SamplingSession> = SessionPart::none();
@@ -51,7 +51,35 @@ pub struct SamplingSession {
     pub has_lines: bool,
     /// The tests and factories that have ended.
     pub suite: GvlCell<SuiteAccounts>,
+    /// Requests and jobs, if they are judged.
+    pub requests: Option<Requests>,
     running: RunningSession,
+}
+
+/// The requests and jobs of a session.
+pub struct Requests {
+    /// Which have ended, and how they are judged.
+    pub judged: GvlCell<JudgedRequests>,
+    /// The number of the one that has begun last.
+    last: AtomicU32,
+}
+
+impl Requests {
+    fn new() -> Self {
+        Self {
+            judged: GvlCell::new(JudgedRequests::default()),
+            last: AtomicU32::new(0),
+        }
+    }
+
+    /// The number of a new one.
+    pub fn next_number(&self) -> RequestNumber {
+        let number = self.last.fetch_add(1, Relaxed).wrapping_add(1);
+        if number == RequestNumber::NONE.0 {
+            return self.next_number();
+        }
+        RequestNumber(number)
+    }
 }
 
 impl SamplingSession {
@@ -61,6 +89,7 @@ impl SamplingSession {
             objects: counts.then(|| GvlCell::new(Allocations::new(true))),
             has_lines: settings.lines() != Some(false),
             suite: GvlCell::new(SuiteAccounts::default()),
+            requests: settings.measures_requests().then(Requests::new),
             running,
         }
     }

@@ -24,7 +24,7 @@ use crate::running::sampling::{Ending, SamplingSession, sampling};
 use crate::running::{self, Kind, running};
 use crate::without_gvl::without_gvl;
 use magnus::{Error, Ruby, Value};
-use rperf_model::Suite;
+use rperf_model::{Requests, Suite};
 use rperf_sampling::threads::ThreadState;
 use rperf_sampling::{AtWork, Session};
 use rperf_session::settings::Settings;
@@ -55,15 +55,18 @@ pub fn stop(
         session.ticks.pause();
     }
     let finish = finish(gvl);
-    let objects = sampling(gvl).and_then(|session| take_objects(gvl, session, false));
-    let suite = sampling(gvl).map(|session| take_suite(gvl, session, true));
+    let session = sampling(gvl);
+    let objects = session.and_then(|it| take_objects(gvl, it, false));
+    let requests = session.map_or_else(Vec::new, |it| take_requests(gvl, it, false));
+    let suite = session.map(|it| take_suite(gvl, it, true));
     // No collection runs until the frames are kept alive again.
     let ending = Ending::begin();
     let Some((settings, engine)) = take_down(gvl, id, &threads) else {
         return Ok(Default::default());
     };
     let mut taken = TakenProfile::keep(ruby, gvl, settings, engine.stop(now), objects)?;
-    (taken.suite, taken.finish) = (suite.unwrap_or_default(), finish?);
+    (taken.requests, taken.suite) = (requests, suite.unwrap_or_default());
+    taken.finish = finish?;
     // No interrupt takes effect until the worker has ended: what it ran could begin a session.
     let complete = taken.complete(ruby, gvl, |_, wait| without_gvl(wait))?;
     drop(ending);
@@ -102,10 +105,12 @@ pub fn snapshot(
     let taken = taken.ok_or_else(|| errors::rperf(ruby, INSIDE_CALLBACK))?;
     let objects = take_objects(gvl, session, clear);
     let suite = take_suite(gvl, session, clear);
+    let requests = take_requests(gvl, session, clear);
     let taken = TakenProfile::keep(ruby, gvl, settings, taken, objects);
     let finish = finish(gvl);
     let mut taken = taken?;
-    (taken.tree, taken.suite, taken.finish) = (tree, suite, finish?);
+    (taken.tree, taken.suite, taken.requests) = (tree, suite, requests);
+    taken.finish = finish?;
     let mut interrupts = Interrupts::default();
     let complete = taken.complete(ruby, gvl, |gvl, wait| interrupts.without_gvl(gvl, wait))?;
     match complete {
@@ -263,6 +268,15 @@ fn take_suite(gvl: &Gvl<'_>, session: &SamplingSession, clear: bool) -> Suite {
         true => suite.take(),
         false => suite.suite().clone(),
     })
+}
+
+/// The requests that have ended so far, if they are judged; they are let go of if `clear`.
+fn take_requests(gvl: &Gvl<'_>, session: &SamplingSession, clear: bool) -> Vec<Requests> {
+    let judged = session
+        .requests
+        .as_ref()
+        .and_then(|it| it.judged.borrow(gvl));
+    judged.map_or_else(Vec::new, |mut judged| judged.told(clear))
 }
 
 /// Room for the call tree's nodes, and for some more.

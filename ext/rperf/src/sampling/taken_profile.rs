@@ -10,7 +10,7 @@ use crate::ruby::{blocks, frames, ractor, resolve, thread_names};
 use crate::running::roots;
 use crate::running::sampling::sampling;
 use magnus::{Error, Ruby, Value};
-use rperf_model::{Note, Profile, Suite};
+use rperf_model::{Note, Profile, Requests, Suite};
 use rperf_sampling::{Capture, Snapshot, Taken, WorkerEnded, other_ractors};
 use rperf_session::settings::Settings;
 use rperf_vm::{AllocationSums, CapturedNode, FrameNames, Gvl, JobId, SessionId, Unknown};
@@ -43,6 +43,8 @@ pub struct TakenProfile<T> {
     objects: Option<(AllocationSums, JobId)>,
     /// What tests took.
     pub suite: Suite,
+    /// Requests, if they were judged.
+    pub requests: Vec<Requests>,
     pub finish: Option<Finish>,
 }
 
@@ -71,6 +73,7 @@ impl TakenProfile<Taken> {
                 Some((sums, job))
             }),
             suite: Suite::default(),
+            requests: Vec::new(),
             finish: None,
         })
     }
@@ -111,6 +114,7 @@ impl TakenProfile<Taken> {
             tree: self.tree,
             objects: self.objects,
             suite: self.suite,
+            requests: self.requests,
             finish: self.finish,
         }))
     }
@@ -140,6 +144,7 @@ impl CompleteProfile {
             settings,
             objects,
             suite,
+            requests,
             finish,
             ..
         } = self;
@@ -147,6 +152,7 @@ impl CompleteProfile {
             let mut profile = snapshot.into_profile(&nodes, frames.names(), program, notes);
             profile.meta.missing = missing;
             profile.suite = suite;
+            profile.requests = requests;
             if let Some(((sums, _), words)) = objects.zip(words) {
                 sums.add_to(&mut profile, words.names());
             }

@@ -92,6 +92,7 @@ fn epoch_of(
             node: interned.node,
             thread: *thread,
             labels: LabelSetId(0),
+            request: rperf_vm::RequestNumber::NONE,
             state: rperf_model::State::Running,
             count: 1,
         };

@@ -127,6 +127,7 @@ impl Program {
                     let point = SamplePoint {
                         node: NodeId(stack as u32),
                         labels: LabelSetId::default(),
+                        request: rperf_vm::RequestNumber::NONE,
                     };
                     if known.is_none() && thread.accounting.recorded_at(point, &due) {
                         self.seen[stack] += std::mem::take(&mut self.unattributed);

@@ -1,0 +1,107 @@
+//! `rperf why`: what the slow requests of an endpoint have that the usual ones don't. Called by `run`, on
+//! the main thread.
+
+mod json;
+mod page;
+
+use crate::Refusal;
+use crate::path_args::PathArgs;
+use crate::report::load;
+use crate::report::screen::Screen;
+use crate::report::write_text;
+use rperf_model::{Profile, Requests};
+use rperf_report::terminal_text::shown;
+use rperf_report::{EndpointTimes, Why};
+use std::ffi::OsString;
+use std::path::Path;
+
+/// What the help of the command ends with.
+pub const NOTES: &str = "\
+Examples:
+  rperf record -m wall --measure requests,blame bundle exec puma
+  rperf why rperf.data                         all endpoints and jobs
+  rperf why rperf.data 'GET /orders/:id'       one of them, or a part of its name
+
+The program needs rperf's middleware. An endpoint's first 100 requests tell how long they
+usually take; each later one is judged as it ends, and its samples have the class as label
+%latency: fast, typical (p25 to p75), slow, or tail (from p99).
+
+Exit status: 0; 1 if the output can't be written; 2 for wrong options and files that
+can't be read.
+
+Run 'rperf help why' for more.";
+
+/// Options of `rperf why`.
+#[derive(Debug, clap::Args)]
+pub struct WhyArgs {
+    /// The profile; '-' is stdin
+    #[arg(value_name = "FILE")]
+    pub file: OsString,
+    /// An endpoint or a job, or a part of its name; without it there is a table of all
+    #[arg(value_name = "ENDPOINT", allow_hyphen_values = true)]
+    pub endpoint: Option<String>,
+    /// Print one JSON object, with times in nanoseconds
+    #[arg(long)]
+    pub json: bool,
+    /// Don't send long output through a pager
+    #[arg(long)]
+    pub no_pager: bool,
+    /// How paths are shown.
+    #[command(flatten)]
+    pub paths: PathArgs,
+}
+
+/// Tells it, and returns the exit status.
+pub fn run(args: &WhyArgs) -> Result<i32, Refusal> {
+    let path = Path::new(&args.file);
+    let mut profile = load::profile(path)?;
+    profile.path_view = args.paths.view();
+    if profile.requests.is_empty() {
+        return Err(Refusal::usage(format!(
+            "{} has no requests: they are in profiles of 'rperf record -m wall --measure requests,blame' \
+             of a program with rperf's middleware ('rperf help why')",
+            path.display()
+        )));
+    }
+    let screen = Screen::stdout(!args.no_pager);
+    let text = match &args.endpoint {
+        None => {
+            let all = EndpointTimes::all(&profile);
+            match args.json {
+                true => format!("{}\n", json::endpoints(&all)),
+                false => page::endpoints(&profile, &all, screen),
+            }
+        }
+        Some(wanted) => {
+            let why = Why::of(&profile, find(&profile, wanted)?);
+            match args.json {
+                true => format!("{}\n", json::endpoint(&why)),
+                false => page::endpoint(&profile, &why, screen),
+            }
+        }
+    };
+    write_text(&text, None, screen)
+}
+
+/// The requests of this name, or else the only ones whose name has this part.
+fn find<'a>(profile: &'a Profile, wanted: &str) -> Result<&'a Requests, Refusal> {
+    if let Some(exact) = profile.requests.iter().find(|it| it.name == wanted) {
+        return Ok(exact);
+    }
+    let mut parts = profile
+        .requests
+        .iter()
+        .filter(|it| it.name.contains(wanted));
+    let wanted = shown(wanted);
+    match (parts.next(), parts.next()) {
+        (Some(found), None) => Ok(found),
+        (Some(one), Some(other)) => Err(Refusal::usage(format!(
+            "'{wanted}' is a part of several names, such as '{}' and '{}'",
+            shown(&one.name),
+            shown(&other.name)
+        ))),
+        (None, _) => Err(Refusal::usage(format!(
+            "no request is of '{wanted}'; without an endpoint, rperf why lists all"
+        ))),
+    }
+}

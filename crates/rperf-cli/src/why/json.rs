@@ -1,0 +1,110 @@
+//! The answers of `rperf why` as JSON. Times are in nanoseconds.
+
+use rperf_model::{LatencyClass, Requests};
+use rperf_report::{EndpointTimes, Function, Holder, Means, Part, Site, Why};
+use serde_json::{Map, Value, json};
+
+/// All endpoints.
+pub fn endpoints(all: &[EndpointTimes<'_>]) -> Value {
+    json!({ "endpoints": all.iter().map(times).collect::<Vec<_>>() })
+}
+
+/// One of them.
+pub fn endpoint(why: &Why<'_>) -> Value {
+    let mut object = times(&why.times);
+    let sites = Part::ALL.map(|part| {
+        let sites = why.sites[part as usize].iter().map(site);
+        (key(part), sites.collect::<Value>())
+    });
+    let more = [
+        ("enough", json!(why.has_enough())),
+        ("objects", json!(why.objects.map(means))),
+        ("sites", sites.into_iter().collect()),
+        (
+            "holders",
+            json!(
+                why.holders
+                    .as_ref()
+                    .map(|holders| { holders.iter().map(holder).collect::<Vec<_>>() })
+            ),
+        ),
+        ("blame_ns", json!(why.blame)),
+        ("open_ns", json!(why.open_ns)),
+        (
+            "slowest",
+            why.slowest()
+                .iter()
+                .map(|it| {
+                    let values = it.values;
+                    json!({
+                        "ended_at_ns": it.ended_ns, "wall_ns": values.wall,
+                        "running_ns": values.running, "gvl_wait_ns": values.gvl_wait,
+                        "blocked_ns": values.blocked, "gc_ns": values.gc,
+                        "suspended_ns": values.suspended, "objects": values.objects,
+                    })
+                })
+                .collect(),
+        ),
+    ];
+    if let Some(object) = object.as_object_mut() {
+        object.extend(more.map(|(key, value)| (key.to_string(), value)));
+    }
+    object
+}
+
+fn key(part: Part) -> String {
+    format!("{}_ns", part.name().to_lowercase().replace(' ', "_"))
+}
+
+fn times(of: &EndpointTimes<'_>) -> Value {
+    let Requests {
+        key: label,
+        name,
+        walls,
+        ..
+    } = of.requests;
+    let classes = LatencyClass::ALL.into_iter().take(LatencyClass::ENDED);
+    let classes: Map<String, Value> = classes
+        .map(|class| (class.name().into(), of.requests.class(class).count.into()))
+        .collect();
+    let parts: Map<String, Value> = Part::ALL
+        .into_iter()
+        .map(|part| (key(part), means(of.parts[part as usize])))
+        .collect();
+    json!({
+        "key": label, "name": name, "requests": of.requests.count(), "classes": classes,
+        "p50_ns": walls.quantile(500), "p95_ns": walls.quantile(950),
+        "p99_ns": walls.quantile(990), "max_ns": walls.max(),
+        "excess_ns": of.excess(), "means": parts,
+    })
+}
+
+fn means(of: Means) -> Value {
+    json!({ "typical": of.typical, "tail": of.tail, "difference": of.excess() })
+}
+
+fn function(of: &Option<Function>) -> Value {
+    let of = of.as_ref();
+    of.map_or(
+        Value::Null,
+        |it| json!({ "name": it.name, "path": it.short_path }),
+    )
+}
+
+fn app(of: &Option<(Function, u32)>) -> Value {
+    let of = of.as_ref();
+    of.map_or(
+        Value::Null,
+        |(it, line)| json!({ "name": it.name, "path": it.short_path, "line": line }),
+    )
+}
+
+fn site(of: &Site) -> Value {
+    json!({ "method": function(&of.method), "app": app(&of.app), "per_request_ns": means(of.means) })
+}
+
+fn holder(of: &Holder) -> Value {
+    json!({
+        "name": of.name, "blame_ns": of.blame, "method": function(&of.method), "app": app(&of.app),
+    })
+}

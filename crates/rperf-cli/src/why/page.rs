@@ -1,0 +1,276 @@
+//! The answers of `rperf why` for people: states first, then where they were.
+
+use crate::report::screen::{Screen, Style};
+use rperf_format::table::{Column, Row, Table};
+use rperf_model::{LatencyClass, Profile, Requests};
+use rperf_report::numbers::{counted, grouped, milliseconds, percent};
+use rperf_report::one_line::{function_name, one_line};
+use rperf_report::{EndpointTimes, Function, Holder, Part, Site, Why};
+
+/// Below this share a holder of the GVL isn't told, in percent.
+const LEAST_PERCENT: f64 = 5.0;
+
+/// The parts that the table of endpoints has.
+const SHOWN: [Part; 4] = [Part::Running, Part::GvlWait, Part::Blocked, Part::Gc];
+
+/// All endpoints.
+pub fn endpoints(profile: &Profile, all: &[EndpointTimes<'_>], screen: Screen) -> String {
+    let headings = ["requests", "p50 ms", "p95 ms", "p99 ms", "max ms"].map(Column::new);
+    let shares = SHOWN.map(|part| Column::weighing(part.name(), 1));
+    let mut table = Table::new(headings.into_iter().chain(shares)).with_names("endpoint");
+    for it in all {
+        let walls = &it.requests.walls;
+        let mut cells = vec![grouped(it.requests.count())];
+        cells.extend([500, 950, 990].map(|at| milliseconds(walls.quantile(at))));
+        cells.push(milliseconds(walls.max()));
+        cells.extend(SHOWN.map(|part| match it.excess() {
+            ..=0 => "-".to_string(),
+            _ => format!("{:.0} %", it.share(part)),
+        }));
+        table.push(Row {
+            cells,
+            name: name(it.requests),
+            ..Row::default()
+        });
+    }
+    let text = "Of what the slowest requests (from p99) take longer than typical ones (p25 to p75), \
+                in percent: by state. The endpoints whose slowest requests cost most come first; \
+                'rperf why FILE ENDPOINT' says why.\n";
+    format!(
+        "{}{}\n{}",
+        screen.table(&table),
+        lost(profile),
+        screen.wrapped(text)
+    )
+}
+
+/// One of them.
+pub fn endpoint(profile: &Profile, why: &Why<'_>, screen: Screen) -> String {
+    let requests = why.times.requests;
+    let walls = &requests.walls;
+    let [p50, p95, p99] = [500, 950, 990].map(|at| milliseconds(walls.quantile(at)));
+    let title = screen.styled(Some(Style::Bold), &name(requests));
+    let mut text = format!(
+        "{title}   {}   p50 {p50} ms   p95 {p95} ms   p99 {p99} ms   max {} ms\n",
+        counted(requests.count(), "request"),
+        milliseconds(walls.max())
+    );
+    let tail = requests.class(LatencyClass::Tail).count;
+    if !why.has_enough() {
+        text += &screen.wrapped(&few(why, tail));
+        text += &slowest(why, screen);
+    }
+    if tail > 0 && requests.class(LatencyClass::Typical).count > 0 {
+        text += "\n";
+        text += &screen.table(&parts(why));
+        text += &holders(why, screen);
+        text += &sites(why, screen);
+    }
+    if why.open_ns > 0 {
+        text += &format!(
+            "\n{} ms of requests that had not ended, or had no room, are left out.\n",
+            milliseconds(why.open_ns)
+        );
+    }
+    text + &lost(profile)
+}
+
+fn name(requests: &Requests) -> String {
+    let name = one_line(&requests.name);
+    match &*requests.key {
+        "endpoint" => name.into_owned(),
+        key => format!("{}={name}", one_line(key)),
+    }
+}
+
+fn few(why: &Why<'_>, tail: u64) -> String {
+    let requests = why.times.requests;
+    let first = requests.class(LatencyClass::First).count;
+    if first == requests.count() {
+        return "No request was judged: the first 100 of an endpoint tell how long they usually take. \
+                These are the slowest:\n"
+            .into();
+    }
+    let tail = counted(tail, "request");
+    format!(
+        "The tail has {tail} only: from {} on the comparison can be relied on. These are the slowest:\n",
+        Why::FEW
+    )
+}
+
+fn slowest(why: &Why<'_>, screen: Screen) -> String {
+    let names = ["wall ms", "running", "GVL wait", "blocked", "GC", "objects"];
+    let mut table = Table::new(names.map(Column::new));
+    for it in why.slowest() {
+        let values = it.values;
+        let times = [
+            values.wall,
+            values.running,
+            values.gvl_wait,
+            values.blocked,
+            values.gc,
+        ];
+        let mut cells: Vec<String> = times.map(milliseconds).into();
+        cells.push(grouped(values.objects));
+        table.push(Row {
+            cells,
+            ..Row::default()
+        });
+    }
+    screen.table(&table)
+}
+
+/// States first: the stacks of a request that waits for others look innocent.
+fn parts(why: &Why<'_>) -> Table {
+    let headings = ["typical", "tail", "difference"].map(Column::new);
+    let mut table = Table::new(headings).with_names("per request");
+    let signed = |number: String, value: i64| match value {
+        0.. => format!("+{number}"),
+        _ => number,
+    };
+    for part in Part::ALL {
+        let means = why.times.parts[part as usize];
+        if part == Part::Suspended && means.typical == 0 && means.tail == 0 {
+            continue;
+        }
+        let excess = means.excess();
+        let ms = |value: i64| format!("{} ms", milliseconds(value));
+        table.push(Row {
+            cells: vec![
+                ms(means.typical),
+                ms(means.tail),
+                signed(ms(excess), excess),
+            ],
+            style: match excess {
+                ..=0 => None,
+                _ => Style::of_share(why.times.share(part)),
+            },
+            name: part.name().into(),
+            detail: detail(why, part),
+            needs_detail: true,
+            ..Row::default()
+        });
+    }
+    if let Some(objects) = why.objects {
+        let excess = objects.excess();
+        table.push(Row {
+            cells: vec![
+                grouped(objects.typical),
+                grouped(objects.tail),
+                signed(grouped(excess), excess),
+            ],
+            name: "objects".into(),
+            ..Row::default()
+        });
+    }
+    table
+}
+
+/// Whose fault it is, in some words.
+fn detail(why: &Why<'_>, part: Part) -> String {
+    if why.times.parts[part as usize].excess() <= 0 {
+        return String::new();
+    }
+    if part == Part::GvlWait {
+        let holder = why.holders.as_ref().and_then(|holders| holders.first());
+        return holder.map_or_else(String::new, |it| {
+            let share = percent(it.blame, why.blame);
+            let held = format!("{} {share:.0} %", one_line(&it.name));
+            format!("had by {held}: {}", place(&it.method, &it.app))
+        });
+    }
+    let site = why.sites[part as usize].first();
+    site.map_or_else(String::new, |it| place(&it.method, &it.app))
+}
+
+/// A method, and the application's own one that leads to it.
+fn place(method: &Option<Function>, app: &Option<(Function, u32)>) -> String {
+    let own = app.as_ref().map(|(function, line)| {
+        let path = one_line(&function.short_path);
+        let at = match line {
+            0 => path.into_owned(),
+            line => format!("{path}:{line}"),
+        };
+        (function, format!("{}  {at}", function_name(&function.name)))
+    });
+    match (method, own) {
+        (Some(method), Some((function, own))) if method.name != function.name => {
+            format!("{}, in {own}", function_name(&method.name))
+        }
+        (_, Some((_, own))) => own,
+        (Some(method), None) => function_name(&method.name).into_owned(),
+        (None, None) => "(no stack)".into(),
+    }
+}
+
+fn holders(why: &Why<'_>, screen: Screen) -> String {
+    if why.times.parts[Part::GvlWait as usize].excess() <= 0 {
+        return String::new();
+    }
+    let Some(holders) = &why.holders else {
+        return screen.wrapped(
+            "\nWho had the GVL meanwhile isn't known: it is with --measure requests,blame.\n",
+        );
+    };
+    let mut text = heading(
+        screen,
+        "Who had the GVL while others waited for it, whoever they were, in the whole profile",
+    );
+    let mut table = Table::new(["waits", "share"].map(Column::new));
+    let share = |it: &Holder| percent(it.blame, why.blame);
+    for it in holders.iter().filter(|it| share(it) >= LEAST_PERCENT) {
+        table.push(Row {
+            cells: vec![
+                format!("{} ms", milliseconds(it.blame)),
+                format!("{:.0} %", share(it)),
+            ],
+            name: one_line(&it.name).into_owned(),
+            detail: match it
+                .method
+                .as_ref()
+                .is_some_and(|method| method.name == it.name)
+            {
+                true => String::new(),
+                false => place(&it.method, &it.app),
+            },
+            needs_detail: true,
+            ..Row::default()
+        });
+    }
+    text += &screen.table(&table);
+    text
+}
+
+/// Where the other parts grew, by samples.
+fn sites(why: &Why<'_>, screen: Screen) -> String {
+    let mut text = String::new();
+    for part in [Part::Blocked, Part::Running, Part::Gc] {
+        let sites = &why.sites[part as usize];
+        if why.times.parts[part as usize].excess() <= 0 || sites.is_empty() {
+            continue;
+        }
+        let title = format!("Where {} grew most per request, by samples", part.name());
+        text += &heading(screen, &title);
+        let mut table = Table::new(["typical", "tail"].map(Column::new));
+        for Site { method, app, means } in sites {
+            let ms = |value: i64| format!("{} ms", milliseconds(value));
+            table.push(Row {
+                cells: vec![ms(means.typical), ms(means.tail)],
+                name: place(method, app),
+                ..Row::default()
+            });
+        }
+        text += &screen.table(&table);
+    }
+    text
+}
+
+fn heading(screen: Screen, text: &str) -> String {
+    format!("\n{}\n", screen.styled(Some(Style::Bold), text))
+}
+
+/// A line about what the profile lacks.
+fn lost(profile: &Profile) -> String {
+    let line = rperf_report::losses_line(&profile.meta.counters);
+    line.map_or_else(String::new, |line| format!("\n{line}\n"))
+}

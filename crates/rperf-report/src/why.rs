@@ -1,0 +1,380 @@
+//! Why the slow requests of an endpoint are slow: what they have that the usual ones don't, by state.
+//! States and objects are means of accounts, and exact; where the time was is told by samples. Called by
+//! the command; any thread.
+
+use crate::groups::{FrameKey, Function, GroupId, Groups, is_file};
+use crate::top::thread_name;
+use rperf_model::label_keys::LATENCY;
+use rperf_model::{
+    Category, Column, LabelSetId, LatencyClass, NodeId, OwnColumn, Profile, RequestSums, Requests,
+    Slowest, State,
+};
+use rustc_hash::FxHashMap;
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
+/// Places that are told of a state.
+const SITES: usize = 3;
+
+/// A part of what a request takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// With the GVL, but for collections.
+    Running,
+    /// Waiting for the GVL.
+    GvlWait,
+    /// Blocked.
+    Blocked,
+    /// Collecting garbage.
+    Gc,
+    /// Other fibers of the thread had control.
+    Suspended,
+}
+
+impl Part {
+    /// All parts, which add up to the wall time.
+    pub const ALL: [Self; 5] = [
+        Self::Running,
+        Self::GvlWait,
+        Self::Blocked,
+        Self::Gc,
+        Self::Suspended,
+    ];
+
+    /// Its name for people, and in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::GvlWait => "GVL wait",
+            Self::Blocked => "blocked",
+            Self::Gc => "GC",
+            Self::Suspended => "suspended",
+        }
+    }
+
+    fn of(self, sums: &RequestSums) -> u64 {
+        match self {
+            Self::Running => sums.sums.running,
+            Self::GvlWait => sums.sums.gvl_wait,
+            Self::Blocked => sums.sums.blocked,
+            Self::Gc => sums.sums.gc,
+            Self::Suspended => sums.sums.suspended,
+        }
+    }
+
+    fn of_state(state: State) -> Self {
+        match state {
+            State::Running => Self::Running,
+            State::GvlBlocked => Self::Blocked,
+            State::GvlWait => Self::GvlWait,
+            State::GcMarking | State::GcSweeping => Self::Gc,
+        }
+    }
+}
+
+/// What a typical request has of something, and one of the tail, in the mean.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Means {
+    /// A request from the half in the middle.
+    pub typical: i64,
+    /// One of the slowest in a hundred.
+    pub tail: i64,
+}
+
+impl Means {
+    fn of(classes: [&RequestSums; 2], value: impl Fn(&RequestSums) -> u64) -> Self {
+        let [typical, tail] = classes.map(|it| mean(value(it), it.count));
+        Self { typical, tail }
+    }
+
+    /// What the tail has more.
+    pub fn excess(self) -> i64 {
+        self.tail.saturating_sub(self.typical)
+    }
+}
+
+fn mean(sum: u64, count: u64) -> i64 {
+    let mean = sum.checked_div(count).unwrap_or(0);
+    i64::try_from(mean).unwrap_or(i64::MAX)
+}
+
+/// An endpoint, and what makes its slowest requests slow.
+#[derive(Debug, Clone)]
+pub struct EndpointTimes<'a> {
+    /// Its requests.
+    pub requests: &'a Requests,
+    /// Each part, in the order of [`Part::ALL`].
+    pub parts: [Means; 5],
+}
+
+impl<'a> EndpointTimes<'a> {
+    /// All endpoints, those first whose tail costs most in all.
+    pub fn all(profile: &'a Profile) -> Vec<Self> {
+        let mut all: Vec<_> = profile.requests.iter().map(Self::of).collect();
+        let cost = |it: &Self| {
+            let tail = it.requests.class(LatencyClass::Tail).count;
+            it.excess().max(0) as u128 * u128::from(tail)
+        };
+        all.sort_by_key(|it| (Reverse(cost(it)), &it.requests.key, &it.requests.name));
+        all
+    }
+
+    /// The times of these requests.
+    pub fn of(requests: &'a Requests) -> Self {
+        let [typical, tail] = classes(requests);
+        Self {
+            requests,
+            parts: Part::ALL.map(|part| Means::of([&typical, &tail], |it| part.of(it))),
+        }
+    }
+
+    /// How much longer a request of the tail takes; 0 where there are none to compare.
+    pub fn excess(&self) -> i64 {
+        match classes(self.requests).iter().all(|it| it.count > 0) {
+            true => self.parts.iter().map(|it| it.excess()).sum(),
+            false => 0,
+        }
+    }
+
+    /// The share of a part in what the tail takes longer, in percent: of the parts that grew.
+    pub fn share(&self, part: Part) -> f64 {
+        let grown = |means: &Means| means.excess().max(0);
+        let all: i64 = self.parts.iter().map(grown).sum();
+        rperf_model::numbers::percent(grown(&self.parts[part as usize]), all)
+    }
+}
+
+fn classes(requests: &Requests) -> [RequestSums; 2] {
+    [LatencyClass::Typical, LatencyClass::Tail].map(|class| requests.class(class))
+}
+
+/// Where time was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Site {
+    /// The innermost method.
+    pub method: Option<Function>,
+    /// The innermost one of the application, or else in a file, and the line in it (0: not known).
+    pub app: Option<(Function, u32)>,
+    /// What a request has there.
+    pub means: Means,
+}
+
+/// Who had the GVL while others waited for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Holder {
+    /// The request or job, as `job=ExportJob`, or the thread.
+    pub name: String,
+    /// For how long others waited meanwhile, in ns, in the whole profile.
+    pub blame: i64,
+    /// Where that was most of all: as in [`Site`].
+    pub method: Option<Function>,
+    /// See `method`.
+    pub app: Option<(Function, u32)>,
+}
+
+/// The answer for an endpoint.
+#[derive(Debug, Clone)]
+pub struct Why<'a> {
+    /// Its times.
+    pub times: EndpointTimes<'a>,
+    /// Objects of a request, where they are known.
+    pub objects: Option<Means>,
+    /// Where each part grew most, in the order of [`Part::ALL`].
+    pub sites: [Vec<Site>; 5],
+    /// Who kept others waiting most; `None` if that wasn't measured.
+    pub holders: Option<Vec<Holder>>,
+    /// All blame, in ns.
+    pub blame: i64,
+    /// The time of samples of its requests that had not ended, or for which there was no room.
+    pub open_ns: i64,
+}
+
+impl<'a> Why<'a> {
+    /// With so few requests in the tail there is little to tell.
+    pub const FEW: u64 = 20;
+
+    /// Why the tail of these requests, which are of `profile`, is slow.
+    pub fn of(profile: &'a Profile, requests: &'a Requests) -> Self {
+        let texts = Texts::of(profile);
+        let wall = profile.schema.find_own(OwnColumn::Wall);
+        let sums = wall.map(|wall| texts.sums(requests, wall));
+        let (sites, open_ns) = sums.unwrap_or_default();
+        let blame = profile.schema.find_own(OwnColumn::GvlBlame);
+        let [typical, tail] = classes(requests);
+        let objects = [&typical, &tail].map(|it| mean(it.sums.objects, it.alone));
+        let are_known = typical.alone > 0 && tail.alone > 0;
+        Self {
+            times: EndpointTimes::of(requests),
+            objects: are_known.then_some(Means {
+                typical: objects[0],
+                tail: objects[1],
+            }),
+            sites,
+            holders: blame.map(|blame| texts.holders(blame)),
+            blame: blame.map_or(0, |blame| profile.sum(blame)),
+            open_ns,
+        }
+    }
+
+    /// The slowest requests, the slowest one first.
+    pub fn slowest(&self) -> &'a [Slowest] {
+        &self.times.requests.slowest
+    }
+
+    /// Whether there are enough of both kinds to be compared.
+    pub fn has_enough(&self) -> bool {
+        let [typical, tail] = classes(self.times.requests);
+        typical.count > 0 && tail.count >= Self::FEW
+    }
+}
+
+/// The innermost function, and the application's with its line.
+type Place = (Option<GroupId>, Option<(GroupId, u32)>);
+
+struct Texts<'a> {
+    profile: &'a Profile,
+    groups: Groups<'a>,
+}
+
+impl<'a> Texts<'a> {
+    fn of(profile: &'a Profile) -> Self {
+        Self {
+            profile,
+            groups: Groups::new(profile, FrameKey::Function),
+        }
+    }
+
+    /// The label under `key`.
+    fn label(&self, set: LabelSetId, key: &str) -> Option<&'a str> {
+        let strings = &self.profile.strings;
+        let mut pairs = self.profile.label_sets.get(set).iter();
+        let pair = pairs.find(|(known, _)| strings.get(*known) == key)?;
+        Some(strings.get(pair.1))
+    }
+
+    /// Where the parts of these requests grew most, and the time of those that are open.
+    fn sums(&self, requests: &Requests, wall: Column) -> ([Vec<Site>; 5], i64) {
+        let mut places: FxHashMap<NodeId, Place> = FxHashMap::default();
+        let mut sums: FxHashMap<(usize, Place), [i64; 2]> = FxHashMap::default();
+        let mut open_ns: i64 = 0;
+        for row in self.profile.weights.iter() {
+            let set = row.key.labels;
+            if self.label(set, &requests.key) != Some(&*requests.name) {
+                continue;
+            }
+            let class = self.label(set, LATENCY).unwrap_or_default();
+            let column = match class {
+                it if it == LatencyClass::Typical.name() => 0,
+                it if it == LatencyClass::Tail.name() => 1,
+                it if it == LatencyClass::Open.name() => {
+                    open_ns = open_ns.saturating_add(row.value(wall));
+                    continue;
+                }
+                _ => continue,
+            };
+            let node = row.key.node;
+            let place = *places.entry(node).or_insert_with(|| self.place(node));
+            let part = Part::of_state(row.key.state) as usize;
+            let sum = &mut sums.entry((part, place)).or_default()[column];
+            *sum = sum.saturating_add(row.value(wall));
+        }
+        let counts = classes(requests).map(|it| it.count.max(1) as i64);
+        let mut sites: [Vec<Site>; 5] = Default::default();
+        for ((part, (method, app)), sums) in sums {
+            let means = Means {
+                typical: sums[0] / counts[0],
+                tail: sums[1] / counts[1],
+            };
+            if means.excess() > 0 {
+                sites[part].push(Site {
+                    method: method.map(|group| self.groups.function(group)),
+                    app: app.map(|(group, line)| (self.groups.function(group), line)),
+                    means,
+                });
+            }
+        }
+        for sites in &mut sites {
+            sites.sort_by(|a, b| a.rank().cmp(&b.rank()));
+            sites.truncate(SITES);
+        }
+        (sites, open_ns)
+    }
+
+    /// Who kept others waiting most, and where.
+    fn holders(&self, blame: Column) -> Vec<Holder> {
+        let names = self.profile.threads.iter();
+        let names: FxHashMap<u32, &str> = names
+            .map(|it| (it.seq, self.profile.strings.get(it.name)))
+            .collect();
+        let requests = self.profile.requests.iter();
+        let keys: BTreeSet<&str> = requests.map(|it| &*it.key).collect();
+        let mut holders: FxHashMap<String, FxHashMap<Place, i64>> = FxHashMap::default();
+        for row in self.profile.weights.iter() {
+            let value = row.value(blame);
+            if value == 0 {
+                continue;
+            }
+            let mut labels = keys.iter().filter_map(|key| {
+                let value = self.label(row.key.labels, key)?;
+                Some(format!("{key}={value}"))
+            });
+            let seq = row.key.thread;
+            let place = self.place(row.key.node);
+            let nobody = place.0.filter(|_| seq == 0 && place.1.is_none());
+            let thread = || match nobody {
+                // As `[GVL hand-over]`.
+                Some(group) => self.groups.texts[group].name.clone().into_owned(),
+                None => thread_name(seq, names.get(&seq).copied().unwrap_or_default()),
+            };
+            let name = labels.next().unwrap_or_else(thread);
+            let sum = holders.entry(name).or_default().entry(place).or_default();
+            *sum = sum.saturating_add(value);
+        }
+        let mut holders: Vec<Holder> = holders
+            .into_iter()
+            .map(|(name, places)| {
+                let blame = places.values().copied().fold(0, i64::saturating_add);
+                let most = places.into_iter();
+                let most = most.max_by_key(|(place, value)| (*value, Reverse(*place)));
+                let (method, app) = most.map(|it| it.0).unwrap_or_default();
+                Holder {
+                    name,
+                    blame,
+                    method: method.map(|group| self.groups.function(group)),
+                    app: app.map(|(group, line)| (self.groups.function(group), line)),
+                }
+            })
+            .collect();
+        holders.sort_by(|a, b| (b.blame, &a.name).cmp(&(a.blame, &b.name)));
+        holders.truncate(SITES);
+        holders
+    }
+
+    fn place(&self, node: NodeId) -> Place {
+        let tree = &self.profile.tree;
+        let leaf = tree.get(node).map(|node| self.groups.of_frame(node.frame));
+        let mut in_file = None;
+        for node in tree.stack(node) {
+            let group = self.groups.of_frame(node.frame);
+            let text = &self.groups.texts[group];
+            if !is_file(text.path) {
+                continue;
+            }
+            let place = (group, node.line);
+            if self.profile.meta.origin(&text.name, text.path).category == Category::App {
+                return (leaf, Some(place));
+            }
+            in_file = in_file.or(Some(place));
+        }
+        (leaf, in_file)
+    }
+}
+
+impl Site {
+    fn rank(&self) -> impl Ord + '_ {
+        (Reverse(self.means.excess()), &self.method, &self.app)
+    }
+}
+
+#[cfg(test)]
+mod tests;

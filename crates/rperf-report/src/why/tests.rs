@@ -1,0 +1,136 @@
+//! Tests of what slow requests have that others don't.
+
+use super::*;
+use rperf_model::test_profile::TestProfile;
+use rperf_model::test_support::{TestFrame, node};
+use rperf_model::{RequestValues, WeightKey};
+
+const MS: u64 = 1_000_000;
+const RENDER: TestFrame<'_> = ("Shop#render", "/app/shop.rb", 1, 3);
+const QUERY: TestFrame<'_> = ("Shop#query", "/app/shop.rb", 9, 11);
+const SLEEP: TestFrame<'_> = ("Kernel#sleep", "<C method>", 0, 0);
+const SPIN: TestFrame<'_> = ("Export#spin", "/app/export.rb", 1, 2);
+
+/// An endpoint with typical requests of 10 ms and slow ones, which sleep 400 ms in a method of their own.
+fn profile(tail: u64) -> Profile {
+    let mut test = TestProfile::wall();
+    let profile = &mut test.profile;
+    let mut orders = Requests::new("endpoint", "GET /orders");
+    let values = |running, blocked| RequestValues {
+        wall: running + blocked,
+        running,
+        blocked,
+        objects: running / MS,
+        ..RequestValues::default()
+    };
+    for _ in 0..60 {
+        orders.add(LatencyClass::Typical, values(10 * MS, 0), true, 1);
+    }
+    for _ in 0..tail {
+        orders.add(LatencyClass::Tail, values(12 * MS, 400 * MS), true, 2);
+    }
+    let mut quiet = Requests::new("job", "Export");
+    quiet.add(LatencyClass::First, values(5 * MS, 0), false, 3);
+    profile.requests = vec![quiet, orders];
+    let mut labels = |pairs: &[(&str, &str)]| {
+        let pairs = pairs.iter();
+        let pairs =
+            pairs.map(|(key, value)| (profile.strings.intern(key), profile.strings.intern(value)));
+        let pairs = pairs.collect();
+        profile.label_sets.intern(pairs)
+    };
+    let of = |class| [("endpoint", "GET /orders"), (LATENCY, class)];
+    let (typical, slow, open) = (
+        labels(&of("typical")),
+        labels(&of("tail")),
+        labels(&of("open")),
+    );
+    let other = labels(&[("endpoint", "GET /other"), (LATENCY, "tail")]);
+    let slept = 400 * (MS * tail) as i64;
+    for (frames, labels, state, wall) in [
+        (&[RENDER][..], typical, State::Running, 600 * MS as i64),
+        (&[RENDER], slow, State::Running, 12 * (MS * tail) as i64),
+        (&[RENDER, QUERY, SLEEP], slow, State::GvlBlocked, slept),
+        (&[RENDER, SLEEP], other, State::GvlBlocked, 7_000),
+        (&[RENDER], open, State::Running, 77),
+    ] {
+        let key = WeightKey {
+            node: node(profile, frames),
+            thread: 1,
+            labels,
+            state,
+        };
+        profile.weights.push(key, &[1, wall, 0]);
+    }
+    test.profile
+}
+
+#[test]
+fn the_part_that_grew_and_its_method_come_first() {
+    let profile = profile(30);
+    let all = EndpointTimes::all(&profile);
+    assert_eq!(all[0].requests.name, "GET /orders");
+    assert_eq!(all[0].excess(), 402 * MS as i64);
+    assert!(all[0].share(Part::Blocked) > 99.0);
+    assert_eq!(all[1].excess(), 0, "nothing to compare");
+    let why = Why::of(&profile, all[0].requests);
+    assert!(why.has_enough());
+    let blocked = &why.sites[Part::Blocked as usize];
+    let [site] = &blocked[..] else {
+        panic!("{blocked:?}")
+    };
+    let name = |it: &Function| it.name.clone();
+    assert_eq!(site.method.as_ref().map(name), Some("Kernel#sleep".into()));
+    let app = site.app.as_ref().map(|(it, line)| (name(it), *line));
+    assert_eq!(app, Some(("Shop#query".into(), 11)));
+    assert_eq!(site.means.tail, 400 * MS as i64);
+    let objects = why.objects.map(|it| (it.typical, it.tail));
+    assert_eq!(objects, Some((10, 12)));
+    assert_eq!((why.open_ns, why.holders), (77, None));
+}
+
+#[test]
+fn few_are_said_to_be_few() {
+    let profile = profile(19);
+    let why = Why::of(&profile, &profile.requests[1]);
+    assert!(!why.has_enough());
+    assert_eq!(why.slowest().len(), Requests::SLOWEST);
+    let why = Why::of(&profile, &profile.requests[0]);
+    assert!(!why.has_enough() && why.objects.is_none());
+}
+
+#[test]
+fn who_had_the_gvl_is_told_by_job_and_line() {
+    let mut profile = profile(30);
+    let schema = profile.schema.with([OwnColumn::GvlBlame]);
+    let rows = std::mem::replace(&mut profile.weights, rperf_model::Weights::new(4));
+    profile.schema = schema;
+    for row in rows.iter() {
+        let mut values = row.values.to_vec();
+        values.push(0);
+        profile.weights.push(row.key, &values);
+    }
+    let pair = (
+        profile.strings.intern("job"),
+        profile.strings.intern("Export"),
+    );
+    let export = profile.label_sets.intern(vec![pair]);
+    let at = |profile: &mut Profile, labels, thread, blame: i64| {
+        let key = WeightKey {
+            node: node(profile, &[SPIN]),
+            thread,
+            labels,
+            state: State::Running,
+        };
+        profile.weights.push(key, &[1, 5, 0, blame]);
+    };
+    at(&mut profile, export, 1, 960);
+    at(&mut profile, LabelSetId(0), 9, 40);
+    let why = Why::of(&profile, &profile.requests[1]);
+    let holders = why.holders.expect("measured");
+    let shown: Vec<_> = holders.iter().map(|it| (&*it.name, it.blame)).collect();
+    assert_eq!(shown[0], ("job=Export", 960));
+    assert_eq!((shown[1].1, why.blame), (40, 1_000));
+    let app = holders[0].app.as_ref().map(|(it, line)| (&*it.name, *line));
+    assert_eq!(app, Some(("Export#spin", 2)));
+}

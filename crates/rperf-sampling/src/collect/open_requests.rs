@@ -1,0 +1,138 @@
+//! The samples of requests that go on: they wait until it is known how long theirs took among its like,
+//! and get that class then. On the worker's thread.
+//!
+//! A class goes with the number of the label set, in its highest bits, so that no table grows by it; the
+//! profile has it as a label.
+
+use super::sample::Sample;
+use rperf_model::{LabelSetId, LatencyClass};
+use rperf_vm::RequestNumber;
+use std::collections::BTreeMap;
+
+/// Samples that wait at most: 15 MB. Beyond them those of the oldest request go on as open.
+const MOST: usize = 1 << 18;
+
+/// Requests that have ended whose class is known, for remainders that come later: 256 KB.
+const REMEMBERED: usize = 1 << 16;
+
+/// The bits of a label set's number. There are 2^16 sets at most.
+const NUMBER_BITS: u32 = 24;
+
+/// The bits of a class, and one to tell that there is one.
+const CLASS_BITS: u32 = 3;
+
+/// The number of a label set with a class.
+fn with_class(labels: LabelSetId, class: LatencyClass) -> LabelSetId {
+    LabelSetId(labels.0 | (class as u32 + 1) << NUMBER_BITS)
+}
+
+/// A label set's number, and the class that it goes with.
+pub fn split_class(labels: LabelSetId) -> (LabelSetId, Option<LatencyClass>) {
+    let class = (labels.0 >> NUMBER_BITS).checked_sub(1);
+    let class = class.and_then(|class| LatencyClass::ALL.get(class as usize).copied());
+    (LabelSetId(labels.0 & ((1 << NUMBER_BITS) - 1)), class)
+}
+
+/// Samples that wait, by request.
+#[derive(Debug, Default)]
+pub struct OpenRequests {
+    waiting: BTreeMap<RequestNumber, Vec<Sample>>,
+    samples: usize,
+    /// By the lower half of the number: the upper half and the class.
+    ended: Vec<u32>,
+}
+
+impl OpenRequests {
+    /// Takes a sample, or news; `put` gets the samples that wait for nothing more, and all news but of
+    /// the ends of requests.
+    #[inline]
+    pub fn take(&mut self, sample: &Sample, put: &mut impl FnMut(&Sample)) {
+        if let Some(class) = sample.class_of_ended() {
+            self.end(sample.request, class, put);
+        } else if sample.request == RequestNumber::NONE {
+            put(sample);
+        } else {
+            self.wait(sample, put);
+        }
+    }
+
+    /// Hands all samples that wait to `put`, as open: what they lead to goes. Those that follow wait.
+    pub fn let_go(&mut self, mut put: impl FnMut(&Sample)) {
+        self.samples = 0;
+        for samples in std::mem::take(&mut self.waiting).into_values() {
+            put_all(&samples, LatencyClass::Open, &mut put);
+        }
+    }
+
+    /// Hands copies of them to `put`, as open; they go on waiting.
+    pub fn each(&self, mut put: impl FnMut(&Sample)) {
+        for samples in self.waiting.values() {
+            put_all(samples, LatencyClass::Open, &mut put);
+        }
+    }
+
+    /// Bytes held.
+    pub fn memory(&self) -> usize {
+        // What is allotted is at most twice as much, and mostly less.
+        self.samples * size_of::<Sample>()
+            + self.waiting.len() * size_of::<(RequestNumber, Vec<Sample>)>()
+            + self.ended.capacity() * size_of::<u32>()
+    }
+
+    fn wait(&mut self, sample: &Sample, put: &mut impl FnMut(&Sample)) {
+        if let Some(class) = self.class_of(sample.request) {
+            put_all(&[*sample], class, put);
+            return;
+        }
+        if self.samples >= MOST
+            && let Some((_, samples)) = self.waiting.pop_first()
+        {
+            self.samples -= samples.len();
+            put_all(&samples, LatencyClass::Open, put);
+        }
+        self.samples += 1;
+        self.waiting
+            .entry(sample.request)
+            .or_default()
+            .push(*sample);
+    }
+
+    fn end(&mut self, request: RequestNumber, class: LatencyClass, put: &mut impl FnMut(&Sample)) {
+        if self.ended.is_empty() {
+            self.ended.resize(REMEMBERED, 0);
+        }
+        let (place, known) = remembered(request, class);
+        self.ended[place] = known;
+        if let Some(samples) = self.waiting.remove(&request) {
+            self.samples -= samples.len();
+            put_all(&samples, class, put);
+        }
+    }
+
+    /// The class of a request that has ended not long ago.
+    fn class_of(&self, request: RequestNumber) -> Option<LatencyClass> {
+        let known = *self.ended.get(remembered(request, LatencyClass::First).0)?;
+        let mut classes = LatencyClass::ALL.into_iter();
+        classes.find(|class| remembered(request, *class).1 == known)
+    }
+}
+
+/// Where the class of a request is remembered, and as what: never 0.
+fn remembered(request: RequestNumber, class: LatencyClass) -> (usize, u32) {
+    let place = request.0 as usize % REMEMBERED;
+    let rest = request.0 / REMEMBERED as u32;
+    (place, rest << CLASS_BITS | (class as u32 + 1))
+}
+
+fn put_all(samples: &[Sample], class: LatencyClass, put: &mut impl FnMut(&Sample)) {
+    for sample in samples {
+        put(&Sample {
+            labels: with_class(sample.labels, class),
+            request: RequestNumber::NONE,
+            ..*sample
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,188 @@
+//! Tests of samples that wait for the end of their request.
+
+use super::*;
+use crate::collect::sample::{SampleSums, SumLimits};
+use proptest::prelude::*;
+use rperf_model::{NodeId, State};
+use rustc_hash::FxHashMap;
+
+const LIMITS: SumLimits = SumLimits {
+    aggregate: true,
+    rows: 1 << 20,
+};
+
+fn sample(request: u32, node: u32, wall_ns: u64) -> Sample {
+    Sample {
+        time_ns: 0,
+        wall_ns,
+        cpu_ns: wall_ns / 2,
+        blame_ns: wall_ns / 3,
+        node: NodeId(node),
+        thread: 1 + request % 3,
+        labels: LabelSetId(1 + request % 5),
+        request: RequestNumber(request),
+        state: State::Running,
+        count: 1,
+    }
+}
+
+fn ended(request: u32, class: LatencyClass) -> Sample {
+    Sample::request_ended(RequestNumber(request), class)
+}
+
+/// What comes out of these samples.
+fn put(requests: &mut OpenRequests, samples: &[Sample]) -> Vec<(u64, Option<LatencyClass>)> {
+    let mut out = Vec::new();
+    for sample in samples {
+        requests.take(sample, &mut |it: &Sample| {
+            out.push((it.wall_ns, split_class(it.labels).1));
+        });
+    }
+    out
+}
+
+#[test]
+fn samples_wait_for_the_end_of_their_request_and_remainders_get_its_class() {
+    let mut requests = OpenRequests::default();
+    let out = put(
+        &mut requests,
+        &[sample(1, 1, 10), sample(0, 1, 20), sample(2, 1, 30)],
+    );
+    assert_eq!(out, [(20, None)]);
+    let out = put(
+        &mut requests,
+        &[ended(1, LatencyClass::Tail), sample(1, 1, 5)],
+    );
+    let tail = Some(LatencyClass::Tail);
+    assert_eq!(out, [(10, tail), (5, tail)]);
+    let mut copies = 0;
+    requests.each(|it| {
+        assert_eq!(split_class(it.labels).1, Some(LatencyClass::Open));
+        copies += it.wall_ns;
+    });
+    assert_eq!(copies, 30);
+    let out = put(&mut requests, &[ended(2, LatencyClass::First)]);
+    assert_eq!(out, [(30, Some(LatencyClass::First))]);
+    // Another request has its place since.
+    let later = 1 + REMEMBERED as u32;
+    let out = put(
+        &mut requests,
+        &[ended(later, LatencyClass::Fast), sample(1, 1, 7)],
+    );
+    assert_eq!(out, []);
+    let mut rest = Vec::new();
+    requests.let_go(|it| rest.push(it.wall_ns));
+    assert_eq!(rest, [7]);
+    assert_eq!(requests.samples, 0);
+}
+
+#[test]
+fn a_label_set_keeps_its_number() {
+    for class in LatencyClass::ALL {
+        for number in [0, 1, 1 << 16] {
+            let labels = LabelSetId(number);
+            assert_eq!(split_class(labels), (labels, None));
+            assert_eq!(
+                split_class(with_class(labels, class)),
+                (labels, Some(class))
+            );
+        }
+    }
+}
+
+#[test]
+fn beyond_the_bound_the_oldest_requests_samples_go_as_open() {
+    let mut requests = OpenRequests::default();
+    let long = vec![sample(1, 1, 1); MOST];
+    assert_eq!(put(&mut requests, &long), []);
+    // A great many short ones beside it, one sample in ten of which finds a request at work.
+    let mut out = Vec::new();
+    for number in 2..200_000 {
+        if number % 10 == 0 {
+            out.extend(put(&mut requests, &[sample(number, 1, 1)]));
+        }
+        out.extend(put(&mut requests, &[ended(number, LatencyClass::Typical)]));
+        assert!(requests.samples <= MOST);
+    }
+    let open = out.iter().filter(|it| it.1 == Some(LatencyClass::Open));
+    assert_eq!(open.count(), MOST, "all of the long one's so far");
+    let typical = |it: &&(u64, _)| it.1 == Some(LatencyClass::Typical);
+    assert_eq!(out.iter().filter(typical).count(), 19_999);
+    assert!(requests.memory() < 16 << 20);
+    let out = put(
+        &mut requests,
+        &[sample(1, 1, 3), ended(1, LatencyClass::Tail)],
+    );
+    assert_eq!(out, [(3, Some(LatencyClass::Tail))], "what came since");
+}
+
+/// What may happen.
+#[derive(Debug, Clone)]
+enum Event {
+    Sample(u32, u32, u64),
+    End(u32, LatencyClass),
+    LetGo,
+    Look,
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let class = || prop::sample::select(LatencyClass::ALL.to_vec());
+    prop_oneof![
+        8 => (0..12_u32, 1..6_u32, 0..1_000_u64)
+            .prop_map(|(request, node, wall)| Event::Sample(request, node, wall)),
+        3 => (1..12_u32, class()).prop_map(|(request, class)| Event::End(request, class)),
+        1 => Just(Event::LetGo),
+        1 => Just(Event::Look),
+    ]
+}
+
+/// The sums without classes.
+fn plain(sums: &SampleSums) -> FxHashMap<rperf_model::WeightKey, crate::Values> {
+    let mut plain: FxHashMap<_, crate::Values> = FxHashMap::default();
+    for (key, values) in &sums.sums {
+        let mut key = *key;
+        key.labels = split_class(key.labels).0;
+        plain.entry(key).or_default().add(*values);
+    }
+    plain
+}
+
+proptest! {
+    /// Sums over classes are the sums without classes, in each value, at every moment at which somebody
+    /// looks.
+    #[test]
+    fn classes_sum_to_the_whole(events in prop::collection::vec(event(), 0..200)) {
+        let (mut whole, mut judged) = <(SampleSums, SampleSums)>::default();
+        let mut requests = OpenRequests::default();
+        for event in events {
+            let news = match event {
+                Event::Sample(request, node, wall) => {
+                    let sample = sample(request, node, wall);
+                    whole.add_one(&sample, LIMITS);
+                    sample
+                }
+                Event::End(request, class) => ended(request, class),
+                Event::LetGo => {
+                    requests.let_go(|it| judged.add_one(it, LIMITS));
+                    prop_assert_eq!(plain(&whole), plain(&judged));
+                    continue;
+                }
+                Event::Look => {
+                    let mut seen = judged.clone();
+                    requests.each(|it| seen.add_one(it, LIMITS));
+                    prop_assert_eq!(plain(&whole), plain(&seen));
+                    continue;
+                }
+            };
+            requests.take(&news, &mut |it: &Sample| judged.add_one(it, LIMITS));
+        }
+        // Of a request all have a class, and of none none has.
+        let has_class = |key: &rperf_model::WeightKey| split_class(key.labels).1.is_some();
+        let is_none = |key: &rperf_model::WeightKey| {
+            key.thread == 1 && split_class(key.labels).0 == LabelSetId(1)
+        };
+        for key in judged.sums.keys() {
+            prop_assert!(has_class(key) || is_none(key));
+        }
+    }
+}
