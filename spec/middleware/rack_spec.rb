@@ -271,8 +271,8 @@ RSpec.describe Rperf::RackMiddleware, vm: true do
   describe "when rperf fails" do
     # Before the app is called, or after it, where something can fail.
     def break_sections(after: false)
-      broken = after ? :leave : :enter
-      allow(Rperf.const_get(:Native)).to receive(:"#{broken}_at_once").and_return(false)
+      at_once, broken = after ? %i[leave_at_once leave] : %i[enter_at_once enter_request]
+      allow(Rperf.const_get(:Native)).to receive(at_once).and_return(false)
       allow(Rperf.const_get(:Native)).to receive(broken).and_wrap_original do |step, *arguments|
         step.call(*arguments)
         raise "out of order"
