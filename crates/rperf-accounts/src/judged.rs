@@ -168,14 +168,15 @@ impl Judge {
 }
 
 impl Thresholds {
-    /// Buckets are taken whole. That of p99 is of the tail, unless too many reach it: then it is that of
-    /// a crowd, of which some are a little slower than others.
+    /// Buckets are taken whole. That of p99 is of the tail, unless too many reach it and it is near what
+    /// is usual: then it is that of a crowd, of which some are a little slower than others.
     fn of(known: &Quantiles) -> Option<Self> {
         let [p25, p75, p99] = [250, 750, 990].map(|per_mille| known.bucket(per_mille));
         let (p25, p75, p99) = (p25?, p75?, p99?);
         // A fiftieth, and some more of a few.
         let is_few = known.count_from(p99.start) <= known.count() / 50 + 2;
-        let tail = if is_few { p99.start } else { p99.end };
+        let is_far = p99.start >= p75.end.saturating_add(p75.end / 2);
+        let tail = if is_few || is_far { p99.start } else { p99.end };
         Some(Self {
             typical: p25.start,
             slow: p75.end,

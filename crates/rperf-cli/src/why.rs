@@ -83,9 +83,16 @@ pub fn run(args: &WhyArgs) -> Result<i32, Refusal> {
     write_text(&text, None, screen)
 }
 
-/// The requests of this name, or else the only ones whose name has this part.
+/// As tables have it.
+fn full_name(requests: &Requests) -> String {
+    format!("{}={}", requests.key, requests.name)
+}
+
+/// The requests of this name, with or without the key in front, or else the only ones whose name has
+/// this part.
 fn find<'a>(profile: &'a Profile, wanted: &str) -> Result<&'a Requests, Refusal> {
-    if let Some(exact) = profile.requests.iter().find(|it| it.name == wanted) {
+    let is_exact = |it: &&Requests| it.name == wanted || full_name(it) == wanted;
+    if let Some(exact) = profile.requests.iter().find(is_exact) {
         return Ok(exact);
     }
     let mut parts = profile
@@ -97,8 +104,8 @@ fn find<'a>(profile: &'a Profile, wanted: &str) -> Result<&'a Requests, Refusal>
         (Some(found), None) => Ok(found),
         (Some(one), Some(other)) => Err(Refusal::usage(format!(
             "'{wanted}' is a part of several names, such as '{}' and '{}'",
-            shown(&one.name),
-            shown(&other.name)
+            shown(&full_name(one)),
+            shown(&full_name(other))
         ))),
         (None, _) => Err(Refusal::usage(format!(
             "no request is of '{wanted}'; without an endpoint, rperf why lists all"

@@ -4,7 +4,7 @@
 
 use crate::groups::{FrameKey, Function, GroupId, Groups, is_file};
 use crate::top::thread_name;
-use rperf_model::label_keys::LATENCY;
+use rperf_model::label_keys::{JOB, LATENCY};
 use rperf_model::{
     Category, Column, LabelSetId, LatencyClass, NodeId, OwnColumn, Profile, RequestSums, Requests,
     Slowest, State,
@@ -131,7 +131,10 @@ impl<'a> EndpointTimes<'a> {
     /// How much longer a request of the tail takes; 0 where there are none to compare.
     pub fn excess(&self) -> i64 {
         match classes(self.requests).iter().all(|it| it.count > 0) {
-            true => self.parts.iter().map(|it| it.excess()).sum(),
+            true => self
+                .parts
+                .iter()
+                .fold(0, |sum, it| sum.saturating_add(it.excess())),
             false => 0,
         }
     }
@@ -139,7 +142,7 @@ impl<'a> EndpointTimes<'a> {
     /// The share of a part in what the tail takes longer, in percent: of the parts that grew.
     pub fn share(&self, part: Part) -> f64 {
         let grown = |means: &Means| means.excess().max(0);
-        let all: i64 = self.parts.iter().map(grown).sum();
+        let all = self.parts.iter().map(grown).fold(0, i64::saturating_add);
         rperf_model::numbers::percent(grown(&self.parts[part as usize]), all)
     }
 }
@@ -252,6 +255,12 @@ impl<'a> Texts<'a> {
         Some(strings.get(pair.1))
     }
 
+    /// Whether it is of a request that has run a job of these, and not of a job by itself.
+    fn is_in(&self, set: LabelSetId, jobs: &Requests) -> bool {
+        let mut keys = self.profile.requests.iter().map(|it| &it.key);
+        jobs.key == JOB && keys.any(|key| key != JOB && self.label(set, key).is_some())
+    }
+
     /// Where the parts of these requests grew most, and the time of those that are open.
     fn sums(&self, requests: &Requests, wall: Column) -> ([Vec<Site>; 5], i64) {
         let mut places: FxHashMap<NodeId, Place> = FxHashMap::default();
@@ -259,7 +268,8 @@ impl<'a> Texts<'a> {
         let mut open_ns: i64 = 0;
         for row in self.profile.weights.iter() {
             let set = row.key.labels;
-            if self.label(set, &requests.key) != Some(&*requests.name) {
+            if self.label(set, &requests.key) != Some(&*requests.name) || self.is_in(set, requests)
+            {
                 continue;
             }
             let class = self.label(set, LATENCY).unwrap_or_default();
@@ -278,7 +288,7 @@ impl<'a> Texts<'a> {
             let sum = &mut sums.entry((part, place)).or_default()[column];
             *sum = sum.saturating_add(row.value(wall));
         }
-        let counts = classes(requests).map(|it| it.count.max(1) as i64);
+        let counts = classes(requests).map(|it| i64::try_from(it.count.max(1)).unwrap_or(i64::MAX));
         let mut sites: [Vec<Site>; 5] = Default::default();
         for ((part, (method, app)), sums) in sums {
             let means = Means {

@@ -59,6 +59,26 @@ fn the_slow_ones_in_a_hundred_are_the_tail_and_few_of_the_others() {
 }
 
 #[test]
+fn several_in_a_hundred_that_are_far_slower_are_the_tail() {
+    for per_mille in [30, 50, 100] {
+        let (mut judge, mut draw) = (Judge::default(), Draw(per_mille << 20 | 5));
+        let (mut slow, mut others) = (Vec::new(), Vec::new());
+        for number in 0..10_000 {
+            let is_slow = draw.next(1_000) < per_mille;
+            let wall = if is_slow { 400 * MS } else { 10 * MS } + draw.next(MS);
+            match judge.judge(wall, number * MS) {
+                LatencyClass::First => {}
+                class => if is_slow { &mut slow } else { &mut others }.push(class),
+            }
+        }
+        let tail = LatencyClass::Tail as usize;
+        let [slow, others] = [slow, others].map(|it| (it.len(), counts(it)));
+        assert!(slow.1[tail] * 100 >= slow.0 * 95, "{per_mille}: {slow:?}");
+        assert_eq!(others.1[tail], 0, "{per_mille}: {others:?}");
+    }
+}
+
+#[test]
 fn requests_that_all_take_as_long_are_typical() {
     let mut judge = Judge::default();
     let mut draw = Draw(9);

@@ -7,9 +7,10 @@ use crate::groups::{FrameKey, Function, Groups};
 use crate::matching::MethodKey;
 use crate::top::{FrameSums, Sort};
 use crate::walk::{Values, walk_summing};
-use rperf_model::label_keys::LATENCY;
+use rperf_model::label_keys::{JOB, LATENCY};
 use rperf_model::{
-    Column, LatencyClass, OwnColumn, Profile, Requests, Schema, State, ValueType, Weight,
+    Column, LabelSetId, LatencyClass, OwnColumn, Profile, Requests, Schema, State, ValueType,
+    Weight,
 };
 use rustc_hash::FxHashSet;
 
@@ -201,22 +202,29 @@ fn objects(schema: &Schema, column: Column) -> Option<Column> {
 /// leave some of them.
 fn requests(profile: &Profile) -> u64 {
     let used: FxHashSet<_> = profile.weights.iter().map(|row| row.key.labels).collect();
-    let has = |key: &str, value: &str| {
-        let mut used = used.iter();
-        used.any(|set| crate::top::label(profile, *set, key) == Some(value))
+    let label = |set: LabelSetId, key: &str| crate::top::label(profile, set, key);
+    let keys: FxHashSet<&str> = profile.requests.iter().map(|it| &*it.key).collect();
+    // A job that a request runs is a part of that.
+    let is_in_request = |set| {
+        let mut others = keys.iter().filter(|key| **key != JOB);
+        others.any(|key| label(set, key).is_some())
     };
-    let classes: Vec<_> = LatencyClass::ALL
-        .into_iter()
-        .filter(|class| has(LATENCY, class.name()))
-        .collect();
-    let of = |it: &Requests| {
-        classes
+    let mut found = FxHashSet::default();
+    for &set in &used {
+        let keys = keys
             .iter()
-            .map(|class| it.class(*class).count)
-            .sum::<u64>()
+            .filter(|key| **key != JOB || !is_in_request(set));
+        for &key in keys {
+            found.extend(label(set, key).map(|name| (key, name, label(set, LATENCY))));
+        }
+    }
+    let count = |it: &Requests, class: LatencyClass| {
+        let is_there = found.contains(&(&*it.key, &*it.name, Some(class.name())));
+        if is_there { it.class(class).count } else { 0 }
     };
-    let known = profile.requests.iter().filter(|it| has(&it.key, &it.name));
-    known.map(of).sum()
+    let all = profile.requests.iter();
+    let counts = all.flat_map(|it| LatencyClass::ALL.map(|class| count(it, class)));
+    counts.fold(0, u64::saturating_add)
 }
 
 /// How many different values the label with this key has.

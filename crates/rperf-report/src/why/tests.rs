@@ -90,6 +90,70 @@ fn the_part_that_grew_and_its_method_come_first() {
 }
 
 #[test]
+fn a_job_that_a_request_runs_is_no_job_by_itself() {
+    let mut profile = profile(30);
+    let intern = |profile: &mut Profile, pairs: &[(&str, &str)]| {
+        let pairs = pairs.iter();
+        let pairs = pairs.map(|(key, value)| {
+            let strings = &mut profile.strings;
+            (strings.intern(key), strings.intern(value))
+        });
+        let pairs = pairs.collect();
+        profile.label_sets.intern(pairs)
+    };
+    let job = ("job", "Export");
+    let request = ("endpoint", "GET /orders");
+    let tail = (LATENCY, "tail");
+    let [inside, alone] =
+        [&[request, job, tail][..], &[job, tail]].map(|it| intern(&mut profile, it));
+    for (frame, labels) in [(QUERY, inside), (SPIN, alone)] {
+        let key = WeightKey {
+            node: node(&mut profile, &[frame]),
+            thread: 1,
+            labels,
+            state: State::Running,
+        };
+        profile.weights.push(key, &[1, 50_000, 0]);
+    }
+    let why = Why::of(&profile, &profile.requests[0]);
+    let running = why.sites[Part::Running as usize].iter();
+    let names: Vec<_> = running
+        .filter_map(|it| it.method.as_ref().map(|it| &*it.name))
+        .collect();
+    assert_eq!(names, ["Export#spin"]);
+}
+
+#[test]
+fn numbers_that_a_file_makes_up_do_no_harm() {
+    let mut profile = profile(30);
+    let huge = RequestValues {
+        wall: u64::MAX,
+        running: u64::MAX,
+        blocked: u64::MAX,
+        gc: u64::MAX,
+        ..RequestValues::default()
+    };
+    // Counts up to the largest by adding a thing to itself.
+    let mut orders = profile.requests[1].clone();
+    orders.add(LatencyClass::Tail, huge, true, 2);
+    for _ in 0..70 {
+        let same = orders.clone();
+        orders.merge(&same);
+    }
+    profile.requests[1] = orders;
+    for row in [i64::MIN, i64::MAX] {
+        let key = profile.weights.get(0).expect("a row").key;
+        profile.weights.push(key, &[1, row, 0]);
+    }
+    let all = EndpointTimes::all(&profile);
+    assert!(
+        all.iter()
+            .all(|it| Part::ALL.iter().all(|part| it.share(*part) <= 100.0))
+    );
+    assert!(!Why::of(&profile, &profile.requests[1]).sites.is_empty());
+}
+
+#[test]
 fn few_are_said_to_be_few() {
     let profile = profile(19);
     let why = Why::of(&profile, &profile.requests[1]);

@@ -13,6 +13,7 @@ use rb_sys::{ID, VALUE};
 use rperf_sampling::NotedLabels;
 use rperf_vm::{Gvl, LabelSet, RequestNumber, SessionId};
 use std::ffi::c_void;
+use std::hint::black_box;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -263,7 +264,10 @@ pub fn in_request(outer: &Value, inner: Value, begun: Option<(RequestNumber, Val
     };
     let new = request.and_then(|(number, key)| {
         let new = SetObject::get(&inner)?.in_request(number, key);
-        Some(value(new.wrap(HANDLES.get()?.set_class)))
+        let new = new.wrap(HANDLES.get()?.set_class);
+        // Until here it keeps the labels alive that the new one has.
+        black_box(inner.as_raw());
+        Some(value(new))
     });
     new.unwrap_or(inner)
 }
