@@ -29,7 +29,8 @@ module Rperf
         @depth += 1
         return unless @depth == 1
 
-        @state = Suite.begin_group(RSpecExamples.file(notification.group.metadata[:file_path]))
+        file = Suite.attempt { RSpecExamples.file(notification.group.metadata[:file_path]) }
+        @state = Suite.begin_group(file) if file
       end
 
       # A group has ended.
@@ -47,10 +48,16 @@ module Rperf
     class << self
       # Runs an example of RSpec's.
       def run(example)
-        return example.run unless Suite.recorded?
+        group, name = Suite.attempt { names(example.id) } if Suite.recorded?
+        return example.run unless name
 
-        name = file(example.id)
-        Suite.test(name[0, name.rindex("[")].freeze, name, -> { example.full_description }) { example.run }
+        Suite.test(group, name, -> { example.full_description }) { example.run }
+      end
+
+      # @return [Array<String>] the file and the name of the example with this id
+      def names(id)
+        name = file(id)
+        [name[0, name.rindex("[")].freeze, name]
       end
 
       # A path as RSpec has it, or an id.
