@@ -266,26 +266,6 @@ RSpec.describe "rperf report --tests", vm: true do
     expect(plain.stdout).to include("11 runs, 1 assertions, 1 failures, 0 errors, 1 skips")
   end
 
-  it "runs tests of Minitest that can't be named, without an account" do
-    write_file("odd_test.rb", <<~RUBY)
-      require "minitest/autorun"
-      require "rperf/minitest"
-
-      class ÉTest < Minitest::Test
-        define_method("test_\u00e9".encode("ISO-8859-1")) { pass }
-      end
-
-      class OwnMethodTest < Minitest::Test
-        def self.instance_method(*) = raise(NotImplementedError, "not here")
-        def test_it = pass
-      end
-    RUBY
-    outcome = record(ruby, "odd_test.rb")
-    expect(outcome.stdout).to include("2 runs, 2 assertions, 0 failures, 0 errors")
-    expect(outcome.messages).to match([/\Arperf: a test couldn't be named in the profile: .*Compatib/, /wrote p.pb.gz/])
-    expect(tests("p.pb.gz")[:examples].map { |it| it[:name] }).to eq(["OwnMethodTest#test_it"])
-  end
-
   it "is a page for people, too, and says if a profile has no tests" do
     write_suite
     record(*rspec_command("spec/a_spec.rb"))

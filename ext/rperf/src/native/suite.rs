@@ -27,9 +27,9 @@ fn samples(ruby: &Ruby) -> Option<u64> {
     sampling(&gvl(ruby)).map(|session| session.id.0)
 }
 
-/// `Native.begin_test(opened, undo, group, name)`: opens an account, if the session samples, and puts labels on what follows. Notes
-/// both in the Arrays, which `end_test` takes. `group` is the file, and `name` the example, or nil for what
-/// runs beside examples; both are frozen.
+/// `Native.begin_test(opened, undo, group, name)`: opens an account, if the session samples, and puts
+/// labels on what follows. Notes both in the Arrays, which `end_test` takes. `group` is the file, and
+/// `name` the example, or nil for what runs beside examples; both are frozen.
 fn begin(
     ruby: &Ruby,
     opened: RArray,
@@ -69,8 +69,8 @@ fn put(ruby: &Ruby, undo: RArray, labels: RHash) -> Result<(), Error> {
     Ok(())
 }
 
-/// `Native.end_test(opened, undo, title)`: closes what `begin_test` has opened, and keeps it in the session
-/// that it began in. `title` is what people call it, if it is a String.
+/// `Native.end_test(opened, undo, title)`: closes what `begin_test` has opened, keeps it in the session
+/// that it began in, and empties `opened`. `title` is what people call it, if it is a String.
 fn end(ruby: &Ruby, opened: RArray, undo: RArray, title: Value) -> Result<(), Error> {
     if opened.len() > 1 {
         let account: &AccountObject = opened.entry(0)?;
@@ -78,6 +78,8 @@ fn end(ruby: &Ruby, opened: RArray, undo: RArray, title: Value) -> Result<(), Er
         if opened.len() > 2 {
             keep(ruby, opened, title, account)?;
         }
+        // So it's seen to have ended.
+        opened.clear()?;
     }
     scope::leave(&mut gvl(ruby), undo)
 }
