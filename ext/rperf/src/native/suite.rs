@@ -8,11 +8,9 @@ use crate::running::sampling::{SamplingSession, sampling};
 use crate::text;
 use magnus::{Error, RArray, RHash, RModule, RString, Ruby, Value, function, prelude::*};
 use rperf_accounts::{FactoryRun, Figures, SuiteAccounts};
+use rperf_model::Suite;
 use rperf_vm::Gvl;
 use std::hint::black_box;
-
-/// In place of an example: what runs beside the examples of a file.
-const HOOKS: &str = "[hooks]";
 
 /// Defines the methods.
 pub fn init(native: RModule) -> Result<(), Error> {
@@ -46,7 +44,7 @@ fn begin(
     let label = match name {
         None => {
             with_suite(&gvl(ruby), id, SuiteAccounts::begin_group);
-            ruby.str_new(HOOKS)
+            ruby.str_new(Suite::HOOKS)
         }
         Some(name) => {
             let has_room = with_suite(&gvl(ruby), id, SuiteAccounts::begin_example);
