@@ -27,8 +27,9 @@ module Rperf
       # A group begins. Those within others are part of these.
       def example_group_started(notification)
         @depth += 1
-        return unless @depth == 1
+        return unless @depth == 1 && Suite.recorded?
 
+        Suite.attempt { Suite::Factories.watch }
         file = Suite.attempt { RSpecExamples.file(notification.group.metadata[:file_path]) }
         @state = Suite.begin_group(file) if file
       end
@@ -48,7 +49,10 @@ module Rperf
     class << self
       # Runs an example of RSpec's.
       def run(example)
-        group, name = Suite.attempt { names(example.id) } if Suite.recorded?
+        return example.run unless Suite.recorded?
+
+        Suite.attempt { Suite::Factories.watch }
+        group, name = Suite.attempt { names(example.id) }
         return example.run unless name
 
         Suite.test(group, name, -> { example.full_description }) { example.run }
@@ -76,10 +80,7 @@ module Rperf
       end
 
       # The suite begins: all files are loaded.
-      def begin_suite(reporter)
-        reporter.register_listener(Groups.new, *Groups::NOTIFICATIONS)
-        Suite::Factories.watch
-      end
+      def begin_suite(reporter) = reporter.register_listener(Groups.new, *Groups::NOTIFICATIONS)
     end
   end
   private_constant :RSpecExamples
