@@ -126,8 +126,8 @@ fn plus(one: &Figures, other: &Figures) -> Figures {
 }
 
 /// `whole` without `part`. If that was of another fiber or thread, `whole` was suspended or blocked
-/// meanwhile: what a state lacks is taken from these, then from the others, so that the states of the
-/// rest add up to its wall time, as those of both do.
+/// meanwhile: what a state lacks is taken from these, then from the others, so that the states of
+/// the rest add up to its wall time, as those of both do.
 fn minus(whole: &Figures, part: &Figures) -> Figures {
     let mut rest = Figures {
         wall_ns: whole.wall_ns.saturating_sub(part.wall_ns),
