@@ -16,23 +16,32 @@ module Rperf
   #   require "rperf/minitest"
   module MinitestTests
     DIRECTORY = "#{Dir.pwd}/".freeze
-    private_constant :DIRECTORY
+    # A test class may have a method of this name itself.
+    INSTANCE_METHOD = Module.instance_method(:instance_method)
+    private_constant :DIRECTORY, :INSTANCE_METHOD
 
     # A test runs.
     def run
       return super unless Suite.recorded?
 
-      Suite::Factories.watch
-      type = self.class
-      Suite.test(MinitestTests.file(type, name), "#{type.name}##{name}".freeze) { super }
+      Suite.attempt { Suite::Factories.watch }
+      group, text = Suite.attempt { MinitestTests.names(self.class, name) }
+      text ? Suite.test(group, text) { super } : super
     end
 
-    # @return [String] the file that has the test, or else its class
-    def self.file(type, name)
-      file, = type.instance_method(name).source_location
-      (file ? file.delete_prefix(DIRECTORY) : type.name.to_s).freeze
-    rescue NameError
-      type.name.to_s.freeze
+    class << self
+      # @return [Array<String>] the test's file and its name
+      def names(type, name) = [file(type, name), "#{type.name}##{name}".freeze]
+
+      private
+
+      # The file that has the test, or else its class.
+      def file(type, name)
+        file, = INSTANCE_METHOD.bind_call(type, name).source_location
+        file ? file.delete_prefix(DIRECTORY).freeze : -type.name.to_s
+      rescue NameError
+        -type.name.to_s
+      end
     end
   end
   private_constant :MinitestTests

@@ -27,9 +27,11 @@ module Rperf
       # A group begins. Those within others are part of these.
       def example_group_started(notification)
         @depth += 1
-        return unless @depth == 1
+        return unless @depth == 1 && Suite.recorded?
 
-        @state = Suite.begin_group(RSpecExamples.file(notification.group.metadata[:file_path]))
+        Suite.attempt { Suite::Factories.watch }
+        file = Suite.attempt { RSpecExamples.file(notification.group.metadata[:file_path]) }
+        @state = Suite.begin_group(file) if file
       end
 
       # A group has ended.
@@ -49,8 +51,17 @@ module Rperf
       def run(example)
         return example.run unless Suite.recorded?
 
-        name = file(example.id)
-        Suite.test(name[0, name.rindex("[")].freeze, name, -> { example.full_description }) { example.run }
+        Suite.attempt { Suite::Factories.watch }
+        group, name = Suite.attempt { names(example.id) }
+        return example.run unless name
+
+        Suite.test(group, name, -> { example.full_description }) { example.run }
+      end
+
+      # @return [Array<String>] the file and the name of the example with this id
+      def names(id)
+        name = file(id)
+        [name[0, name.rindex("[")].freeze, name]
       end
 
       # A path as RSpec has it, or an id.
@@ -69,10 +80,7 @@ module Rperf
       end
 
       # The suite begins: all files are loaded.
-      def begin_suite(reporter)
-        reporter.register_listener(Groups.new, *Groups::NOTIFICATIONS)
-        Suite::Factories.watch
-      end
+      def begin_suite(reporter) = reporter.register_listener(Groups.new, *Groups::NOTIFICATIONS)
     end
   end
   private_constant :RSpecExamples

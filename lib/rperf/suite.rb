@@ -9,33 +9,30 @@ module Rperf
     # An exception from another thread (Thread#raise, Timeout with a class of its own) must not be taken for one of
     # ours: it waits until we are done.
     LATER = { StandardError => :never }.freeze
+    # As they are now: tests put others in their place.
+    HANDLE_INTERRUPT = Thread.method(:handle_interrupt)
+    THREAD = Thread.method(:current)
+    # The thread's variable with what its last test has opened; empty once that has ended.
+    TEST = :__rperf_test__
     # Not where the program can't be profiled, but must run.
     HAS_NATIVE = Rperf.const_defined?(:Native)
-    private_constant :LATER, :HAS_NATIVE
+    private_constant :LATER, :HANDLE_INTERRUPT, :THREAD, :TEST, :HAS_NATIVE
 
     class << self
       # @return [Boolean] whether a test has an account here and now
       def recorded? = HAS_NATIVE && Native.main_ractor? && Native.running?
 
-      # Runs the block as a test.
+      # Runs the block as a test. Within another one of this thread, it's a part of that.
       #
       # @param group [String] the file; frozen
       # @param name [String] frozen
       # @param title [#call, nil] asked at the end for what people call it
       # @return the block's value
-      def test(group, name, title = nil)
-        opened = []
-        undo = []
-        # What is raised here is an interrupt: nothing of it can fail.
-        Native.begin_test(opened, undo, group, name)
-        yield
-      ensure
-        begin
-          text = attempt(&title) if title
-        ensure
-          # One call of C: no interrupt can come before it has done its work.
-          Native.end_test(opened, undo, text)
-        end
+      def test(group, name, title = nil, &)
+        outer = THREAD.call.thread_variable_get(TEST)
+        return yield if outer && !outer.empty?
+
+        outermost(group, name, title, &)
       end
 
       # What runs beside the examples of a file, from here on.
@@ -54,7 +51,7 @@ module Rperf
 
       # @return what the block makes; nil if it fails, of which the first time one line tells
       def attempt
-        Thread.handle_interrupt(LATER) do
+        HANDLE_INTERRUPT.call(LATER) do
           yield
         rescue StandardError => e
           complain(e)
@@ -63,14 +60,31 @@ module Rperf
 
       private
 
+      def outermost(group, name, title)
+        opened = []
+        undo = []
+        THREAD.call.thread_variable_set(TEST, opened)
+        # What is raised here is an interrupt: nothing of it can fail.
+        Native.begin_test(opened, undo, group, name)
+        yield
+      ensure
+        begin
+          text = attempt(&title) if title
+        ensure
+          # One call of C: no interrupt can come before it has done its work.
+          Native.end_test(opened, undo, text)
+        end
+      end
+
       def complain(error)
         return if @complained
 
         @complained = true
-        Stderr.write("rperf: a test couldn't be named in the profile: #{error.message} (#{error.class})\n")
+        # Not with methods of $stderr's: tests put others in their place.
+        Message.say("a test couldn't be named in the profile: #{Message.first_line(error)} (#{error.class})")
         nil
       rescue StandardError
-        nil # Nothing to write to, or an exception without a message: the suite goes on.
+        nil # An exception without a message: the suite goes on.
       end
     end
   end

@@ -1,8 +1,8 @@
 //! The accounts of tests and factories as they end, for the profile of the running session. Under the
 //! GVL.
 
+use crate::Figures;
 use crate::table::cut;
-use crate::{Figures, Sums};
 use rperf_model::{Suite, SuiteKey, SuiteKind, SuiteSums};
 
 /// Examples of a session that have a label and an entry of their own: label sets of other kinds have
@@ -125,20 +125,44 @@ fn plus(one: &Figures, other: &Figures) -> Figures {
     }
 }
 
-/// `whole` without `part`, whose fiber, if it was another one, counts as suspended there.
+/// `whole` without `part`. If that was of another fiber or thread, `whole` was suspended or blocked
+/// meanwhile: what a state lacks is taken from these, then from the others, so that the states of
+/// the rest add up to its wall time, as those of both do.
 fn minus(whole: &Figures, part: &Figures) -> Figures {
-    let sums: Sums = whole.sums.since(&part.sums);
-    Figures {
+    let mut rest = Figures {
         wall_ns: whole.wall_ns.saturating_sub(part.wall_ns),
         suspended_ns: whole.suspended_ns.saturating_sub(part.suspended_ns),
-        sums,
+        sums: whole.sums.since(&part.sums),
         ..*whole
+    };
+    let (mut whole, mut part) = (*whole, *part);
+    let lacks = |(part, whole): (&mut u64, &mut u64)| part.saturating_sub(*whole);
+    let lacking = states(&mut part).into_iter().zip(states(&mut whole));
+    let mut lacking = lacking.map(lacks).fold(0, u64::saturating_add);
+    for state in states(&mut rest) {
+        let taken = lacking.min(*state);
+        *state -= taken;
+        lacking -= taken;
     }
+    rest
+}
+
+/// The states, in the order in which they stand in for others.
+fn states(of: &mut Figures) -> [&mut u64; 5] {
+    let sums = &mut of.sums;
+    [
+        &mut of.suspended_ns,
+        &mut sums.blocked_ns,
+        &mut sums.gvl_wait_ns,
+        &mut sums.running_ns,
+        &mut sums.gc_ns,
+    ]
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Sums;
 
     fn took(running_ns: u64, blocked_ns: u64, allocated_objects: u64) -> Figures {
         Figures {
@@ -183,6 +207,39 @@ mod tests {
         let all: u64 = suite.take().iter().map(|(_, it)| it.wall_ns).sum();
         assert_eq!(all, 15);
         assert!(suite.suite().is_empty());
+    }
+
+    #[test]
+    fn states_of_hooks_add_up_whichever_fibers_or_threads_ran_the_examples() {
+        let all = |[suspended_ns, blocked_ns, gvl_wait_ns, running_ns, gc_ns]: [u64; 5]| Figures {
+            wall_ns: suspended_ns + blocked_ns + gvl_wait_ns + running_ns + gc_ns,
+            suspended_ns,
+            sums: Sums {
+                running_ns,
+                gvl_wait_ns,
+                blocked_ns,
+                gc_ns,
+                ..Sums::default()
+            },
+            ..Figures::default()
+        };
+        for (whole, part, expected) in [
+            // Another fiber's; another thread's; both; and threads' at once.
+            ([9, 1, 0, 2, 0], [0, 3, 0, 5, 0], [4, 0, 0, 0, 0]),
+            ([0, 8, 0, 2, 0], [0, 0, 1, 4, 1], [0, 4, 0, 0, 0]),
+            ([2, 2, 1, 3, 1], [0, 0, 0, 0, 8], [0, 0, 0, 1, 0]),
+            ([0, 8, 0, 2, 0], [0, 0, 0, 20, 0], [0; 5]),
+            ([1, 2, 3, 4, 5], [1, 1, 1, 1, 1], [0, 1, 2, 3, 4]),
+        ] {
+            let mut rest = minus(&all(whole), &all(part));
+            let wall_ns = rest.wall_ns;
+            let found = states(&mut rest).map(|it| *it);
+            assert_eq!(
+                (found, wall_ns),
+                (expected, expected.iter().sum()),
+                "{whole:?}"
+            );
+        }
     }
 
     #[test]

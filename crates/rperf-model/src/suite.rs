@@ -91,11 +91,28 @@ impl SuiteSums {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Suite {
     entries: BTreeMap<SuiteKey, SuiteSums>,
+    /// Bytes of all their texts.
+    text: usize,
+}
+
+/// What a suite has at most.
+struct Limits {
+    entries: usize,
+    /// Bytes; files whose examples share an entry may have as much again.
+    text: usize,
 }
 
 impl Suite {
+    /// The label `example` of what runs beside the examples of a file.
+    pub const HOOKS: &str = "[hooks]";
+
     /// Entries at most. Beyond, the examples of a file share one, and so do all factories.
     pub const MOST: usize = 1 << 17;
+
+    const LIMITS: Limits = Limits {
+        entries: Self::MOST,
+        text: 20 << 20,
+    };
 
     /// Files whose examples may still share one beyond that.
     const SPARE: usize = 1 << 12;
@@ -117,25 +134,33 @@ impl Suite {
 
     /// Adds what `key` took.
     pub fn add(&mut self, key: SuiteKey, sums: &SuiteSums) {
-        self.add_within(Self::MOST, key, sums);
+        self.add_within(&Self::LIMITS, key, sums);
     }
 
-    fn add_within(&mut self, most: usize, mut key: SuiteKey, sums: &SuiteSums) {
-        if let Some(known) = self.entries.get_mut(&key) {
-            return known.add(sums);
+    fn add_within(&mut self, most: &Limits, mut key: SuiteKey, sums: &SuiteSums) {
+        let text = |key: &SuiteKey| key.group.len() + key.name.len();
+        let is_known = |suite: &Self, key: &SuiteKey| suite.entries.contains_key(key);
+        if !is_known(self, &key) {
+            if self.len() >= most.entries || self.text + text(&key) > most.text {
+                key.name.clear();
+            }
+            let has_spare =
+                self.len() < most.entries + Self::SPARE && self.text + text(&key) <= 2 * most.text;
+            if !has_spare && !is_known(self, &key) {
+                key.group.clear();
+            }
         }
-        if self.len() >= most {
-            key.name.clear();
-        }
-        if self.len() >= most + Self::SPARE && !self.entries.contains_key(&key) {
-            key.group.clear();
+        if !is_known(self, &key) {
+            self.text += text(&key);
         }
         let is_shared = key.name.is_empty();
         let known = self.entries.entry(key).or_default();
+        let title = known.title.len();
         known.add(sums);
-        if is_shared {
+        if is_shared || (title == 0 && self.text + known.title.len() > most.text) {
             known.title.clear();
         }
+        self.text = self.text - title + known.title.len();
     }
 
     /// Adds all entries of `other`.
@@ -147,9 +172,7 @@ impl Suite {
 
     /// Bytes held, or nearly so.
     pub(crate) fn memory(&self) -> usize {
-        let texts = self.entries.iter();
-        let texts = texts.map(|(key, sums)| key.group.len() + key.name.len() + sums.title.len());
-        self.len() * (size_of::<SuiteKey>() + size_of::<SuiteSums>()) + texts.sum::<usize>()
+        self.len() * (size_of::<SuiteKey>() + size_of::<SuiteSums>()) + self.text
     }
 }
 
@@ -199,17 +222,51 @@ mod tests {
     #[test]
     fn further_examples_of_a_file_share_an_entry_and_in_the_end_those_of_all_files() {
         let mut suite = Suite::default();
+        let most = Limits {
+            entries: 2,
+            text: 1 << 20,
+        };
         for name in ["1", "2", "3", "1", "4"] {
-            suite.add_within(2, example("a", name), &took(1, None));
+            suite.add_within(&most, example("a", name), &took(1, None));
         }
         let expected = [("a", "", 2, 2), ("a", "1", 2, 2), ("a", "2", 1, 1)];
         assert_eq!(rows(&suite), expected);
         assert_eq!(suite.iter().next().map(|it| &*it.1.title), Some(""));
         for file in 0..Suite::SPARE + 9 {
-            suite.add_within(2, example(&format!("f{file}"), "1"), &took(1, None));
+            suite.add_within(&most, example(&format!("f{file}"), "1"), &took(1, None));
         }
         assert_eq!(suite.len(), Suite::SPARE + 3);
         let all: u64 = suite.iter().map(|(_, sums)| sums.count).sum();
         assert_eq!(all as usize, Suite::SPARE + 9 + 5);
+    }
+
+    #[test]
+    fn long_texts_have_no_room_of_their_own_either() {
+        let mut suite = Suite::default();
+        let most = Limits {
+            entries: 9,
+            text: 11,
+        };
+        // The title of "2", the name of "3", and in the end the file have no room.
+        for (group, name) in [("a", "1"), ("a", "2"), ("a", "3333"), ("bbbbbbbbb", "1")] {
+            suite.add_within(&most, example(group, name), &took(1, None));
+        }
+        suite.add_within(&most, example("cccccccccc", "1"), &took(1, None));
+        suite.add_within(&most, example("dddd", "1"), &took(1, None));
+        let expected = [
+            ("", "", 1, 1),
+            ("a", "", 1, 1),
+            ("a", "1", 1, 1),
+            ("a", "2", 1, 1),
+            ("bbbbbbbbb", "", 1, 1),
+            ("dddd", "", 1, 1),
+        ];
+        assert_eq!(rows(&suite), expected);
+        let titled = suite.iter().filter(|(_, sums)| !sums.title.is_empty());
+        assert_eq!(titled.count(), 1);
+        let text = suite
+            .iter()
+            .map(|(key, sums)| key.group.len() + key.name.len() + sums.title.len());
+        assert_eq!(suite.text, text.sum::<usize>());
     }
 }

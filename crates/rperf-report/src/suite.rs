@@ -8,8 +8,11 @@ use rperf_model::{Profile, SuiteKey, SuiteKind, SuiteSums};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// What all samples of tests have.
+/// What all samples of tests have, and those of hooks.
 const OF_TESTS: &str = "example=.";
+
+/// What samples of hooks have: [`rperf_model::Suite::HOOKS`].
+const OF_HOOKS: &str = r"example=^\[hooks\]$";
 
 /// Our own methods run each test, and so are below all others.
 const OWN_GEM: &str = "rperf";
@@ -98,7 +101,8 @@ impl Tests {
         for file in files.values_mut() {
             file.sums.count = file.tests;
         }
-        tests.total.count = files.values().map(|file| file.tests).sum();
+        let counts = files.values().map(|file| file.tests);
+        tests.total.count = counts.fold(0, u64::saturating_add);
         tests.files = files.into_values().collect();
         let by_wall = |sums: &SuiteSums| Reverse(sums.wall_ns);
         tests.examples.sort_by_key(|it| by_wall(&it.sums));
@@ -147,6 +151,7 @@ impl Tests {
 fn gems(profile: &Profile) -> Vec<TestGem> {
     let filter = Filter {
         tag_focus: TagFilter::new(OF_TESTS).ok(),
+        tag_ignore: TagFilter::new(OF_HOOKS).ok(),
         ..Filter::default()
     };
     let left = filter.apply(profile.clone()).profile;
@@ -168,8 +173,8 @@ fn gems(profile: &Profile) -> Vec<TestGem> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rperf_model::State;
     use rperf_model::test_profile::TestProfile;
+    use rperf_model::{State, Suite};
 
     fn add(profile: &mut Profile, kind: SuiteKind, group: &str, name: &str, times: [u64; 3]) {
         let [count, wall_ns, own_ns] = times;
@@ -221,6 +226,16 @@ mod tests {
     }
 
     #[test]
+    fn sums_of_damaged_files_have_an_end() {
+        let mut profile = TestProfile::wall().profile;
+        for file in ["a", "b"] {
+            add(&mut profile, SuiteKind::Example, file, "1", [u64::MAX; 3]);
+        }
+        let tests = Tests::of(&profile, Sort::SelfValue).expect("tests");
+        assert_eq!(tests.total.count, u64::MAX);
+    }
+
+    #[test]
     fn gems_are_those_of_samples_of_tests() {
         let mut profile = TestProfile::wall()
             .with(&["main", "work"], 1, State::Running, 30)
@@ -231,5 +246,7 @@ mod tests {
         profile.label_all(&[("example", "a[1]")]);
         let gems = tests(&profile).gems;
         assert_eq!((gems.len(), gems[0].own, gems[0].total), (1, 30, 30));
+        profile.label_all(&[("example", Suite::HOOKS)]);
+        assert_eq!(tests(&profile).gems, []);
     }
 }

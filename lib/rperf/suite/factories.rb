@@ -10,7 +10,9 @@ module Rperf
       EVENT = "factory_bot.run_factory"
       # The fiber-local variable with the runs that go on, the innermost last.
       RUNS = :__rperf_factories__
-      private_constant :EVENT, :RUNS
+      # As it is now: tests put others in its place.
+      THREAD = Thread.method(:current)
+      private_constant :EVENT, :RUNS, :THREAD
 
       # A run that goes on.
       class Run
@@ -45,7 +47,7 @@ module Rperf
 
       # A run has ended, or was given up.
       def finish(_name, _id, payload)
-        runs = Thread.current[RUNS]
+        runs = THREAD.call[RUNS]
         Suite.attempt { end_run(runs, payload) } if runs
       end
 
@@ -53,9 +55,11 @@ module Rperf
 
       def begin_run(payload)
         session = Native.samples or return
+        # Other objects would have to be asked what they are called.
+        return unless payload in { name: String | Symbol => name, strategy: String | Symbol => strategy }
 
-        name = "#{payload[:name]} (#{payload[:strategy]})"
-        runs = (Thread.current[RUNS] ||= [])
+        name = "#{name} (#{strategy})"
+        runs = (THREAD.call[RUNS] ||= [])
         run = Run.new(payload, name, session, runs.any? { |it| it.name == name })
         Native.open_account(run.opened)
         runs << run

@@ -8,7 +8,7 @@ use rperf_model::{Suite, SuiteKey, SuiteKind, SuiteSums};
 /// The field's number in the profile.
 pub(crate) const FIELD: u32 = 1_004;
 
-/// Bytes of all entries of a file.
+/// Bytes of all entries of a file. A [`Suite`] doesn't get there.
 pub(crate) const MAX_BYTES: usize = 64 << 20;
 
 /// An entry as a message.
@@ -73,6 +73,10 @@ pub(crate) fn decoded(fields: &[&[u8]]) -> Result<Suite, ReadError> {
     let mut suite = Suite::default();
     for field in fields {
         let message = Packed::decode(*field)?;
+        if message.count == 0 {
+            // Nothing has run.
+            continue;
+        }
         let Some(&kind) = SuiteKind::ALL.get(message.kind as usize) else {
             continue;
         };
@@ -148,14 +152,52 @@ mod tests {
     }
 
     #[test]
-    fn kinds_of_later_versions_are_passed_over_and_damage_is_told() {
-        let known = Packed::default().encode_to_vec();
-        let later = Packed {
-            kind: 9,
-            ..Packed::default()
+    fn the_largest_suite_is_read_again() {
+        let (_, mut sums) = entry(SuiteKind::Example, "", Some(u64::MAX));
+        sums.title = "t".repeat(50);
+        for number in [
+            &mut sums.count,
+            &mut sums.wall_ns,
+            &mut sums.running_ns,
+            &mut sums.gvl_wait_ns,
+            &mut sums.blocked_ns,
+            &mut sums.gc_ns,
+            &mut sums.suspended_ns,
+            &mut sums.own_ns,
+        ] {
+            *number = u64::MAX;
+        }
+        let mut suite = Suite::default();
+        let mut add = |group: String, name: String| {
+            let kind = SuiteKind::Example;
+            suite.add(SuiteKey { kind, group, name }, &sums);
         };
-        let later = later.encode_to_vec();
-        assert_eq!(decoded(&[&known, &later]).expect("entries").len(), 1);
+        for number in 0..Suite::MOST {
+            add("g".repeat(50), format!("{number:050}"));
+        }
+        for number in 0..6_000 {
+            add(format!("{number:05000}"), "a".repeat(512));
+        }
+        let encoded = suite.iter().map(|(key, sums)| encoded(key, sums).len());
+        let bytes: usize = encoded.sum();
+        assert!((MAX_BYTES / 2..MAX_BYTES).contains(&bytes), "{bytes}");
+    }
+
+    #[test]
+    fn kinds_of_later_versions_and_rows_without_runs_are_passed_over_and_damage_is_told() {
+        let row = |kind, count, name: &str| {
+            let row = Packed {
+                kind,
+                count,
+                name: name.into(),
+                ..Packed::default()
+            };
+            row.encode_to_vec()
+        };
+        let rows = [row(0, 1, "a"), row(9, 1, "b"), row(0, 0, "c")];
+        let read = decoded(&rows.each_ref().map(|it| &**it)).expect("entries");
+        let names: Vec<_> = read.iter().map(|(key, _)| &*key.name).collect();
+        assert_eq!(names, ["a"]);
         assert!(decoded(&[&[0xff]]).is_err());
     }
 }

@@ -8,11 +8,9 @@ use crate::running::sampling::{SamplingSession, sampling};
 use crate::text;
 use magnus::{Error, RArray, RHash, RModule, RString, Ruby, Value, function, prelude::*};
 use rperf_accounts::{FactoryRun, Figures, SuiteAccounts};
+use rperf_model::Suite;
 use rperf_vm::Gvl;
 use std::hint::black_box;
-
-/// In place of an example: what runs beside the examples of a file.
-const HOOKS: &str = "[hooks]";
 
 /// Defines the methods.
 pub fn init(native: RModule) -> Result<(), Error> {
@@ -27,9 +25,9 @@ fn samples(ruby: &Ruby) -> Option<u64> {
     sampling(&gvl(ruby)).map(|session| session.id.0)
 }
 
-/// `Native.begin_test(opened, undo, group, name)`: opens an account, if the session samples, and puts labels on what follows. Notes
-/// both in the Arrays, which `end_test` takes. `group` is the file, and `name` the example, or nil for what
-/// runs beside examples; both are frozen.
+/// `Native.begin_test(opened, undo, group, name)`: opens an account, if the session samples, and
+/// puts labels on what follows. Notes both in the Arrays, which `end_test` takes. `group` is the
+/// file, and `name` the example, or nil for what runs beside examples; both are frozen.
 fn begin(
     ruby: &Ruby,
     opened: RArray,
@@ -46,7 +44,7 @@ fn begin(
     let label = match name {
         None => {
             with_suite(&gvl(ruby), id, SuiteAccounts::begin_group);
-            ruby.str_new(HOOKS)
+            ruby.str_new(Suite::HOOKS)
         }
         Some(name) => {
             let has_room = with_suite(&gvl(ruby), id, SuiteAccounts::begin_example);
@@ -69,8 +67,9 @@ fn put(ruby: &Ruby, undo: RArray, labels: RHash) -> Result<(), Error> {
     Ok(())
 }
 
-/// `Native.end_test(opened, undo, title)`: closes what `begin_test` has opened, and keeps it in the session
-/// that it began in. `title` is what people call it, if it is a String.
+/// `Native.end_test(opened, undo, title)`: closes what `begin_test` has opened, keeps it in the
+/// session that it began in, and empties `opened`. `title` is what people call it, if it is a
+/// String.
 fn end(ruby: &Ruby, opened: RArray, undo: RArray, title: Value) -> Result<(), Error> {
     if opened.len() > 1 {
         let account: &AccountObject = opened.entry(0)?;
@@ -78,6 +77,8 @@ fn end(ruby: &Ruby, opened: RArray, undo: RArray, title: Value) -> Result<(), Er
         if opened.len() > 2 {
             keep(ruby, opened, title, account)?;
         }
+        // So it's seen to have ended.
+        opened.clear()?;
     }
     scope::leave(&mut gvl(ruby), undo)
 }
@@ -98,8 +99,9 @@ fn keep(ruby: &Ruby, opened: RArray, title: Value, account: &AccountObject) -> R
     Ok(())
 }
 
-/// `Native.end_factory(opened, session, name, nested_ns, top_level, within)`: closes the account of a run of
-/// the factory `name`, and keeps it in the session of this number. Returns its wall time, if it is known.
+/// `Native.end_factory(opened, session, name, nested_ns, top_level, within)`: closes the account of
+/// a run of the factory `name`, and keeps it in the session of this number. Returns its wall time,
+/// if it is known.
 fn end_factory(
     ruby: &Ruby,
     opened: RArray,
