@@ -148,7 +148,7 @@ RSpec.describe "Requests by their class", vm: true do
     expect { Rperf.start(mode: :wall, measure: :requests, aggregate: false) }.to raise_error(ArgumentError, /aggregate/)
   end
 
-  # 2,700 requests at three endpoints, one in fifty of which is slow.
+  # 2,700 requests at three endpoints, one in a hundred of which is slow.
   describe "of a server", alone: true do
     before { run_server }
 
@@ -171,13 +171,14 @@ RSpec.describe "Requests by their class", vm: true do
       orders, cart = %w[/orders /cart].map { |path| answer("GET #{path}") }
       [orders, cart].each do |answer|
         # Those that are slow, and few of the others; machines that are busy are slow at times.
-        expect(answer["classes"]["tail"]).to be_between(20, 0.08 * 2_600)
+        expect(answer["classes"]["tail"]).to be_between(8, 0.08 * 2_600)
       end
       slept = orders["sites"]["blocked_ns"].first
       expect(slept["app"]["name"]).to eq("Shop#slow_query")
       expect(slept["method"]["name"]).to eq("Kernel#sleep")
-      # The 54 that sleep 60 ms, but for two of the first hundred, are the tail.
-      expect(slept["per_request_ns"]["tail"] * orders["classes"]["tail"]).to be > 0.95 * 52 * 60_000_000
+      # Of the 27 that sleep 60 ms all but one of the first hundred, and on a busy machine those that others outdo,
+      # are the tail.
+      expect(slept["per_request_ns"]["tail"] * orders["classes"]["tail"]).to be > 0.6 * 26 * 60_000_000
       expect(cart["means"]["gvl_wait_ns"]["difference"]).to be > 5_000_000
       expect(cart["holders"].first["name"]).to eq("job=ExportJob")
       expect(cart["holders"].first["app"]["name"]).to eq("Hog#spin")
