@@ -83,7 +83,7 @@ pub fn run(args: &WhyArgs) -> Result<i32, Refusal> {
     write_text(&text, None, screen)
 }
 
-/// As tables have it.
+/// The name of requests with the key in front, as tables have it.
 fn full_name(requests: &Requests) -> String {
     format!("{}={}", requests.key, requests.name)
 }
