@@ -108,11 +108,13 @@ fn enter_request(ruby: &Ruby, undo: RArray, labels: Option<RHash>) -> Result<(),
     requests::begin(ruby, &mut gvl, undo, number)
 }
 
-/// See [`scope::leave`]; and the request ends that has begun with it.
+/// See [`scope::leave`]; and the request ends that has begun with it. Labels are undone if that fails,
+/// too.
 fn leave(ruby: &Ruby, undo: RArray) -> Result<(), Error> {
     let mut gvl = gvl(ruby);
-    requests::end(ruby, &gvl, undo)?;
-    scope::leave(&mut gvl, undo)
+    let ended = requests::end(ruby, &gvl, undo);
+    scope::leave(&mut gvl, undo)?;
+    ended
 }
 
 /// See [`scope::enter_at_once`]: of a request or a job, which begins with it.
@@ -129,8 +131,9 @@ fn enter_at_once(ruby: &Ruby, undo: RArray, labels: Option<RHash>) -> Result<boo
 /// See [`scope::leave_at_once`].
 fn leave_at_once(ruby: &Ruby, undo: RArray) -> Result<bool, Error> {
     let mut gvl = gvl(ruby);
-    requests::end(ruby, &gvl, undo)?;
-    scope::leave_at_once(&mut gvl, undo)
+    let ended = requests::end(ruby, &gvl, undo);
+    let is_done = scope::leave_at_once(&mut gvl, undo)?;
+    ended.map(|()| is_done)
 }
 
 /// See [`scope::pause`].
