@@ -321,7 +321,7 @@ RSpec.describe "looking at profiles" do
       %w[--fail-above x a b] => "--fail-above must be a percentage, as 5, not 'x'",
       %w[--format svg a b] => "--format must be markdown, json or html, not 'svg'",
       %w[--top -o x a b] => "-o goes with --html or --format, not with --top",
-      %w[--normalize x a b] => "--normalize must be total, duration, label:KEY or none, not 'x'",
+      %w[--normalize x a b] => "--normalize must be total, duration, requests, label:KEY or none, not 'x'",
       %w[--html -n 3 a b] => "-n goes with --top, --text, --format or --calls, not with --html",
       %w[--fail-above 5 --web a b] => "--fail-above goes with --top, --text, --format or --html, not with --web",
       %w[-o x.txt a b] => "-o goes with --html or --format",

@@ -29,7 +29,7 @@ usually take; each later one is judged as it ends, and its samples have the clas
 Exit status: 0; 1 if the output can't be written; 2 for wrong options and files that
 can't be read.
 
-Run 'rperf help why' for more.";
+Run 'rperf help slow-requests' for more.";
 
 /// Options of `rperf why`.
 #[derive(Debug, clap::Args)]
@@ -59,7 +59,7 @@ pub fn run(args: &WhyArgs) -> Result<i32, Refusal> {
     if profile.requests.is_empty() {
         return Err(Refusal::usage(format!(
             "{} has no requests: they are in profiles of 'rperf record -m wall --measure requests,blame' \
-             of a program with rperf's middleware ('rperf help why')",
+             of a program with rperf's middleware ('rperf help slow-requests')",
             path.display()
         )));
     }

@@ -91,7 +91,7 @@ pub const TOPICS: [Topic; 41] = [
     topic!("tracing", "calls", "count-calls"),
     topic!("allocations", "objects", "alloc", "memory", "measure"),
     topic!("blame", "gvl-blame", "gvl-wait", "contention"),
-    topic!("why", "slow-requests", "tail", "latency", "p99"),
+    topic!("slow-requests", "tail", "p99"),
     topic!("call-counts", "counts", "callgrind", "kcachegrind"),
     topic!("time-line", "spans", "perfetto", "chrome-trace"),
     topic!("trace-one-method", "only", "one-method"),

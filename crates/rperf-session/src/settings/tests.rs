@@ -171,7 +171,8 @@ fn several_words_are_in_the_tables_order_each_once() {
     let value = value.expect("allowed").expect("a value");
     assert_eq!(value.spelled(Source::Keyword), "[:alloc, :cpu]");
     for text in ["", "alloc,", "time", "alloc cpu"] {
-        let allowed = "--measure must be alloc, blame, cpu, latency (with commas between several)";
+        let allowed =
+            "--measure must be alloc, blame, cpu, latency, requests (with commas between several)";
         assert_eq!(
             message(&MEASURE, text, Source::Flag),
             format!("{allowed}, not '{text}'")
@@ -179,7 +180,8 @@ fn several_words_are_in_the_tables_order_each_once() {
     }
     let given = Given::Symbols(Vec::new());
     let error = check(&MEASURE, &given, Source::Keyword, || "[]".into()).expect_err("refused");
-    let allowed = ":alloc, :blame, :cpu, :latency or an Array of them or nil (nothing more)";
+    let allowed =
+        ":alloc, :blame, :cpu, :latency, :requests or an Array of them or nil (nothing more)";
     assert_eq!(
         error.to_string(),
         format!("measure: must be {allowed}, not []")
