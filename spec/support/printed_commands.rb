@@ -17,9 +17,9 @@ module PrintedCommands
   READ = %w[text].freeze
   # Reasons not to run a block: a spec can't have these things, or mustn't do them.
   REASONS = ["in a Rails app", "in a config.ru", "in an app that runs on and on", "in a checkout", "needs Sidekiq",
-             "needs RSpec", "needs Docker", "needs Go", "needs jq", "needs a Rakefile", "runs for ever",
-             "a server runs until", "may end with status 3", "needs Graphviz", "needs valgrind",
-             "needs a program with Ractors", "an app with these methods", "needs a terminal",
+             "needs RSpec", "needs Minitest", "needs the profile of", "needs Docker", "needs Go", "needs jq",
+             "needs a Rakefile", "runs for ever", "a server runs until", "may end with status 3", "needs Graphviz",
+             "needs valgrind", "needs a program with Ractors", "an app with these methods", "needs a terminal",
              "writes to /usr/local"].freeze
   PAGES = ["README.md", *Dir["docs/guide/*.md", base: ROOT]].freeze
 
