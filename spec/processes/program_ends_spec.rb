@@ -170,7 +170,7 @@ RSpec.describe "the end of a profiled program", vm: true do
   end
 
   it "is the daemon's parent's for a daemon" do
-    expect(record("Process.daemon; sleep 0.5").messages)
+    expect(record("Process.daemon; sleep 3").messages)
       .to contain_exactly(/wrote p\.pb\.gz/, /1 process still ran; its samples are not in the profile/)
     expect_profile
   end
