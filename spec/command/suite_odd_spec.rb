@@ -4,23 +4,9 @@ require "json"
 
 # Tests that do what few do: their results stay, and so does what the table says.
 RSpec.describe "rperf report --tests of odd tests", vm: true do
-  # The part of ActiveSupport that tells subscribers of begins and ends, and a factory.
+  # What tells subscribers of begins and ends, and a factory.
   program = <<~RUBY
-    module ActiveSupport
-      module Notifications
-        SUBSCRIBERS = []
-        def self.subscribe(name, subscriber) = SUBSCRIBERS << [name, subscriber]
-
-        def self.instrument(name, payload)
-          told = SUBSCRIBERS.filter_map { |it, subscriber| subscriber if it == name }
-          told.each { |it| it.start(name, "id", payload) }
-          yield payload
-        ensure
-          told.each { |it| it.finish(name, "id", payload) }
-        end
-      end
-    end
-
+    #{File.read(File.join(__dir__, "../fixtures/notifications.rb"))}
     def run_factory(name, &work)
       ActiveSupport::Notifications.instrument("factory_bot.run_factory", { name:, strategy: :create }, &work || proc {})
     end

@@ -47,23 +47,7 @@ RSpec.describe "rperf report --tests", vm: true do
     end
   RUBY
 
-  # The part of ActiveSupport that tells subscribers of begins and ends.
-  notifications = <<~RUBY
-    module ActiveSupport
-      module Notifications
-        SUBSCRIBERS = []
-        def self.subscribe(name, subscriber) = SUBSCRIBERS << [name, subscriber]
-
-        def self.instrument(name, payload)
-          told = SUBSCRIBERS.filter_map { |it, subscriber| subscriber if it == name }
-          told.each { |it| it.start(name, "id", payload) }
-          yield payload
-        ensure
-          told.each { |it| it.finish(name, "id", payload) }
-        end
-      end
-    end
-  RUBY
+  notifications = File.read(File.join(__dir__, "../fixtures/notifications.rb"))
 
   # 40 examples in three files, which sleep or compute for 1 to 40 ms, and call factories.
   files = { "a" => (1..14), "b" => (15..27), "c" => (28..40) }

@@ -3,13 +3,13 @@
 //! the command; any thread.
 
 use crate::groups::{FrameKey, Function, GroupId, Groups, is_file};
-use crate::top::thread_name;
+use crate::top::{label, thread_name};
 use rperf_model::label_keys::{JOB, LATENCY};
 use rperf_model::{
     Category, Column, LabelSetId, LatencyClass, NodeId, OwnColumn, Profile, RequestSums, Requests,
     Slowest, State,
 };
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
@@ -232,6 +232,17 @@ impl<'a> Why<'a> {
 }
 
 /// The innermost function, and the application's with its line.
+/// The keys of the labels by which requests and jobs were judged.
+pub(crate) fn judged_keys(profile: &Profile) -> FxHashSet<&str> {
+    profile.requests.iter().map(|it| &*it.key).collect()
+}
+
+/// Whether what has these labels was judged as a request: a job that a request runs is a part of that.
+pub(crate) fn is_in_request(profile: &Profile, keys: &FxHashSet<&str>, set: LabelSetId) -> bool {
+    let mut others = keys.iter().filter(|key| **key != JOB);
+    others.any(|key| label(profile, set, key).is_some())
+}
+
 type Place = (Option<GroupId>, Option<(GroupId, u32)>);
 
 struct Texts<'a> {
@@ -249,16 +260,7 @@ impl<'a> Texts<'a> {
 
     /// The label under `key`.
     fn label(&self, set: LabelSetId, key: &str) -> Option<&'a str> {
-        let strings = &self.profile.strings;
-        let mut pairs = self.profile.label_sets.get(set).iter();
-        let pair = pairs.find(|(known, _)| strings.get(*known) == key)?;
-        Some(strings.get(pair.1))
-    }
-
-    /// Whether it is of a request that has run a job of these, and not of a job by itself.
-    fn is_in(&self, set: LabelSetId, jobs: &Requests) -> bool {
-        let mut keys = self.profile.requests.iter().map(|it| &it.key);
-        jobs.key == JOB && keys.any(|key| key != JOB && self.label(set, key).is_some())
+        label(self.profile, set, key)
     }
 
     /// Where the parts of these requests grew most, and the time of those that are open.
@@ -266,10 +268,11 @@ impl<'a> Texts<'a> {
         let mut places: FxHashMap<NodeId, Place> = FxHashMap::default();
         let mut sums: FxHashMap<(usize, Place), [i64; 2]> = FxHashMap::default();
         let mut open_ns: i64 = 0;
+        let keys = judged_keys(self.profile);
         for row in self.profile.weights.iter() {
             let set = row.key.labels;
-            if self.label(set, &requests.key) != Some(&*requests.name) || self.is_in(set, requests)
-            {
+            let is_theirs = self.label(set, &requests.key) == Some(&*requests.name);
+            if !is_theirs || (requests.key == JOB && is_in_request(self.profile, &keys, set)) {
                 continue;
             }
             let class = self.label(set, LATENCY).unwrap_or_default();

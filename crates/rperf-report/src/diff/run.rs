@@ -7,6 +7,7 @@ use crate::groups::{FrameKey, Function, Groups};
 use crate::matching::MethodKey;
 use crate::top::{FrameSums, Sort};
 use crate::walk::{Values, walk_summing};
+use crate::why::{is_in_request, judged_keys};
 use rperf_model::label_keys::{JOB, LATENCY};
 use rperf_model::{
     Column, LabelSetId, LatencyClass, OwnColumn, Profile, Requests, Schema, State, ValueType,
@@ -203,17 +204,12 @@ fn objects(schema: &Schema, column: Column) -> Option<Column> {
 fn requests(profile: &Profile) -> u64 {
     let used: FxHashSet<_> = profile.weights.iter().map(|row| row.key.labels).collect();
     let label = |set: LabelSetId, key: &str| crate::top::label(profile, set, key);
-    let keys: FxHashSet<&str> = profile.requests.iter().map(|it| &*it.key).collect();
-    // A job that a request runs is a part of that.
-    let is_in_request = |set| {
-        let mut others = keys.iter().filter(|key| **key != JOB);
-        others.any(|key| label(set, key).is_some())
-    };
+    let keys = judged_keys(profile);
     let mut found = FxHashSet::default();
     for &set in &used {
         let keys = keys
             .iter()
-            .filter(|key| **key != JOB || !is_in_request(set));
+            .filter(|key| **key != JOB || !is_in_request(profile, &keys, set));
         for &key in keys {
             found.extend(label(set, key).map(|name| (key, name, label(set, LATENCY))));
         }
