@@ -61,28 +61,30 @@ impl Sums {
     pub fn profile(&self, extent: Extent, filter: Option<&Label>) -> Option<Profile> {
         let has_label = self.has_label(filter);
         let has_it = |row: &&Row| has_label[row.key.labels as usize];
-        self.profile_of(extent, &self.processes, self.rows_in(None).filter(has_it))
+        let rows = self.rows_in(None).filter(has_it);
+        let found = self.profile_of(extent, &self.processes, rows);
+        found.map(|(profile, _)| profile)
     }
 
     /// The session of a process, and where each of the profile's rows comes from. `None` if there is
     /// nothing.
     pub(super) fn session_of(&self, process: u32) -> Option<(Profile, Vec<&Row>)> {
         let rows = self.rows_in(Some(process));
-        let rows: Vec<_> = rows.filter(|row| row.has_been_seen()).collect();
         let processes = std::slice::from_ref(&self.processes[process as usize]);
-        let mut profile = self.profile_of(Extent::Session, processes, rows.iter().copied())?;
+        let (mut profile, rows) = self.profile_of(Extent::Session, processes, rows)?;
         // They are known only while somebody looks at threads, and which are idle is told without.
         let name = profile.strings.intern("");
         profile.threads.iter_mut().for_each(|it| it.name = name);
         Some((profile, rows))
     }
 
+    /// The profile of the rows, and where each of its rows comes from.
     fn profile_of<'a>(
         &self,
         extent: Extent,
         processes: &[Process],
         rows: impl Iterator<Item = &'a Row>,
-    ) -> Option<Profile> {
+    ) -> Option<(Profile, Vec<&'a Row>)> {
         let rows = rows.map(|row| (row, extent.values(row)));
         let rows: Vec<_> = rows.filter(|it| it.1 != SumsValues::default()).collect();
         let mut has_rows = vec![false; self.processes.len()];
@@ -115,7 +117,25 @@ impl Sums {
         let is_one = processes.len() == 1;
         let mut labels = FxHashMap::default();
         let mut threads = BTreeMap::new();
+        let mut sources = Vec::with_capacity(rows.len());
         for (row, values) in rows {
+            let SumsValues {
+                count,
+                wall_ns,
+                cpu_ns,
+                blame_ns,
+            } = values;
+            let [count, wall, cpu, blame] = [count, wall_ns, cpu_ns, blame_ns].map(signed);
+            let values: &[i64] = match mode {
+                Some(Mode::Cpu) => &[count, cpu],
+                Some(Mode::Wall) if blames => &[count, wall, cpu, blame],
+                Some(Mode::Wall) => &[count, wall, cpu],
+                None => &[signed(first.time_of(values))],
+            };
+            // A hostile server sends values of other columns alone.
+            if values.iter().all(|value| *value == 0) {
+                continue;
+            }
             let process = self.process_of(row);
             let key = WeightKey {
                 node: NodeId(row.key.stack),
@@ -135,21 +155,8 @@ impl Sums {
             if key.thread > 0 {
                 threads.insert(key.thread, row.key.thread);
             }
-            let SumsValues {
-                count,
-                wall_ns,
-                cpu_ns,
-                blame_ns,
-            } = values;
-            let [count, wall, cpu, blame] = [count, wall_ns, cpu_ns, blame_ns].map(signed);
-            match mode {
-                Some(Mode::Cpu) => profile.weights.push(key, &[count, cpu]),
-                Some(Mode::Wall) if blames => {
-                    profile.weights.push(key, &[count, wall, cpu, blame]);
-                }
-                Some(Mode::Wall) => profile.weights.push(key, &[count, wall, cpu]),
-                None => profile.weights.push(key, &[signed(first.time_of(values))]),
-            }
+            profile.weights.push(key, values);
+            sources.push(row);
         }
         let name = |thread| self.facts.get(thread).map_or("", |facts| &*facts.name);
         let threads = threads.iter().map(|(seq, thread)| Thread {
@@ -169,7 +176,7 @@ impl Sums {
         meta.program.clone_from(&first.program);
         let dropped = processes.iter().map(|it| extent.dropped_ns(it));
         meta.counters.dropped_ns = dropped.fold(0, u64::saturating_add);
-        (!profile.weights.is_empty()).then_some(profile)
+        (!profile.weights.is_empty()).then_some((profile, sources))
     }
 
     /// The label set with the labels of the process.

@@ -106,6 +106,28 @@ proptest! {
 }
 
 #[test]
+fn a_row_of_nothing_but_other_columns_is_in_no_profile() {
+    let values = |count, wall_ns, blame_ns| SumsValues {
+        count,
+        wall_ns,
+        cpu_ns: 0,
+        blame_ns,
+    };
+    for (mode, odd) in [("cpu", values(0, 5, 0)), ("wall", values(0, 0, 5))] {
+        let mut way = Way::new();
+        way.table.facts.mode = mode.into();
+        let (odd_node, node) = (way.node(&[("odd", 1, 1)]), way.node(&[("work", 1, 1)]));
+        way.table.add(key(odd_node), odd);
+        way.table.add(key(node), values(2, 3, 0));
+        let changes = way.table.changes(Cursor::default());
+        assert_eq!(way.sums.take(0, page(changes)), Ok(()));
+        let (profile, rows) = way.sums.session_of(0).expect("a profile");
+        assert_eq!((profile.check(), profile.weights.len()), (Ok(()), 1));
+        assert_eq!(rows[0].seen.count, 2);
+    }
+}
+
+#[test]
 fn there_are_only_so_many_helpers() {
     let mut way = Way::new();
     way.begin();
