@@ -2,6 +2,7 @@
 
 require_relative "api/start"
 require_relative "api/labels"
+require_relative "api/op"
 require_relative "api/sections"
 require_relative "api/pause"
 require_relative "api/snapshot"

@@ -9,6 +9,7 @@
 
 mod figures;
 mod judged;
+mod ops;
 mod suite;
 mod sums;
 mod table;
@@ -16,6 +17,7 @@ mod thread;
 
 pub use figures::{Figures, Value};
 pub use judged::{JudgedRequests, RequestName};
+pub use ops::{OpCall, SessionOps};
 pub use suite::{FactoryRun, SuiteAccounts};
 pub use sums::Sums;
 pub use table::{AccountTable, OTHER, Quantile, Summary};

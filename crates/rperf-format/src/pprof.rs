@@ -17,6 +17,7 @@ mod labels;
 mod latencies;
 mod message;
 mod meta;
+mod ops;
 mod proto;
 pub mod pyroscope;
 mod read;

@@ -10,6 +10,8 @@ pub const GVL: &str = "<GVL>";
 pub const GC: &str = "<GC>";
 /// The path of frames that stand for a stack without frames.
 pub const THREAD: &str = "<thread>";
+/// The path of frames that stand for an op: a query, a request to another server, and the like.
+pub const OP: &str = "<op>";
 /// The path of frames that rperf makes.
 pub const RPERF: &str = "<rperf>";
 
@@ -47,6 +49,8 @@ pub enum FrameKind {
     Gc,
     /// A stack without frames.
     NoStack,
+    /// An op.
+    Op,
     /// Code in a file, and whatever else has no marker of its kind.
     Other,
 }
@@ -59,6 +63,7 @@ impl FrameKind {
             GVL => Self::Gvl,
             GC => Self::Gc,
             THREAD => Self::NoStack,
+            OP => Self::Op,
             _ if path.starts_with(INTERNAL) => Self::Internal,
             _ => Self::Other,
         }
@@ -114,6 +119,7 @@ mod tests {
             ("<GVL>", FrameKind::Gvl),
             ("<GC>", FrameKind::Gc),
             ("<thread>", FrameKind::NoStack),
+            ("<op>", FrameKind::Op),
             ("<rperf>", FrameKind::Other),
             ("<other>", FrameKind::Other),
             ("", FrameKind::Other),

@@ -83,6 +83,7 @@ impl Profile {
         time_line::limit(&mut self.time_lines);
         self.merge_latencies(&other.latencies);
         self.suite.merge(&other.suite);
+        self.ops.merge(&other.ops);
         self.merge_requests(&other.requests);
         self.fold(limits);
         Ok(())

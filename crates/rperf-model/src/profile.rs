@@ -2,7 +2,7 @@
 //! readers, read by everything else. Any thread, no I/O.
 
 use crate::{
-    CallTree, Column, Frames, LabelSets, Latencies, Note, Requests, Schema, StringId, Strings,
+    CallTree, Column, Frames, LabelSets, Latencies, Note, Ops, Requests, Schema, StringId, Strings,
     Suite, TimeLine, ValueType, Weight, WeightKey, Weights,
 };
 
@@ -215,6 +215,8 @@ pub struct Profile {
     pub latencies: Vec<Latencies>,
     /// What tests and factories took.
     pub suite: Suite,
+    /// What ops took.
+    pub ops: Ops,
     /// The requests and jobs that have ended, of each endpoint once, if they were judged.
     pub requests: Vec<Requests>,
     /// The form of its paths in answers. A choice of those who ask, which is in no file.
@@ -238,6 +240,7 @@ impl Profile {
             time_lines: Vec::new(),
             latencies: Vec::new(),
             suite: Suite::default(),
+            ops: Ops::default(),
             requests: Vec::new(),
             path_view: PathView::default(),
         }
@@ -258,6 +261,7 @@ impl Profile {
             + self.threads.len() * size_of::<Thread>()
             + lines.chain(latencies).sum::<usize>()
             + self.suite.memory()
+            + self.ops.memory()
             + self.requests.iter().map(Requests::memory).sum::<usize>()
     }
 

@@ -29,6 +29,11 @@ impl Quantiles {
         self.max = self.max.max(value);
     }
 
+    /// The number of the bucket of a value.
+    pub fn bucket_of(value: u64) -> usize {
+        bucket_of::<BITS>(value)
+    }
+
     /// How many values there are.
     pub fn count(&self) -> u64 {
         self.count

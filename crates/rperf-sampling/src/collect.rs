@@ -4,6 +4,7 @@
 pub(crate) mod buffer;
 pub(crate) mod messages;
 pub(crate) mod open_requests;
+pub(crate) mod packed_labels;
 pub(crate) mod profile_builder;
 pub(crate) mod sample;
 pub(crate) mod shared;

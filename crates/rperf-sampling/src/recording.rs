@@ -5,6 +5,7 @@
 use crate::Values;
 use crate::accounting::{Accounting, Dues, SamplePoint, UNATTRIBUTED};
 use crate::collect::buffer::ActiveBuffer;
+use crate::collect::packed_labels::with_op;
 use crate::collect::sample::Sample;
 use crate::counters::SessionCounters;
 use crate::tick_capture::TickLog;
@@ -233,7 +234,9 @@ impl<S: Sink> Recording<S> {
         }
         Some(SamplePoint {
             node,
-            labels: labels.map_or(LabelSetId::default(), |set| self.labels.number(set, count)),
+            labels: labels.map_or(LabelSetId::default(), |set| {
+                with_op(self.labels.number(set, count), set.op())
+            }),
             request: labels.map_or(RequestNumber::NONE, LabelSet::request),
         })
     }

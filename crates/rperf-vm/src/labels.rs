@@ -26,6 +26,7 @@ const REFUSED: u32 = u32::MAX;
 pub struct LabelSet {
     content: Arc<Content>,
     request: RequestNumber,
+    op: OpNumber,
 }
 
 /// The number of a request or a job, in its session, from 1; 0 is none. After 2^32 of them numbers
@@ -36,6 +37,21 @@ pub struct RequestNumber(pub u32);
 impl RequestNumber {
     /// No request.
     pub const NONE: Self = Self(0);
+}
+
+/// The number of an op's name in its session, from 1 to [`OpNumber::MOST`]; 0 is none.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct OpNumber(pub u16);
+
+impl OpNumber {
+    /// No op.
+    pub const NONE: Self = Self(0);
+
+    /// The largest number.
+    pub const MOST: u16 = (1 << Self::BITS) - 1;
+
+    /// The bits that a number needs.
+    pub const BITS: u32 = 12;
 }
 
 #[derive(Debug)]
@@ -49,7 +65,8 @@ impl PartialEq for LabelSet {
     /// Whether both are the same set. Others can have the same texts.
     #[inline]
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.content, &other.content) && self.request == other.request
+        let is_same = Arc::ptr_eq(&self.content, &other.content);
+        is_same && self.request == other.request && self.op == other.op
     }
 }
 
@@ -65,15 +82,27 @@ impl LabelSet {
         Self {
             content: Arc::new(Content { texts, known }),
             request: RequestNumber::NONE,
+            op: OpNumber::NONE,
         }
     }
 
     /// This set, of a request.
     pub fn in_request(&self, request: RequestNumber) -> Self {
         Self {
-            content: Arc::clone(&self.content),
             request,
+            ..self.clone()
         }
+    }
+
+    /// This set, in an op.
+    pub fn in_op(&self, op: OpNumber) -> Self {
+        Self { op, ..self.clone() }
+    }
+
+    /// The op that it is in.
+    #[inline]
+    pub fn op(&self) -> OpNumber {
+        self.op
     }
 
     /// The request that it is of.
@@ -87,7 +116,7 @@ impl LabelSet {
         Self::of([(RACTOR.into(), name.into())].into())
     }
 
-    /// This one, of no request, with a program's `changes`: new values, or none for keys that are
+    /// This one, of no request and in no op, with a program's `changes`: new values, or none for keys that are
     /// taken away.
     pub fn with(&self, changes: impl IntoIterator<Item = (String, Option<String>)>) -> Self {
         let mut pairs = self.content.texts.to_vec();
@@ -257,6 +286,10 @@ mod tests {
         assert_eq!(table.number(&other, 1), number);
         assert_eq!(one.with([]).request(), RequestNumber::NONE);
         assert_eq!(other.clone().request(), RequestNumber(2));
+        let queried = other.in_op(OpNumber(3));
+        assert!(queried != other && queried.request() == other.request());
+        assert_eq!(table.number(&queried, 1), number);
+        assert_eq!(queried.with([]).op(), OpNumber::NONE);
     }
 
     #[test]

@@ -46,7 +46,7 @@ pub use gc_progress::{GcEvent, GcMoment, GcProgress, GcTime, GcWork};
 pub use gc_watch::GC_WATCH;
 pub use gvl::{Gvl, GvlCell, GvlRef};
 pub use ids::{FiberWord, FrameWord, NativeId, SessionId, VmThread};
-pub use labels::{LabelSet, LabelTable, LabelTexts, RequestNumber};
+pub use labels::{LabelSet, LabelTable, LabelTexts, OpNumber, RequestNumber};
 pub use others_ready::OthersReady;
 pub use session_slot::{SessionPart, SessionSlot};
 pub use stack_digest::StackDigest;

@@ -56,7 +56,7 @@ pub fn add(
         begun = request.zip(key);
         Ok(ForEach::Stop)
     })?;
-    let inner = label_set::in_request(&outer, inner, begun);
+    let inner = label_set::inside(&outer, inner, begun);
     undo.push(outer)?;
     put(gvl, inner)
 }
@@ -73,7 +73,7 @@ pub fn add_constant(
     let key = changes.iter().next().map(|(key, _)| key.as_value());
     let outer = present(ruby, gvl)?;
     let inner = with_constant(ruby, gvl, outer, changes)?;
-    let inner = label_set::in_request(&outer, inner, request.zip(key));
+    let inner = label_set::inside(&outer, inner, request.zip(key));
     undo.push(outer)?;
     put(gvl, inner)
 }
@@ -81,6 +81,15 @@ pub fn add_constant(
 /// Makes `set`, or nil for no labels, the label set of the present fiber and those that it
 /// will make. Runs Ruby code.
 pub fn put(gvl: &mut Gvl<'_>, set: Value) -> Result<(), Error> {
+    put_here(gvl, set);
+    traced::note_present(gvl);
+    // Last, as this is where an interrupt can come.
+    label_set::set_inherited(gvl, set)
+}
+
+/// Makes `set`, or nil for no labels, the label set of the present fiber alone. In a session that traces
+/// calls they aren't noted.
+pub fn put_here(gvl: &mut Gvl<'_>, set: Value) {
     let thread = RubyThread::current(gvl);
     // What ran at the last ticks ran with the labels that there were. The handler is kept
     // off until the new ones are there.
@@ -98,16 +107,13 @@ pub fn put(gvl: &mut Gvl<'_>, set: Value) -> Result<(), Error> {
         session.note_labels(gvl, state, label_set::noted(gvl, thread));
     }
     drop(guard);
-    traced::note_present(gvl);
     if let Some(session) = sampling(gvl) {
         fiber::add_if_needed(gvl, session);
     }
-    // Last, as this is where an interrupt can come.
-    label_set::set_inherited(gvl, set)
 }
 
 /// The label set of the present fiber in this session, or nil. Runs Ruby code.
-fn present(ruby: &Ruby, gvl: &mut Gvl<'_>) -> Result<Value, Error> {
+pub fn present(ruby: &Ruby, gvl: &mut Gvl<'_>) -> Result<Value, Error> {
     let nothing = ruby.qnil().as_value();
     if !label_set::are_used(gvl) {
         return Ok(nothing);

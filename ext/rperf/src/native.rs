@@ -6,6 +6,7 @@ mod accounts;
 pub mod live;
 #[cfg(feature = "measure")]
 mod measure;
+mod ops;
 mod requests;
 pub mod session;
 #[cfg(feature = "measure")]
@@ -33,6 +34,7 @@ use rperf_port::task::Why;
 pub fn init(ruby: &Ruby, rperf: RModule, native: RModule) -> Result<(), Error> {
     accounts::init(ruby, rperf, native)?;
     suite::init(native)?;
+    ops::init(native)?;
     native.define_singleton_method("start", function!(start, 1))?;
     native.define_singleton_method("stop_into", function!(stop_into, 1))?;
     native.define_singleton_method("snapshot", function!(snapshot, 1))?;

@@ -5,6 +5,7 @@
 pub mod chosen;
 pub mod facts;
 pub mod label_set;
+pub mod open_op;
 pub mod roots;
 pub mod sampling;
 pub mod tracing;

@@ -3,10 +3,10 @@
 
 use super::proto::{Line, ValueType};
 use super::wire::{Field, Fields};
-use super::{latencies, requests, suite, time_lines};
+use super::{latencies, ops, requests, suite, time_lines};
 use crate::ReadError;
 use prost::Message as _;
-use rperf_model::{Latencies, Requests, Suite};
+use rperf_model::{Latencies, Ops, Requests, Suite};
 
 /// The whole file.
 #[derive(Default)]
@@ -37,6 +37,9 @@ pub(crate) struct Message<'a> {
     suite_bytes: usize,
     /// Each of an endpoint.
     pub(crate) requests: Vec<&'a [u8]>,
+    /// Each an entry.
+    pub(crate) ops: Vec<&'a [u8]>,
+    op_bytes: usize,
 }
 
 const SAMPLE: u32 = 2;
@@ -97,37 +100,34 @@ impl<'a> Message<'a> {
             }
             time_lines::FIELD => self.add_time_line(field.bytes()?)?,
             suite::FIELD => self.add_test(field.bytes()?)?,
+            ops::FIELD => self.add_op(field.bytes()?)?,
             _ => {}
         }
         Ok(())
     }
 
     fn add_time_line(&mut self, bytes: &'a [u8]) -> Result<(), ReadError> {
-        self.time_line_bytes += bytes.len();
-        if self.time_line_bytes > time_lines::MAX_BYTES {
-            let (limit, unit) = (time_lines::MAX_BYTES as u64, "bytes of time lines");
-            return Err(ReadError::TooLarge { limit, unit });
-        }
-        push(
-            &mut self.time_lines,
-            bytes,
-            self.max_rows.min(MAX_TIME_LINES),
-            "time lines",
-        )
+        let (most, unit) = (time_lines::MAX_BYTES, "bytes of time lines");
+        add_bytes(&mut self.time_line_bytes, bytes, most, unit)?;
+        let most = self.max_rows.min(MAX_TIME_LINES);
+        push(&mut self.time_lines, bytes, most, "time lines")
     }
 
     fn add_test(&mut self, bytes: &'a [u8]) -> Result<(), ReadError> {
-        self.suite_bytes += bytes.len();
-        if self.suite_bytes > suite::MAX_BYTES {
-            let (limit, unit) = (suite::MAX_BYTES as u64, "bytes of tests");
-            return Err(ReadError::TooLarge { limit, unit });
-        }
-        push(
-            &mut self.suite,
+        add_bytes(
+            &mut self.suite_bytes,
             bytes,
-            self.max_rows.min(2 * Suite::MOST),
-            "tests",
-        )
+            suite::MAX_BYTES,
+            "bytes of tests",
+        )?;
+        let most = self.max_rows.min(2 * Suite::MOST);
+        push(&mut self.suite, bytes, most, "tests")
+    }
+
+    fn add_op(&mut self, bytes: &'a [u8]) -> Result<(), ReadError> {
+        add_bytes(&mut self.op_bytes, bytes, ops::MAX_BYTES, "bytes of ops")?;
+        let most = self.max_rows.min(2 * Ops::MOST);
+        push(&mut self.ops, bytes, most, "ops")
     }
 
     /// The samples, in the file's order.
@@ -143,6 +143,21 @@ impl<'a> Message<'a> {
                 }
             }
         })
+    }
+}
+
+/// Adds the length of `bytes` to that of all fields of this kind, of which a file has `most`.
+fn add_bytes(
+    all: &mut usize,
+    bytes: &[u8],
+    most: usize,
+    unit: &'static str,
+) -> Result<(), ReadError> {
+    *all += bytes.len();
+    let limit = most as u64;
+    match *all > most {
+        true => Err(ReadError::TooLarge { limit, unit }),
+        false => Ok(()),
     }
 }
 

@@ -4,7 +4,7 @@ mod samples;
 mod tables;
 
 use super::value_types::{self, signed};
-use super::{latencies, meta, proto, requests, suite, time_lines};
+use super::{latencies, meta, ops, proto, requests, suite, time_lines};
 use crate::FormatError;
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -62,6 +62,9 @@ pub fn write(profile: &Profile, output: &mut dyn Write) -> Result<(), FormatErro
     }
     for (key, sums) in profile.suite.iter() {
         encoder.write_all(&suite::encoded(key, sums))?;
+    }
+    for (key, sums) in profile.ops.iter() {
+        encoder.write_all(&ops::encoded(key, sums))?;
     }
     for of_endpoint in &profile.requests {
         encoder.write_all(&requests::encoded(of_endpoint))?;

@@ -1,11 +1,9 @@
 //! The samples of requests that go on: they wait until it is known how long theirs took among its like,
 //! and get that class then. On the worker's thread.
-//!
-//! A class goes with the number of the label set, in its highest bits, so that no table grows by it; the
-//! profile has it as a label.
 
+use super::packed_labels::{CLASS_BITS, with_class};
 use super::sample::Sample;
-use rperf_model::{LabelSetId, LatencyClass};
+use rperf_model::LatencyClass;
 use rperf_vm::RequestNumber;
 use std::collections::BTreeMap;
 
@@ -14,24 +12,6 @@ const MOST: usize = 1 << 18;
 
 /// Requests that have ended whose class is known, for remainders that come later: 256 KB.
 const REMEMBERED: usize = 1 << 16;
-
-/// The bits of a label set's number. There are 2^16 sets at most.
-const NUMBER_BITS: u32 = 24;
-
-/// The bits of a class, and one to tell that there is one.
-const CLASS_BITS: u32 = 3;
-
-/// The number of a label set with a class.
-fn with_class(labels: LabelSetId, class: LatencyClass) -> LabelSetId {
-    LabelSetId(labels.0 | (class as u32 + 1) << NUMBER_BITS)
-}
-
-/// A label set's number, and the class that it goes with.
-pub fn split_class(labels: LabelSetId) -> (LabelSetId, Option<LatencyClass>) {
-    let class = (labels.0 >> NUMBER_BITS).checked_sub(1);
-    let class = class.and_then(|class| LatencyClass::ALL.get(class as usize).copied());
-    (LabelSetId(labels.0 & ((1 << NUMBER_BITS) - 1)), class)
-}
 
 /// Samples that wait, by request.
 #[derive(Debug, Default)]

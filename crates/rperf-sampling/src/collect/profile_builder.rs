@@ -4,18 +4,18 @@
 
 use crate::accounting::UNATTRIBUTED;
 use crate::accounting::mode::Measured;
-use crate::collect::open_requests::split_class;
+use crate::collect::packed_labels::PackedLabels;
 use crate::collect::sample::{Sample, SampleSums};
 use crate::config::DEFAULT_MAX_NODES;
 use crate::{Mode, Values};
 use rperf_model::fold::{FoldLimits, folded_frame};
-use rperf_model::frame_kind::{FOLDED_FRAME, TRUNCATED_FRAME};
+use rperf_model::frame_kind::{FOLDED_FRAME, OP, TRUNCATED_FRAME};
 use rperf_model::label_keys::LATENCY;
 use rperf_model::{
-    CallTree, Frame, FrameId, Frames, LabelSetId, Node, NodeId, Profile, RawSamples, StringId,
-    Strings, Thread, WeightKey, Weights,
+    CallTree, Frame, FrameId, Frames, LabelSetId, LatencyClass, Node, NodeId, Profile, RawSamples,
+    StringId, Strings, Thread, WeightKey, Weights,
 };
-use rperf_vm::{CapturedNode, FOLDED, LabelTexts, ResolvedFrame, TRUNCATED, TreeSize};
+use rperf_vm::{CapturedNode, FOLDED, LabelTexts, OpNumber, ResolvedFrame, TRUNCATED, TreeSize};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -191,19 +191,20 @@ impl ProfileBuilder {
             + self.ended.capacity() * size_of::<u32>()
     }
 
-    /// The profile, without its description. `label_sets` have the numbers from 1; of
-    /// raw samples the times count from `raw_since`, if they are wanted.
+    /// The profile, without its description. `label_sets` and the names of `ops` have the numbers from
+    /// 1; of raw samples the times count from `raw_since`, if they are wanted.
     pub fn finish(
         self,
         measured: Measured,
         label_sets: &[LabelTexts],
+        ops: &[Arc<str>],
         raw_since: Option<u64>,
     ) -> Profile {
         let mut profile = Profile::new(measured.schema());
         profile.strings = self.tables.strings;
         profile.frames = self.tables.frames;
         profile.tree = self.tables.tree;
-        let mut ids = LabelIds::add(&mut profile, label_sets);
+        let mut ids = ProfileIds::add(&mut profile, label_sets, ops);
         let mut sums: Vec<_> = self.sums.into_iter().collect();
         sums.sort_unstable_by_key(|(key, _)| (key.node, key.thread, key.labels, key.state));
         let mut row = Vec::new();
@@ -325,15 +326,17 @@ fn intern_frame(tables: &mut Tables, frame: &ResolvedFrame) -> FrameId {
     })
 }
 
-/// The profile's id for the number of each label set, with a class or without.
-struct LabelIds {
+/// The profile's ids for what samples have: label sets, with a class or without, and nodes, in an op or
+/// not.
+struct ProfileIds<'a> {
     plain: Vec<LabelSetId>,
-    with_class: FxHashMap<LabelSetId, LabelSetId>,
+    with_class: FxHashMap<(LabelSetId, LatencyClass), LabelSetId>,
+    ops: &'a [Arc<str>],
 }
 
-impl LabelIds {
+impl<'a> ProfileIds<'a> {
     /// Adds the sets, which have the numbers from 1 in samples; number 0 is the empty one.
-    fn add(profile: &mut Profile, sets: &[LabelTexts]) -> Self {
+    fn add(profile: &mut Profile, sets: &[LabelTexts], ops: &'a [Arc<str>]) -> Self {
         let mut plain = vec![LabelSetId::default()];
         plain.extend(sets.iter().map(|set| {
             let pairs = set.iter().map(|(key, value)| {
@@ -343,24 +346,46 @@ impl LabelIds {
             let pairs = pairs.collect();
             profile.label_sets.intern(pairs)
         }));
-        let with_class = FxHashMap::default();
-        Self { plain, with_class }
+        Self {
+            plain,
+            with_class: FxHashMap::default(),
+            ops,
+        }
     }
 
-    /// The key with the id in place of the number.
+    /// The key with ids in place of numbers. An op is the leaf of the stack.
     fn of(&mut self, profile: &mut Profile, key: WeightKey) -> WeightKey {
-        let (number, class) = split_class(key.labels);
+        let PackedLabels { number, op, class } = PackedLabels::of(key.labels);
         let plain = self.plain[number.0 as usize];
         let labels = match class {
             None => plain,
-            Some(class) => *self.with_class.entry(key.labels).or_insert_with(|| {
+            Some(class) => *self.with_class.entry((plain, class)).or_insert_with(|| {
                 let mut pairs = profile.label_sets.get(plain).to_vec();
                 let key = profile.strings.intern(LATENCY);
                 pairs.push((key, profile.strings.intern(class.name())));
                 profile.label_sets.intern(pairs)
             }),
         };
-        WeightKey { labels, ..key }
+        let node = self.node(profile, key.node, op);
+        WeightKey {
+            node,
+            labels,
+            ..key
+        }
+    }
+
+    fn node(&self, profile: &mut Profile, node: NodeId, op: OpNumber) -> NodeId {
+        let row = usize::from(op.0).checked_sub(1);
+        let Some(name) = row.and_then(|row| self.ops.get(row)) else {
+            return node;
+        };
+        let frame = Frame {
+            name: profile.strings.intern(name),
+            path: profile.strings.intern(OP),
+            first_line: 0,
+        };
+        let frame = profile.frames.intern(frame);
+        profile.tree.intern(node_of(node, frame, 0))
     }
 }
 

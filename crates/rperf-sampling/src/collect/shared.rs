@@ -3,7 +3,7 @@
 //! yet waits. On the worker's thread.
 
 use crate::Values;
-use crate::collect::open_requests::split_class;
+use crate::collect::packed_labels::PackedLabels;
 use crate::collect::profile_builder::ProfileBuilder;
 use crate::collect::sample::{Sample, SampleSums, has_to_fold, merge_ended_threads};
 use rperf_model::shared_sums::{Moved, SharedSums, SumsFacts, SumsValues};
@@ -189,9 +189,9 @@ impl SharedFeed {
 }
 
 impl EpochFeed {
-    /// Classes of requests are none of those who watch: they see samples at once.
+    /// Classes of requests are none of those who watch: they see samples at once. Ops aren't shown to them.
     fn add(&mut self, mut key: WeightKey, values: Values) {
-        key.labels = split_class(key.labels).0;
+        key.labels = PackedLabels::of(key.labels).number;
         self.pending.entry(key).or_default().add(values);
     }
 

@@ -79,6 +79,8 @@ pub struct Snapshot {
     pub triggers: u64,
     /// The label sets, from number 1.
     pub label_sets: Vec<LabelTexts>,
+    /// The names of ops, from number 1.
+    pub ops: Vec<Arc<str>>,
     /// Samples that went without their labels, as there was no room for these.
     pub unlabelled: u64,
     /// The names of threads.
@@ -105,7 +107,12 @@ impl Snapshot {
         }
         notes.extend(self.longer_intervals().map(Note::from));
         let raw_since = (!self.config.aggregate).then_some(self.start_ns);
-        let mut profile = builder.finish(self.config.measured(), &self.label_sets, raw_since);
+        let mut profile = builder.finish(
+            self.config.measured(),
+            &self.label_sets,
+            &self.ops,
+            raw_since,
+        );
         let SessionCounters {
             unknown_holder_ns,
             hand_over_ns,

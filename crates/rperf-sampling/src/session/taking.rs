@@ -114,6 +114,7 @@ impl Session {
             dropped: self.recording.buffer.dropped(),
             triggers: self.worker.ticks().triggers() - self.triggers_before,
             label_sets,
+            ops: Vec::new(),
             unlabelled: self.recording.labels.refused(),
             thread_names: self.thread_names.clone(),
         };

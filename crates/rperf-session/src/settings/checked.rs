@@ -174,8 +174,9 @@ impl Settings {
         if needs_waits && self.mode() != WALL {
             return Err(self.refuse(&MODE, Form::Word(WALL), &MEASURE, source));
         }
-        // Objects are not kept one by one, nor are waits that nobody is to blame for, nor requests.
-        if (self.measures_objects() || needs_waits) && !self.aggregate() {
+        // Objects are not kept one by one, nor are waits that nobody is to blame for, requests and ops.
+        let has_sums = self.measures_objects() || needs_waits || self.measures_ops();
+        if has_sums && !self.aggregate() {
             return Err(self.refuse(&AGGREGATE, Form::True, &MEASURE, source));
         }
         self.check_only(source)?;

@@ -4,7 +4,7 @@
 use super::form::{FORMATS, Form};
 use super::setting::{Defaults, Flags, Setting, Takes, Tracing};
 use super::words::{
-    ALL_CALLS, ALLOC, AUTO, BLAME, COUNT, COUNT_ALL, CPU, LATENCY, MONOTONIC, REQUESTS, RUBY,
+    ALL_CALLS, ALLOC, AUTO, BLAME, COUNT, COUNT_ALL, CPU, LATENCY, MONOTONIC, OPS, REQUESTS, RUBY,
     SAFEPOINT, TICK, TRACE,
 };
 use Form::{
@@ -121,7 +121,7 @@ pub static MEASURE: Setting = Setting {
     }),
     ..Setting::named(
         "measure",
-        &[Words(&[ALLOC, BLAME, CPU, LATENCY, REQUESTS])],
+        &[Words(&[ALLOC, BLAME, CPU, LATENCY, OPS, REQUESTS])],
         "what to measure beside times",
     )
 };

@@ -9,7 +9,7 @@ use super::table::{
     STAT, STAT_COMMAND, STAT_REPORT, VERBOSE,
 };
 use super::words::{
-    ALL_CALLS, ALLOC, BLAME, COUNT, COUNT_ALL, CPU, LATENCY, MONOTONIC, REQUESTS, TICK, TRACE,
+    ALL_CALLS, ALLOC, BLAME, COUNT, COUNT_ALL, CPU, LATENCY, MONOTONIC, OPS, REQUESTS, TICK, TRACE,
 };
 use rperf_format::Format;
 use std::collections::BTreeMap;
@@ -188,6 +188,11 @@ impl Settings {
     /// Whether requests and jobs are judged by how long they took.
     pub fn measures_requests(&self) -> bool {
         self.measures(REQUESTS)
+    }
+
+    /// Whether ops have frames and sums of their own.
+    pub fn measures_ops(&self) -> bool {
+        self.measures(OPS)
     }
 
     /// Whether traced calls have CPU time, too.

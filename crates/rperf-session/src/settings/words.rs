@@ -24,4 +24,6 @@ pub const ALLOC: &str = "alloc";
 pub const BLAME: &str = "blame";
 pub const CPU: &str = rperf_model::OwnColumn::Cpu.name();
 pub const LATENCY: &str = "latency";
+/// Queries, requests to other servers, and what else has a name while it lasts.
+pub const OPS: &str = "ops";
 pub const REQUESTS: &str = "requests";

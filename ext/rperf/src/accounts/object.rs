@@ -12,13 +12,17 @@ use magnus::{DataTypeFunctions, Error, RClass, RModule, Ruby, TypedData, Value, 
 use rb_sys::VALUE;
 use rperf_accounts::{Figures, Opened};
 use rperf_vm::{FiberWord, Gvl, GvlCell, NativeId, clock};
+use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 /// What the Ruby object holds.
 #[derive(TypedData)]
 #[magnus(class = "Rperf::Account", free_immediately, mark, size)]
-pub struct AccountObject(GvlCell<State>);
+pub struct AccountObject(Account);
+
+/// An account, in whatever object.
+pub struct Account(GvlCell<State>);
 
 enum State {
     New,
@@ -40,14 +44,20 @@ struct Open {
 
 impl DataTypeFunctions for AccountObject {
     fn mark(&self, marker: &Marker) {
-        // SAFETY: in a collection, which runs only where no borrower is at work.
-        if let State::Open(open) = unsafe { self.0.peek() }
-            && let Some(opened) = &open.opened
-        {
+        // SAFETY: in a collection.
+        if let Some(fiber) = unsafe { self.0.fiber() } {
             // It stays at its place: it is known by that.
             // SAFETY: a fiber that was alive when the account was opened, and is marked each time since.
-            marker.mark(unsafe { Value::from_raw(opened.fiber().0 as VALUE) });
+            marker.mark(unsafe { Value::from_raw(fiber) });
         }
+    }
+}
+
+impl Deref for AccountObject {
+    type Target = Account;
+
+    fn deref(&self) -> &Account {
+        &self.0
     }
 }
 
@@ -63,10 +73,27 @@ pub fn init(ruby: &Ruby, rperf: RModule) -> Result<RClass, Error> {
 
 /// A new account, which isn't open yet.
 pub fn new(ruby: &Ruby, _: &Gvl<'_>) -> Obj<AccountObject> {
-    ruby.obj_wrap(AccountObject(GvlCell::new(State::New)))
+    ruby.obj_wrap(AccountObject(Account::new()))
 }
 
-impl AccountObject {
+impl Account {
+    /// One that isn't open yet.
+    pub fn new() -> Self {
+        Self(GvlCell::new(State::New))
+    }
+
+    /// The fiber that it is open in, which whoever has the account marks.
+    ///
+    /// # Safety
+    /// In a collection, which runs only where no borrower is at work; or on the thread that has the GVL.
+    pub unsafe fn fiber(&self) -> Option<VALUE> {
+        // SAFETY: by this function's contract.
+        match unsafe { self.0.peek() } {
+            State::Open(open) => open.opened.as_ref().map(|it| it.fiber().0 as VALUE),
+            _ => None,
+        }
+    }
+
     /// Opens it in the present fiber of the calling thread; `with_cpu`: it tells the CPU time, too.
     pub fn open(&self, gvl: &Gvl<'_>, with_cpu: bool) {
         let process = process::begun(gvl);

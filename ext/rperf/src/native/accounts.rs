@@ -39,15 +39,21 @@ pub fn open_into(
     array: RArray,
     with_cpu: bool,
 ) -> Result<(), Error> {
-    // What they make and wait for can't be told from ours. The hooks tell of those that come later.
+    look_for_ractors(ruby, gvl)?;
+    let account = object::new(ruby, gvl);
+    array.push(account)?;
+    account.open(gvl, with_cpu);
+    Ok(())
+}
+
+/// Notes whether there are other Ractors, if that isn't known: what they make and wait for can't be told
+/// from ours. The hooks tell of those that come later.
+pub fn look_for_ractors(ruby: &Ruby, gvl: &mut Gvl<'_>) -> Result<(), Error> {
     let is_known = hooks::are_there() && !process::begun(gvl).other_ractors.load(Relaxed);
     if !is_known {
         let are_there = ractor::are_there_others(ruby, gvl)?;
         process::begun(gvl).other_ractors.store(are_there, Relaxed);
     }
-    let account = object::new(ruby, gvl);
-    array.push(account)?;
-    account.open(gvl, with_cpu);
     Ok(())
 }
 

@@ -7,6 +7,7 @@
 //! the end of the request, which comes first.
 
 use super::accounts::open_into;
+use super::ops;
 use crate::accounts::hooks;
 use crate::accounts::object::AccountObject;
 use crate::recording::sample;
@@ -73,15 +74,16 @@ fn end_of_present(ruby: &Ruby, gvl: &Gvl<'_>, figures: Option<&Figures>) -> Resu
     let Some(session) = sampling(gvl) else {
         return Ok(());
     };
+    let name = name.unwrap_or(RequestName {
+        key: OTHER,
+        name: OTHER,
+    });
     let class = figures.and_then(|figures| {
         let mut judged = requests(gvl)?.judged.borrow(gvl)?;
         let (now, ended) = (clock::monotonic_ns(), clock::realtime_ns());
-        let name = name.unwrap_or(RequestName {
-            key: OTHER,
-            name: OTHER,
-        });
         Some(judged.add(name, figures, now, ended))
     });
+    ops::end_request(session, gvl, set.set.request(), name, class);
     // What ran at the last ticks is of this request.
     let guard = AtWork::begin(gvl);
     if let Some(session) = counting_session(gvl) {

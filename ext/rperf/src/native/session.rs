@@ -1,7 +1,7 @@
 //! `Native.start`, `stop` and `snapshot`, for sampling and traced sessions alike: one of them runs
 //! at a time. With the GVL, on the main Ractor, outside of hooks.
 
-use super::requests;
+use super::{ops, requests};
 use crate::fork;
 use crate::interrupts::{Interrupts, let_others_run};
 use crate::labels;
@@ -116,7 +116,7 @@ fn prepare(ruby: &Ruby, gvl: &Gvl<'_>) -> Result<(), Error> {
 /// Ends the session; its profile, or nothing if there is none, and the interrupts that have to
 /// wait until it is kept.
 pub fn stop(ruby: &Ruby, gvl: &mut Gvl<'_>) -> Result<(Option<Value>, Interrupts), Error> {
-    let judges = requests::are_judged(gvl);
+    let has_accounts = requests::are_judged(gvl) || ops::are_measured(gvl);
     let stopped = match running(gvl).map(|it| &it.kind) {
         None => Ok(Default::default()),
         Some(Kind::Tracing(_) | Kind::Calibration(_)) => tracing::stop(ruby, gvl),
@@ -125,7 +125,7 @@ pub fn stop(ruby: &Ruby, gvl: &mut Gvl<'_>) -> Result<(Option<Value>, Interrupts
     };
     // Should it fail, the sets stay, which are of a session that is over.
     let _ = labels::clear_cache(ruby);
-    if judges {
+    if has_accounts {
         requests::session_over(gvl);
     }
     stopped

@@ -3,6 +3,7 @@
 //! that it makes inherit it. Fiber storage goes to new threads too: there it is not used, labels
 //! don't leave their thread. With the GVL, in hooks too where it isn't said otherwise.
 
+use super::open_op::OpenOp;
 use super::running;
 use crate::ruby::data_type::DataType;
 use crate::ruby::threads::RubyThread;
@@ -13,9 +14,14 @@ use rb_sys::{ID, VALUE};
 use rperf_sampling::NotedLabels;
 use rperf_vm::{Gvl, LabelSet, RequestNumber, SessionId};
 use std::ffi::c_void;
-use std::hint::black_box;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+mod around;
+
+pub use around::{begin_op, inside, op_around, outside_of};
+
+use around::in_no_op;
 
 /// Name of the fiber-local variable, and key in the Fiber storage.
 const KEY: &str = "__rperf_label_set__";
@@ -52,6 +58,10 @@ pub struct SetObject {
     thread: u64,
     /// The key of the label that names the request that it is of; nil without one.
     request_key: VALUE,
+    /// The set that the op began with which it is in; nil without one, and in that set itself.
+    op_set: VALUE,
+    /// The op that began with it.
+    op: Option<Box<OpenOp>>,
 }
 
 /// What a label set was made of.
@@ -97,7 +107,12 @@ unsafe extern "C" fn mark(data: *mut c_void) {
             rb_sys::rb_gc_mark(pair.0);
             rb_sys::rb_gc_mark(pair.1);
         }
-        rb_sys::rb_gc_mark((*data.cast::<SetObject>()).request_key);
+        let set = &*data.cast::<SetObject>();
+        rb_sys::rb_gc_mark(set.request_key);
+        rb_sys::rb_gc_mark(set.op_set);
+        if let Some(op) = &set.op {
+            op.each_object(|object| rb_sys::rb_gc_mark(object));
+        }
     }
 }
 
@@ -111,7 +126,8 @@ unsafe extern "C" fn memory_size(data: *const c_void) -> rb_sys::size_t {
     let object = unsafe { &*data.cast::<SetObject>() };
     let changes = object.origin.as_ref().map_or(0, |it| it.changes.len());
     let pairs = (object.pairs.len() + changes) * size_of::<LabelPair>();
-    (size_of::<SetObject>() + pairs + object.set.memory()) as rb_sys::size_t
+    let op = object.op.as_ref().map_or(0, |_| size_of::<OpenOp>());
+    (size_of::<SetObject>() + pairs + op + object.set.memory()) as rb_sys::size_t
 }
 
 /// Defines the class of label sets. On the main thread, once.
@@ -127,6 +143,8 @@ pub fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
         session: NO_SESSION,
         thread: 0,
         request_key: NIL,
+        op_set: NIL,
+        op: None,
     };
     let key = ruby.intern(KEY);
     let handles = HANDLES.get_or_init(|| LabelHandles {
@@ -194,8 +212,14 @@ impl SetObject {
             pairs: self.pairs.clone(),
             origin,
             request_key: key,
+            op: None,
             ..*self
         }
+    }
+
+    /// The op that began with it.
+    pub fn op(&self) -> Option<&OpenOp> {
+        self.op.as_deref()
     }
 
     /// The key of the label that names its request.
@@ -250,26 +274,10 @@ pub fn new_object(
         session: running(gvl).map_or(NO_SESSION, |it| it.id),
         thread: thread.serial(gvl),
         request_key: NIL,
+        op_set: NIL,
+        op: None,
     };
     Some(value(object.wrap(HANDLES.get()?.set_class)))
-}
-
-/// `inner`, which was made of `outer`: of the same request, or else of the one that has `begun`, with the
-/// key of the label that names it. Outside of hooks.
-pub fn in_request(outer: &Value, inner: Value, begun: Option<(RequestNumber, Value)>) -> Value {
-    let outer = SetObject::get(outer).filter(|outer| outer.is_of_request());
-    let request = match outer {
-        Some(outer) => Some((outer.set.request(), outer.request_key)),
-        None => begun.map(|(number, key)| (number, key.as_raw())),
-    };
-    let new = request.and_then(|(number, key)| {
-        let new = SetObject::get(&inner)?.in_request(number, key);
-        let new = new.wrap(HANDLES.get()?.set_class);
-        // Until here it keeps the labels alive that the new one has.
-        black_box(inner.as_raw());
-        Some(value(new))
-    });
-    new.unwrap_or(inner)
 }
 
 /// The labels that `thread`'s present fiber has in the running session. Makes no object and runs no
@@ -327,7 +335,7 @@ pub fn adopt(gvl: &mut Gvl<'_>) -> Result<(), Error> {
     handles.set_local(
         thread,
         if is_used {
-            inherited
+            in_no_op(inherited)
         } else {
             value(handles.none)
         },

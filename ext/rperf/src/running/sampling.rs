@@ -3,7 +3,7 @@
 
 use crate::message;
 use crate::ruby::ractor::AnyGvl;
-use rperf_accounts::{JudgedRequests, SuiteAccounts};
+use rperf_accounts::{JudgedRequests, SessionOps, SuiteAccounts};
 use rperf_sampling::threads::ThreadState;
 use rperf_sampling::{RunningSession, Session};
 use rperf_session::settings::Settings;
@@ -53,6 +53,8 @@ pub struct SamplingSession {
     pub suite: GvlCell<SuiteAccounts>,
     /// Requests and jobs, if they are judged.
     pub requests: Option<Requests>,
+    /// Ops, if they are measured.
+    pub ops: Option<GvlCell<SessionOps>>,
     running: RunningSession,
 }
 
@@ -90,6 +92,9 @@ impl SamplingSession {
             has_lines: settings.lines() != Some(false),
             suite: GvlCell::new(SuiteAccounts::default()),
             requests: settings.measures_requests().then(Requests::new),
+            ops: settings
+                .measures_ops()
+                .then(|| GvlCell::new(SessionOps::default())),
             running,
         }
     }

@@ -11,7 +11,7 @@
 //!
 //! Until everything is taken, interrupts take effect at once; afterwards they wait.
 
-use super::taken_profile::{Finish, TakenFrames, TakenProfile};
+use super::taken_profile::{Finish, TakenFrames, TakenOps, TakenProfile};
 use crate::interrupts::{Interrupts, LIMIT, let_others_run, without_gvl_if_possible};
 use crate::probes;
 use crate::profile::errors;
@@ -59,6 +59,7 @@ pub fn stop(
     let objects = session.and_then(|it| take_objects(gvl, it, false));
     let requests = session.map_or_else(Vec::new, |it| take_requests(gvl, it, false));
     let suite = session.map(|it| take_suite(gvl, it, true));
+    let ops = session.map(|it| take_ops(gvl, it, true));
     // No collection runs until the frames are kept alive again.
     let ending = Ending::begin();
     let Some((settings, engine)) = take_down(gvl, id, &threads) else {
@@ -66,6 +67,7 @@ pub fn stop(
     };
     let mut taken = TakenProfile::keep(ruby, gvl, settings, engine.stop(now), objects)?;
     (taken.requests, taken.suite) = (requests, suite.unwrap_or_default());
+    taken.ops = ops.unwrap_or_default();
     taken.finish = finish?;
     // No interrupt takes effect until the worker has ended: what it ran could begin a session.
     let complete = taken.complete(ruby, gvl, |_, wait| without_gvl(wait))?;
@@ -106,10 +108,12 @@ pub fn snapshot(
     let objects = take_objects(gvl, session, clear);
     let suite = take_suite(gvl, session, clear);
     let requests = take_requests(gvl, session, clear);
+    let ops = take_ops(gvl, session, clear);
     let taken = TakenProfile::keep(ruby, gvl, settings, taken, objects);
     let finish = finish(gvl);
     let mut taken = taken?;
     (taken.tree, taken.suite, taken.requests) = (tree, suite, requests);
+    taken.ops = ops;
     taken.finish = finish?;
     let mut interrupts = Interrupts::default();
     let complete = taken.complete(ruby, gvl, |gvl, wait| interrupts.without_gvl(gvl, wait))?;
@@ -277,6 +281,15 @@ fn take_requests(gvl: &Gvl<'_>, session: &SamplingSession, clear: bool) -> Vec<R
         .as_ref()
         .and_then(|it| it.judged.borrow(gvl));
     judged.map_or_else(Vec::new, |mut judged| judged.told(clear))
+}
+
+/// What ops took so far, which is let go of if `clear`, and their names.
+fn take_ops(gvl: &Gvl<'_>, session: &SamplingSession, clear: bool) -> TakenOps {
+    let ops = session.ops.as_ref().and_then(|ops| ops.borrow(gvl));
+    ops.map_or_else(TakenOps::default, |mut ops| TakenOps {
+        told: ops.told(clear),
+        names: ops.names(),
+    })
 }
 
 /// Room for the call tree's nodes, and for some more.

@@ -10,7 +10,7 @@ use crate::ruby::{blocks, frames, ractor, resolve, thread_names};
 use crate::running::roots;
 use crate::running::sampling::sampling;
 use magnus::{Error, Ruby, Value};
-use rperf_model::{Note, Profile, Requests, Suite};
+use rperf_model::{Note, Ops, Profile, Requests, Suite};
 use rperf_sampling::{Capture, Snapshot, Taken, WorkerEnded, other_ractors};
 use rperf_session::settings::Settings;
 use rperf_vm::{AllocationSums, CapturedNode, FrameNames, Gvl, JobId, SessionId, Unknown};
@@ -30,6 +30,15 @@ pub type Wait = Box<dyn FnOnce() -> Option<Completed> + Send>;
 /// Makes the profile of samples the one that is asked for.
 pub type Finish = Box<dyn FnOnce(Profile) -> Profile + Send>;
 
+/// The ops of a session.
+#[derive(Default)]
+pub struct TakenOps {
+    /// What they took.
+    pub told: Ops,
+    /// Their names, from number 1.
+    pub names: Vec<Arc<str>>,
+}
+
 /// What was taken, and whatever else belongs to it. `T` is [`Taken`], and later what it becomes.
 pub struct TakenProfile<T> {
     taken: T,
@@ -43,6 +52,8 @@ pub struct TakenProfile<T> {
     objects: Option<(AllocationSums, JobId)>,
     /// What tests took.
     pub suite: Suite,
+    /// What ops took, and the names of those that samples have.
+    pub ops: TakenOps,
     /// Requests, if they were judged.
     pub requests: Vec<Requests>,
     pub finish: Option<Finish>,
@@ -73,6 +84,7 @@ impl TakenProfile<Taken> {
                 Some((sums, job))
             }),
             suite: Suite::default(),
+            ops: TakenOps::default(),
             requests: Vec::new(),
             finish: None,
         })
@@ -114,6 +126,7 @@ impl TakenProfile<Taken> {
             tree: self.tree,
             objects: self.objects,
             suite: self.suite,
+            ops: self.ops,
             requests: self.requests,
             finish: self.finish,
         }))
@@ -140,18 +153,21 @@ impl CompleteProfile {
         let (program, notes) = self.description(ruby);
         let missing = self.missing();
         let Self {
-            taken: (snapshot, nodes),
+            taken: (mut snapshot, nodes),
             settings,
             objects,
             suite,
+            ops,
             requests,
             finish,
             ..
         } = self;
         let profile = interrupts.without_gvl(gvl, move || {
+            snapshot.ops = ops.names;
             let mut profile = snapshot.into_profile(&nodes, frames.names(), program, notes);
             profile.meta.missing = missing;
             profile.suite = suite;
+            profile.ops = ops.told;
             profile.requests = requests;
             if let Some(((sums, _), words)) = objects.zip(words) {
                 sums.add_to(&mut profile, words.names());

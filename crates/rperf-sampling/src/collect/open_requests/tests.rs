@@ -35,7 +35,7 @@ fn put(requests: &mut OpenRequests, samples: &[Sample]) -> Vec<(u64, Option<Late
     let mut out = Vec::new();
     for sample in samples {
         requests.take(sample, &mut |it: &Sample| {
-            out.push((it.wall_ns, split_class(it.labels).1));
+            out.push((it.wall_ns, PackedLabels::of(it.labels).class));
         });
     }
     out
@@ -57,7 +57,7 @@ fn samples_wait_for_the_end_of_their_request_and_remainders_get_its_class() {
     assert_eq!(out, [(10, tail), (5, tail)]);
     let mut copies = 0;
     requests.each(|it| {
-        assert_eq!(split_class(it.labels).1, Some(LatencyClass::Open));
+        assert_eq!(PackedLabels::of(it.labels).class, Some(LatencyClass::Open));
         copies += it.wall_ns;
     });
     assert_eq!(copies, 30);
@@ -74,20 +74,6 @@ fn samples_wait_for_the_end_of_their_request_and_remainders_get_its_class() {
     requests.let_go(|it| rest.push(it.wall_ns));
     assert_eq!(rest, [7]);
     assert_eq!(requests.samples, 0);
-}
-
-#[test]
-fn a_label_set_keeps_its_number() {
-    for class in LatencyClass::ALL {
-        for number in [0, 1, 1 << 16] {
-            let labels = LabelSetId(number);
-            assert_eq!(split_class(labels), (labels, None));
-            assert_eq!(
-                split_class(with_class(labels, class)),
-                (labels, Some(class))
-            );
-        }
-    }
 }
 
 #[test]
@@ -141,7 +127,7 @@ fn plain(sums: &SampleSums) -> FxHashMap<rperf_model::WeightKey, crate::Values> 
     let mut plain: FxHashMap<_, crate::Values> = FxHashMap::default();
     for (key, values) in &sums.sums {
         let mut key = *key;
-        key.labels = split_class(key.labels).0;
+        key.labels = PackedLabels::of(key.labels).number;
         plain.entry(key).or_default().add(*values);
     }
     plain
@@ -177,9 +163,9 @@ proptest! {
             requests.take(&news, &mut |it: &Sample| judged.add_one(it, LIMITS));
         }
         // Of a request all have a class, and of none none has.
-        let has_class = |key: &rperf_model::WeightKey| split_class(key.labels).1.is_some();
+        let has_class = |key: &rperf_model::WeightKey| PackedLabels::of(key.labels).class.is_some();
         let is_none = |key: &rperf_model::WeightKey| {
-            key.thread == 1 && split_class(key.labels).0 == LabelSetId(1)
+            key.thread == 1 && PackedLabels::of(key.labels).number == LabelSetId(1)
         };
         for key in judged.sums.keys() {
             prop_assert!(has_class(key) || is_none(key));

@@ -1,0 +1,227 @@
+//! The ops of a session: their names, and what their calls took, by the request or job that they were
+//! in. Under the GVL.
+
+mod names;
+mod sql;
+
+use names::OpNames;
+
+use crate::{Figures, RequestName, Sums};
+use rperf_model::{LatencyClass, OpCalls, OpKey, OpSums, Ops, Quantiles};
+use rperf_vm::{OpNumber, RequestNumber};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Ops that are told apart in one request. Calls of others count as outside of requests.
+const PLACES: usize = 64;
+
+/// Requests whose ops are noted at a time. Those of others count as outside of requests.
+const OPEN: usize = 1 << 10;
+
+/// The ops of a session.
+#[derive(Debug, Default)]
+pub struct SessionOps {
+    names: OpNames,
+    /// Calls in requests that have ended.
+    ended: Ops,
+    /// Calls outside of requests.
+    outside: BTreeMap<OpNumber, OpSums>,
+    /// Calls in requests that go on.
+    open: BTreeMap<RequestNumber, Vec<Place>>,
+}
+
+/// What a call took.
+#[derive(Debug, Clone, Copy)]
+pub struct OpCall {
+    /// With the ops inside of it.
+    pub figures: Figures,
+    /// What these took in states.
+    pub nested: Sums,
+    /// What they took while other fibers had control.
+    pub nested_suspended_ns: u64,
+}
+
+/// The calls of one op in a request that goes on.
+#[derive(Debug)]
+struct Place {
+    op: OpNumber,
+    sums: CallSums,
+    /// The buckets of their blocked time, and how many calls each has. There are few: an op takes much the
+    /// same time in each call.
+    buckets: Vec<(usize, u32)>,
+}
+
+/// The sums of calls.
+#[derive(Debug, Default)]
+struct CallSums {
+    calls: u64,
+    wall_ns: u64,
+    own: Sums,
+    suspended_ns: u64,
+    longest_blocked_ns: u64,
+    /// All of them were made where objects can be told from those of other Ractors.
+    is_alone: bool,
+}
+
+impl SessionOps {
+    /// The number of the op with this name. `kind` is a word such as `sql`: of statements of SQL, the
+    /// values are left out of the name.
+    pub fn number(&mut self, kind: &str, text: &[u8]) -> OpNumber {
+        self.names.number(kind, text)
+    }
+
+    /// Whether the op with this number is of this kind.
+    pub fn is_of_kind(&self, op: OpNumber, kind: &[u8]) -> bool {
+        let kind = std::str::from_utf8(kind);
+        kind.is_ok_and(|kind| self.names.is_of_kind(op, kind))
+    }
+
+    /// The names of all ops, from number 1.
+    pub fn names(&self) -> Vec<Arc<str>> {
+        self.names.all().to_vec()
+    }
+
+    /// A call of the op has ended, in this request or in none.
+    pub fn add(&mut self, op: OpNumber, request: RequestNumber, call: &OpCall) {
+        if op == OpNumber::NONE {
+            return;
+        }
+        if request != RequestNumber::NONE
+            && let Some(place) = self.place(op, request)
+        {
+            place.add(call);
+            return;
+        }
+        let mut place = Place::of(op);
+        place.add(call);
+        let sums = place.sums();
+        self.outside.entry(op).or_default().add(&sums);
+    }
+
+    /// A request has ended. Its class is `None` if it isn't known how long it took.
+    pub fn end_request(
+        &mut self,
+        request: RequestNumber,
+        of: RequestName<'_>,
+        class: Option<LatencyClass>,
+    ) {
+        for place in self.open.remove(&request).unwrap_or_default() {
+            let Some(name) = self.names.name(place.op) else {
+                continue;
+            };
+            let key = OpKey {
+                key: of.key.into(),
+                endpoint: of.name.into(),
+                name: name.into(),
+            };
+            let mut sums = place.sums();
+            sums.requests = 1;
+            sums.repeated = u64::from(sums.calls >= OpSums::REPEATED);
+            if let Some(of_class) = class.and_then(|it| sums.classes.get_mut(it as usize)) {
+                *of_class = OpCalls {
+                    calls: sums.calls,
+                    wall_ns: sums.wall_ns,
+                };
+            }
+            self.ended.add(key, &sums);
+        }
+    }
+
+    /// All calls so far, those of requests that go on as outside of requests; they are let go of if
+    /// `clear`, but for these.
+    pub fn told(&mut self, clear: bool) -> Ops {
+        let (mut told, outside) = match clear {
+            true => (
+                std::mem::take(&mut self.ended),
+                std::mem::take(&mut self.outside),
+            ),
+            false => (self.ended.clone(), self.outside.clone()),
+        };
+        let mut add = |op, sums: &OpSums| {
+            let name = self.names.name(op).unwrap_or(Ops::OTHER).into();
+            let key = OpKey {
+                name,
+                ..OpKey::default()
+            };
+            told.add(key, sums);
+        };
+        outside.iter().for_each(|(op, sums)| add(*op, sums));
+        if clear {
+            return told;
+        }
+        let open = self.open.values().flatten();
+        open.for_each(|place| add(place.op, &place.sums()));
+        told
+    }
+
+    fn place(&mut self, op: OpNumber, request: RequestNumber) -> Option<&mut Place> {
+        let has_room = self.open.len() < OPEN || self.open.contains_key(&request);
+        let places = has_room.then(|| self.open.entry(request).or_default())?;
+        let known = places.iter().position(|it| it.op == op);
+        let row = match known {
+            Some(row) => row,
+            None if places.len() >= PLACES => return None,
+            None => {
+                places.push(Place::of(op));
+                places.len() - 1
+            }
+        };
+        places.get_mut(row)
+    }
+}
+
+impl Place {
+    fn of(op: OpNumber) -> Self {
+        Self {
+            op,
+            sums: CallSums {
+                is_alone: true,
+                ..CallSums::default()
+            },
+            buckets: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, call: &OpCall) {
+        let OpCall {
+            figures,
+            nested,
+            nested_suspended_ns,
+        } = call;
+        let own = figures.sums.since(nested);
+        let suspended_ns = figures.suspended_ns.saturating_sub(*nested_suspended_ns);
+        let sums = &mut self.sums;
+        sums.calls += 1;
+        sums.wall_ns = sums.wall_ns.saturating_add(figures.wall_ns);
+        sums.own = sums.own.plus(&own);
+        sums.suspended_ns = sums.suspended_ns.saturating_add(suspended_ns);
+        sums.longest_blocked_ns = sums.longest_blocked_ns.max(own.blocked_ns);
+        sums.is_alone &= figures.is_alone;
+        let bucket = Quantiles::bucket_of(own.blocked_ns);
+        match self.buckets.iter_mut().find(|it| it.0 == bucket) {
+            Some((_, calls)) => *calls = calls.saturating_add(1),
+            None => self.buckets.push((bucket, 1)),
+        }
+    }
+
+    fn sums(&self) -> OpSums {
+        let CallSums { own, .. } = &self.sums;
+        let buckets = self.buckets.iter().copied();
+        let longest_ns = self.sums.longest_blocked_ns;
+        OpSums {
+            calls: self.sums.calls,
+            wall_ns: self.sums.wall_ns,
+            running_ns: own.running_ns,
+            gvl_wait_ns: own.gvl_wait_ns,
+            blocked_ns: own.blocked_ns,
+            gc_ns: own.gc_ns,
+            suspended_ns: self.sums.suspended_ns,
+            objects: Some(own.allocated_objects).filter(|_| self.sums.is_alone),
+            blocked: Quantiles::of_buckets(buckets, own.blocked_ns, longest_ns).unwrap_or_default(),
+            ..OpSums::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,203 @@
+//! The names of ops, and their numbers, which stay as long as the session. Under the GVL.
+
+use super::sql;
+use crate::table::cut;
+use rperf_model::Ops;
+use rperf_vm::OpNumber;
+use rustc_hash::{FxHashMap, FxHasher};
+use std::borrow::Cow;
+use std::hash::Hasher;
+use std::sync::Arc;
+
+/// Texts that are known as they came: 4 MB at most. So a statement that is sent again isn't read again.
+const KNOWN: usize = 1 << 12;
+
+/// Bytes of a text that is known as it came at most.
+const LONGEST_KNOWN: usize = 1 << 10;
+
+/// Bytes of a name without its kind.
+const LONGEST: usize = 500;
+
+/// Bytes of a kind.
+const LONGEST_KIND: usize = 32;
+
+/// Numbers that are kept for the others of each kind, when no further name has one of its own.
+const FOR_OTHERS: usize = 32;
+
+/// The kind of statements of SQL.
+const SQL: &str = "sql";
+
+/// Kinds that are written in another way in names.
+const WRITTEN: [(&str, &str); 3] = [(SQL, "SQL"), ("http", "HTTP"), ("redis", "Redis")];
+
+/// All names.
+#[derive(Debug, Default)]
+pub struct OpNames {
+    /// From number 1.
+    names: Vec<Arc<str>>,
+    numbers: FxHashMap<Arc<str>, OpNumber>,
+    /// Each at the place that its hash tells.
+    known: Vec<Option<Known>>,
+}
+
+/// A text as it came, and its kind.
+#[derive(Debug)]
+struct Known {
+    kind: Box<str>,
+    text: Box<[u8]>,
+    number: OpNumber,
+}
+
+impl OpNames {
+    /// The number of the op of this kind with this text.
+    pub fn number(&mut self, kind: &str, text: &[u8]) -> OpNumber {
+        let place = (hash(kind, text) as usize) % KNOWN;
+        if let Some(Some(known)) = self.known.get(place)
+            && *known.text == *text
+            && *known.kind == *kind
+        {
+            return known.number;
+        }
+        let number = self.look_up(kind, text);
+        if text.len() <= LONGEST_KNOWN && kind.len() <= LONGEST_KIND {
+            if self.known.is_empty() {
+                self.known.resize_with(KNOWN, || None);
+            }
+            self.known[place] = Some(Known {
+                kind: kind.into(),
+                text: text.into(),
+                number,
+            });
+        }
+        number
+    }
+
+    /// The name with this number.
+    pub fn name(&self, op: OpNumber) -> Option<&str> {
+        let row = usize::from(op.0).checked_sub(1)?;
+        self.names.get(row).map(|name| &**name)
+    }
+
+    /// Whether the name with this number is of this kind. That of all others is of none.
+    pub fn is_of_kind(&self, op: OpNumber, kind: &str) -> bool {
+        let rest = self.name(op).and_then(|name| name.strip_prefix('['));
+        rest.and_then(|rest| rest.strip_prefix(&*written(kind)))
+            .is_some_and(|rest| rest.starts_with("] "))
+    }
+
+    /// All, from number 1.
+    pub fn all(&self) -> &[Arc<str>] {
+        &self.names
+    }
+
+    fn look_up(&mut self, kind: &str, text: &[u8]) -> OpNumber {
+        let written = written(kind);
+        let mut name = format!("[{written}] ");
+        if kind == SQL {
+            sql::normalise(text, &mut name);
+        } else {
+            let text = String::from_utf8_lossy(&text[..text.len().min(4 * LONGEST)]);
+            let is_whole = text.len() <= LONGEST;
+            name.push_str(&one_line(cut(&text, LONGEST)));
+            if !is_whole {
+                name.push('…');
+            }
+        }
+        let most = usize::from(OpNumber::MOST);
+        let all_others = format!("[{written}] {}", Ops::OTHER);
+        self.get_or_add(&name, most - FOR_OTHERS)
+            .or_else(|| self.get_or_add(&all_others, most - 1))
+            .or_else(|| self.get_or_add(Ops::OTHER, most))
+            .unwrap_or_default()
+    }
+
+    /// The number of a name, which gets one if there are less than `most`.
+    fn get_or_add(&mut self, name: &str, most: usize) -> Option<OpNumber> {
+        if let Some(&number) = self.numbers.get(name) {
+            return Some(number);
+        }
+        if self.names.len() >= most {
+            return None;
+        }
+        let name: Arc<str> = name.into();
+        self.names.push(Arc::clone(&name));
+        let number = OpNumber(self.names.len() as u16);
+        self.numbers.insert(name, number);
+        Some(number)
+    }
+}
+
+/// A kind as it is in names.
+fn written(kind: &str) -> Cow<'_, str> {
+    let known = WRITTEN.iter().find(|it| it.0 == kind);
+    known.map_or_else(|| one_line(cut(kind, LONGEST_KIND)), |it| it.1.into())
+}
+
+fn hash(kind: &str, text: &[u8]) -> u64 {
+    let mut hasher = FxHasher::default();
+    hasher.write(kind.as_bytes());
+    hasher.write(text);
+    hasher.finish()
+}
+
+/// The text with spaces for line breaks and other control characters.
+fn one_line(text: &str) -> Cow<'_, str> {
+    match text.chars().any(char::is_control) {
+        true => text.replace(char::is_control, " ").into(),
+        false => text.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_keeps_its_number_and_has_its_kind_in_front() {
+        let mut names = OpNames::default();
+        let of = |names: &mut OpNames, kind, text: &str| {
+            let number = names.number(kind, text.as_bytes());
+            names.name(number).map(str::to_owned)
+        };
+        for _ in 0..2 {
+            let known = |name: &str| Some(name.to_owned());
+            assert_eq!(of(&mut names, "sql", "SELECT 1"), known("[SQL] SELECT ?"));
+            assert_eq!(of(&mut names, "sql", "SELECT 2"), known("[SQL] SELECT ?"));
+            assert_eq!(of(&mut names, "http", "GET a"), known("[HTTP] GET a"));
+            assert_eq!(of(&mut names, "mine", "a\nb"), known("[mine] a b"));
+        }
+        assert_eq!(names.all().len(), 3);
+        assert_eq!(names.name(OpNumber::NONE), None);
+        assert!(names.is_of_kind(OpNumber(1), "sql") && names.is_of_kind(OpNumber(3), "mine"));
+        assert!(!names.is_of_kind(OpNumber(1), "s") && !names.is_of_kind(OpNumber(9), "sql"));
+    }
+
+    #[test]
+    fn long_texts_are_cut_and_bad_bytes_replaced() {
+        let mut names = OpNames::default();
+        let number = names.number("op", "é".repeat(600).as_bytes());
+        let name = names.name(number).expect("a name");
+        assert_eq!(name, format!("[op] {}…", "é".repeat(LONGEST / 2)));
+        let number = names.number("op", b"a\xFF");
+        assert_eq!(names.name(number), Some("[op] a\u{FFFD}"));
+    }
+
+    #[test]
+    fn further_names_are_the_others_of_their_kind() {
+        let mut names = OpNames::default();
+        for number in 0..100_000 {
+            names.number("op", format!("name {number}").as_bytes());
+        }
+        let other = names.number("op", b"late");
+        assert_eq!(names.name(other), Some("[op] (other)"));
+        assert_eq!(names.number("op", b"later still"), other);
+        let kinds: Vec<_> = (0..2 * FOR_OTHERS)
+            .map(|kind| names.number(&kind.to_string(), b"late"))
+            .collect();
+        let last = kinds.last().copied().unwrap_or_default();
+        assert_eq!(names.name(last), Some(Ops::OTHER));
+        assert_eq!(names.all().len(), usize::from(OpNumber::MOST));
+        let first = names.number("op", b"name 7");
+        assert_eq!(names.name(first), Some("[op] name 7"));
+    }
+}

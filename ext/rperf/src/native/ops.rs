@@ -1,0 +1,150 @@
+//! The begin and the end of ops: `Native.begin_op` and what goes with it. `Rperf.op` and the libraries'
+//! hooks call them (lib/rperf/ops.rb), on threads of the main Ractor, with the GVL. In between, the label
+//! set of the fiber has the op's number, and so do its samples; and an account of it is open.
+
+use super::{accounts, gvl};
+use crate::labels;
+use crate::ruby::threads::RubyThread;
+use crate::running::label_set::{self, SetObject};
+use crate::running::sampling::{SamplingSession, sampling};
+use crate::text;
+use magnus::{Error, RArray, RModule, RString, Ruby, Value, function, prelude::*};
+use rperf_accounts::{OpCall, RequestName, SessionOps};
+use rperf_model::LatencyClass;
+use rperf_vm::{Gvl, OpNumber, RequestNumber};
+use std::hint::black_box;
+
+/// Defines the methods.
+pub fn init(native: RModule) -> Result<(), Error> {
+    native.define_singleton_method("ops?", function!(are_measured_for_ruby, 0))?;
+    native.define_singleton_method("begin_op", function!(begin, 3))?;
+    native.define_singleton_method("end_op", function!(end, 1))?;
+    native.define_singleton_method("start_op", function!(start, 2))?;
+    native.define_singleton_method("finish_op", function!(finish, 1))
+}
+
+/// `Native.ops?`: whether the running session measures ops.
+fn are_measured_for_ruby(ruby: &Ruby) -> bool {
+    are_measured(&gvl(ruby))
+}
+
+/// Whether the running session measures ops.
+pub fn are_measured(gvl: &Gvl<'_>) -> bool {
+    sampling(gvl).is_some_and(|session| session.ops.is_some())
+}
+
+/// `Native.begin_op(undo, kind, text)`: an op begins, if they are measured, and is noted in `undo`. An
+/// interrupt can come as this returns; then `end_op` finds it there.
+fn begin(ruby: &Ruby, undo: RArray, kind: RString, text: RString) -> Result<(), Error> {
+    let mut gvl = gvl(ruby);
+    let Some(set) = made(ruby, &mut gvl, kind, text)? else {
+        return Ok(());
+    };
+    undo.push(set)?;
+    open(&mut gvl, set);
+    Ok(())
+}
+
+/// `Native.end_op(undo)`: ends the op that is noted in `undo`, if there is one.
+fn end(ruby: &Ruby, undo: RArray) -> Result<(), Error> {
+    let set: Value = undo.pop()?;
+    close(&mut gvl(ruby), set);
+    Ok(())
+}
+
+/// `Native.start_op(kind, text)`: an op begins, if they are measured, that `finish_op` ends.
+fn start(ruby: &Ruby, kind: RString, text: RString) -> Result<(), Error> {
+    let mut gvl = gvl(ruby);
+    if let Some(set) = made(ruby, &mut gvl, kind, text)? {
+        open(&mut gvl, set);
+    }
+    Ok(())
+}
+
+/// `Native.finish_op(kind)`: ends the op that the present fiber is in, if it is of this kind.
+fn finish(ruby: &Ruby, kind: RString) {
+    let mut gvl = gvl(ruby);
+    let Some(present) = label_set::object_of(&gvl, RubyThread::current(&gvl)) else {
+        return;
+    };
+    let Some((set, number)) = label_set::op_around(&present) else {
+        return;
+    };
+    let is_of_kind = with_ops(&gvl, |ops| {
+        text::with_bytes(kind, |kind| ops.is_of_kind(number, kind))
+    });
+    if is_of_kind == Some(true) {
+        close(&mut gvl, set);
+    }
+}
+
+/// The label set of an op that is about to begin.
+fn made(
+    ruby: &Ruby,
+    gvl: &mut Gvl<'_>,
+    kind: RString,
+    text: RString,
+) -> Result<Option<Value>, Error> {
+    if !are_measured(gvl) {
+        return Ok(None);
+    }
+    accounts::look_for_ractors(ruby, gvl)?;
+    let outer = labels::present(ruby, gvl)?;
+    let kind = text::content(kind);
+    let number = with_ops(gvl, |ops| {
+        text::with_bytes(text, |text| ops.number(&kind, text))
+    });
+    let number = number.filter(|it| *it != OpNumber::NONE);
+    Ok(number.and_then(|it| label_set::begin_op(gvl, RubyThread::current(gvl), outer, it)))
+}
+
+fn open(gvl: &mut Gvl<'_>, set: Value) {
+    labels::put_here(gvl, set);
+    if let Some(op) = SetObject::get(&set).and_then(SetObject::op) {
+        op.open(gvl, set);
+    }
+}
+
+/// Ends the op that began with `set`, if it is such a set.
+fn close(gvl: &mut Gvl<'_>, set: Value) {
+    let Some((object, op)) = SetObject::get(&set).and_then(|it| Some((it, it.op()?))) else {
+        return;
+    };
+    let closed = op.close(gvl).filter(|_| label_set::is_present(gvl, object));
+    if let Some((figures, nested)) = closed {
+        let within = op.within();
+        if let Some(within) = SetObject::get(&within).and_then(SetObject::op) {
+            within.add_nested(gvl, &figures);
+        }
+        let call = OpCall {
+            figures,
+            nested: nested.sums,
+            nested_suspended_ns: nested.suspended_ns,
+        };
+        let (number, request) = (object.set.op(), object.set.request());
+        with_ops(gvl, |ops| ops.add(number, request, &call));
+    }
+    if let Some(outer) = label_set::outside_of(gvl, RubyThread::current(gvl), set) {
+        labels::put_here(gvl, outer);
+    }
+    black_box(set);
+}
+
+/// A request has ended. Its class is `None` if it isn't known how long it took.
+pub fn end_request(
+    session: &SamplingSession,
+    gvl: &Gvl<'_>,
+    request: RequestNumber,
+    of: RequestName<'_>,
+    class: Option<LatencyClass>,
+) {
+    let ops = session.ops.as_ref().and_then(|ops| ops.borrow(gvl));
+    if let Some(mut ops) = ops {
+        ops.end_request(request, of, class);
+    }
+}
+
+fn with_ops<T>(gvl: &Gvl<'_>, work: impl FnOnce(&mut SessionOps) -> T) -> Option<T> {
+    let mut ops = sampling(gvl)?.ops.as_ref()?.borrow(gvl)?;
+    Some(work(&mut ops))
+}

@@ -1,0 +1,120 @@
+//! Label sets that are made of others, and what they keep of them: the request and the op that go on.
+//! With the GVL, outside of hooks.
+
+use super::{HANDLES, NIL, NO_SESSION, Origin, SetObject, base_of, object_of, running, value};
+use crate::ruby::threads::RubyThread;
+use crate::running::open_op::OpenOp;
+use magnus::Value;
+use magnus::rb_sys::AsRawValue;
+use rperf_vm::{Gvl, LabelSet, OpNumber, RequestNumber};
+use std::hint::black_box;
+
+/// `inner`, which was made of `outer`: in the same op, and of the same request, or else of the one that
+/// has `begun`, with the key of the label that names it. Outside of hooks.
+pub fn inside(outer: &Value, inner: Value, begun: Option<(RequestNumber, Value)>) -> Value {
+    let of_request = SetObject::get(outer).filter(|outer| outer.is_of_request());
+    let request = match of_request {
+        Some(outer) => Some((outer.set.request(), outer.request_key)),
+        None => begun.map(|(number, key)| (number, key.as_raw())),
+    };
+    let op = op_around(outer);
+    if request.is_none() && op.is_none() {
+        return inner;
+    }
+    let new = SetObject::get(&inner).and_then(|inner| {
+        let (number, key) = request.unwrap_or((RequestNumber::NONE, NIL));
+        let mut new = inner.in_request(number, key);
+        if let Some((op_set, op)) = op {
+            new.set = new.set.in_op(op);
+            new.op_set = op_set.as_raw();
+        }
+        Some(value(new.wrap(HANDLES.get()?.set_class)))
+    });
+    // Until here it keeps the labels alive that the new one has.
+    black_box(inner.as_raw());
+    new.unwrap_or(inner)
+}
+
+/// The set with which the op began that `set` is in, and the op's number.
+pub fn op_around(set: &Value) -> Option<(Value, OpNumber)> {
+    let object = SetObject::get(set)?;
+    let op_set = match object.op {
+        Some(_) => *set,
+        None => value(object.op_set),
+    };
+    (object.set.op() != OpNumber::NONE).then_some((op_set, object.set.op()))
+}
+
+/// A set as `outer`, or without labels if that is nil, with which an op begins on `thread`, the calling
+/// one. Outside of hooks.
+pub fn begin_op(
+    gvl: &Gvl<'_>,
+    thread: RubyThread<'_>,
+    outer: Value,
+    number: OpNumber,
+) -> Option<Value> {
+    let handles = HANDLES.get()?;
+    let within = op_around(&outer).map_or(NIL, |(op_set, _)| op_set.as_raw());
+    let mut new = match SetObject::get(&outer) {
+        Some(set) => set.in_request(set.set.request(), set.request_key),
+        None => {
+            // What is made of it is made as of none.
+            let base = base_of(gvl, thread, &outer);
+            let changes = Box::default();
+            SetObject {
+                set: LabelSet::empty(),
+                pairs: Box::default(),
+                origin: Some(Origin { base, changes }),
+                number: base,
+                session: running(gvl).map_or(NO_SESSION, |it| it.id),
+                thread: thread.serial(gvl),
+                request_key: NIL,
+                op_set: NIL,
+                op: None,
+            }
+        }
+    };
+    new.set = new.set.in_op(number);
+    new.op_set = NIL;
+    new.op = Some(Box::new(OpenOp::new(outer.as_raw(), within)));
+    let new = value(new.wrap(handles.set_class));
+    black_box(outer.as_raw());
+    Some(new)
+}
+
+/// The present labels of `thread`, the calling one, without the op that began with `set`: in the one, if
+/// any, that this is inside of; nil for none. `None` if the present fiber isn't in that op.
+pub fn outside_of(gvl: &Gvl<'_>, thread: RubyThread<'_>, set: Value) -> Option<Value> {
+    let present = object_of(gvl, thread)?;
+    let (around, _) = op_around(&present)?;
+    if around.as_raw() != set.as_raw() {
+        return None;
+    }
+    let op = SetObject::get(&set)?.op()?;
+    let outer = op.outer();
+    if present.as_raw() == set.as_raw() {
+        return Some(outer);
+    }
+    // Labels were put on in the op that stay.
+    let within = op.within();
+    let number = SetObject::get(&outer).map_or(OpNumber::NONE, |outer| outer.set.op());
+    in_op(present, within, number)
+}
+
+/// The same labels in no op: it is the op of the fiber that made this one.
+pub(super) fn in_no_op(set: Value) -> Value {
+    let is_in_one = op_around(&set).is_some();
+    let new = is_in_one.then(|| in_op(set, value(NIL), OpNumber::NONE));
+    new.flatten().unwrap_or(set)
+}
+
+/// The same labels in another op, or in none.
+fn in_op(set: Value, op_set: Value, number: OpNumber) -> Option<Value> {
+    let object = SetObject::get(&set)?;
+    let mut new = object.in_request(object.set.request(), object.request_key);
+    new.set = new.set.in_op(number);
+    new.op_set = op_set.as_raw();
+    let new = new.wrap(HANDLES.get()?.set_class);
+    black_box((set.as_raw(), op_set.as_raw()));
+    Some(value(new))
+}
