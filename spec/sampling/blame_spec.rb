@@ -90,7 +90,7 @@ RSpec.describe "Blame for the GVL", vm: true do
       puts [shares(profile, "label:endpoint"), times].to_json
     RUBY
     all = times.values.sum
-    times.each { |endpoint, time| expect(shares.fetch(endpoint)).to be_within(0.06).of(time / all), endpoint }
+    times.each { |endpoint, time| expect(shares.fetch(endpoint)).to be_within(0.1).of(time / all), endpoint }
   end
 
   it "goes to what runs while others wait, in pieces shorter than an interval, too" do

@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// Ops that are told apart in one request. Calls of others count as outside of requests.
 const PLACES: usize = 64;
 
-/// Requests whose ops are noted at a time. Those of others count as outside of requests.
+/// Requests whose ops are noted at a time. With more, those of the oldest count as outside of requests.
 const OPEN: usize = 1 << 10;
 
 /// The ops of a session.
@@ -155,8 +155,15 @@ impl SessionOps {
     }
 
     fn place(&mut self, op: OpNumber, request: RequestNumber) -> Option<&mut Place> {
-        let has_room = self.open.len() < OPEN || self.open.contains_key(&request);
-        let places = has_room.then(|| self.open.entry(request).or_default())?;
+        if self.open.len() >= OPEN
+            && !self.open.contains_key(&request)
+            && let Some((_, oldest)) = self.open.pop_first()
+        {
+            for place in oldest {
+                self.outside.entry(place.op).or_default().add(&place.sums());
+            }
+        }
+        let places = self.open.entry(request).or_default();
         let known = places.iter().position(|it| it.op == op);
         let row = match known {
             Some(row) => row,

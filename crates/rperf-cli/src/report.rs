@@ -49,6 +49,7 @@ pub fn run(args: ReportArgs) -> Result<i32, Refusal> {
     check_time_line(&filtered.profile, &options)?;
     check_loading(&filtered.profile, &options.view)?;
     check_tests(&filtered.profile, &options)?;
+    check_ops(&filtered.profile, &options)?;
     if !filtered.unmatched.is_empty() {
         say_unmatched(&filtered.unmatched, filtered.idle != 0, &options)?;
     }
@@ -80,6 +81,7 @@ pub fn run(args: ReportArgs) -> Result<i32, Refusal> {
         View::Tree(tree) => pages::tree(&page, *tree),
         View::Boot => pages::boot(&page, options.sort),
         View::Tests => pages::suite(&page, options.sort),
+        View::Ops => pages::ops(&page, options.sort),
         View::Callers(name) => callers(&page, name)?,
         View::Annotate(subject) => annotate(&page, subject)?,
         View::Json {
@@ -87,6 +89,7 @@ pub fn run(args: ReportArgs) -> Result<i32, Refusal> {
             callers,
             boot,
             tests,
+            ops,
         } => {
             let callers = callers.as_deref().map(|name| callers_pattern(&page, name));
             let shape = JsonOptions {
@@ -95,6 +98,7 @@ pub fn run(args: ReportArgs) -> Result<i32, Refusal> {
                 callers: callers.transpose()?,
                 boot: *boot,
                 tests: *tests,
+                ops: *ops,
             };
             let text = rperf_format::json(page.question(), &shape);
             return write_text(&text, output.as_deref(), screen);
@@ -227,6 +231,25 @@ fn check_tests(profile: &Profile, options: &Options) -> Result<(), Refusal> {
     if !options.filter.is_empty() {
         return Err(Refusal::usage(
             "filters have no meaning for --tests, which has the exact times of whole tests",
+        ));
+    }
+    Ok(())
+}
+
+/// What ops took is told by their accounts, of which filters know nothing.
+fn check_ops(profile: &Profile, options: &Options) -> Result<(), Refusal> {
+    if !matches!(options.view, View::Ops | View::Json { ops: true, .. }) {
+        return Ok(());
+    }
+    if profile.ops.is_empty() {
+        return Err(Refusal::usage(
+            "the profile has no ops: 'rperf record --measure ops' takes them (rperf help ops)",
+        ));
+    }
+    if !options.filter.is_empty() {
+        return Err(Refusal::usage(
+            "filters have no meaning for --ops, which has the exact times of whole calls; in samples, \
+             ops are frames, which --focus finds",
         ));
     }
     Ok(())

@@ -3,9 +3,11 @@
 //! Arrays of the data. Any thread.
 
 mod data;
+mod ops;
 mod suite;
 
 pub use data::Data;
+pub use ops::ops;
 pub use suite::tests;
 
 use rperf_model::{Profile, State, ValueType};

@@ -20,6 +20,8 @@ pub struct JsonOptions {
     pub boot: bool,
     /// Whether there is a field about tests.
     pub tests: bool,
+    /// Whether there is a field about ops.
+    pub ops: bool,
 }
 
 impl Default for JsonOptions {
@@ -30,6 +32,7 @@ impl Default for JsonOptions {
             callers: None,
             boot: false,
             tests: false,
+            ops: false,
         }
     }
 }
@@ -50,6 +53,9 @@ pub fn json(filtered: FilteredProfile<'_>, options: &JsonOptions) -> String {
             answers::tests(filtered, options.sort, options.limit),
         )
     });
+    let ops = options
+        .ops
+        .then(|| ("ops", answers::ops(filtered, options.sort, options.limit)));
     let fields = [("version", 1_u64.into())]
         .into_iter()
         .chain(answers::totals(filtered))
@@ -57,7 +63,8 @@ pub fn json(filtered: FilteredProfile<'_>, options: &JsonOptions) -> String {
         .chain(methods.map(|rows| ("methods", rows)))
         .chain(callers)
         .chain(boot)
-        .chain(tests);
+        .chain(tests)
+        .chain(ops);
     format!("{}\n", Data::fields(fields))
 }
 

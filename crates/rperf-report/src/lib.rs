@@ -10,7 +10,7 @@
 //!   callers and callees, [`Listing`] has the lines of a method or file, [`Path`]s the stacks with the most, [`Wait`]s the
 //!   time in which threads didn't run;
 //! - [`Idle`] is the time of threads that wait for work, [`Boot`] that of loading files,
-//!   [`Tests`] that of a suite's tests, [`Why`] says what slow requests have that others don't;
+//!   [`Tests`] that of a suite's tests, [`OpTimes`] that of queries and the like, [`Why`] says what slow requests have that others don't;
 //! - [`Filter`] makes a smaller profile of a profile, [`choose_values()`] says which of
 //!   its values it is about;
 //! - [`Diff`] has the changes between runs, told from noise;
@@ -42,8 +42,10 @@ mod matching;
 mod methods;
 mod neighbours;
 pub mod one_line;
+mod ops;
 mod paths;
 mod pattern;
+mod places;
 mod suite;
 mod tags;
 pub mod terminal_text;
@@ -73,6 +75,7 @@ pub use losses::{Loss, losses, losses_line, notes_on};
 pub use matching::Matched;
 pub use methods::{Latency, Method, Methods};
 pub use neighbours::{Neighbour, Neighbours};
+pub use ops::{Op, OpTimes, Repeat, own_ns};
 pub use paths::{Path, Step};
 pub use pattern::{NamePattern, PatternError, regex};
 pub use rperf_model::numbers;
@@ -83,4 +86,4 @@ pub use top::{By, Sort, Top, TopRow, state_name, thread_name};
 pub use tree::{Branch, Direction, Tree, TreeLimits};
 pub use units::{Scale, nanoseconds_per};
 pub use waits::{Wait, WaitSite};
-pub use why::{EndpointTimes, Holder, Means, Part, Site, Why};
+pub use why::{EndpointTimes, Holder, Means, OpShare, Part, Site, Why};

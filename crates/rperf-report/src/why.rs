@@ -2,12 +2,14 @@
 //! States and objects are means of accounts, and exact; where the time was is told by samples. Called by
 //! the command; any thread.
 
-use crate::groups::{FrameKey, Function, GroupId, Groups, is_file};
+use crate::groups::Function;
+use crate::ops::Lines;
+use crate::places::{Place, Places};
 use crate::top::{label, thread_name};
 use rperf_model::label_keys::{JOB, LATENCY};
 use rperf_model::{
-    Category, Column, LabelSetId, LatencyClass, NodeId, OwnColumn, Profile, RequestSums, Requests,
-    Slowest, State,
+    Column, LabelSetId, LatencyClass, NodeId, OpKey, OpSums, OwnColumn, Profile, RequestSums,
+    Requests, Slowest, State,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
@@ -190,6 +192,23 @@ pub struct Why<'a> {
     pub blame: i64,
     /// The time of samples of its requests that had not ended, or for which there was no room.
     pub open_ns: i64,
+    /// Its ops, those first that a request of the tail spends most with; of a profile without ops, none.
+    pub ops: Vec<OpShare>,
+}
+
+/// An op of an endpoint.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OpShare {
+    /// Its name.
+    pub name: String,
+    /// Calls in a typical request and in one of the tail, in thousandths.
+    pub calls: Means,
+    /// Their time, in ns.
+    pub wall: Means,
+    /// How many in a hundred requests repeat it, if the endpoint does.
+    pub repeated_percent: Option<f64>,
+    /// The application's function and line that most of its samples lead to.
+    pub app: Option<(Function, u32)>,
 }
 
 impl<'a> Why<'a> {
@@ -216,6 +235,7 @@ impl<'a> Why<'a> {
             holders: blame.map(|blame| texts.holders(blame)),
             blame: blame.map_or(0, |blame| profile.sum(blame)),
             open_ns,
+            ops: ops_of(profile, requests),
         }
     }
 
@@ -231,7 +251,39 @@ impl<'a> Why<'a> {
     }
 }
 
-/// The innermost function, and the application's with its line.
+/// The ops of these requests.
+fn ops_of(profile: &Profile, requests: &Requests) -> Vec<OpShare> {
+    let is_theirs = |key: &OpKey| key.key == requests.key && key.endpoint == requests.name;
+    let mut theirs = profile.ops.iter().filter(|it| is_theirs(it.0)).peekable();
+    if theirs.peek().is_none() {
+        return Vec::new();
+    }
+    let lines = Lines::of(profile);
+    let [typical, tail] = [LatencyClass::Typical, LatencyClass::Tail];
+    let means = |value: &dyn Fn(LatencyClass) -> u64| Means {
+        typical: mean(value(typical), requests.class(typical).count),
+        tail: mean(value(tail), requests.class(tail).count),
+    };
+    let of = |(key, sums): (&OpKey, &OpSums)| {
+        let class = |class| {
+            let calls = sums.classes.get(class as usize).copied();
+            calls.unwrap_or_default()
+        };
+        let is_repeated = sums.is_repeated(requests.count());
+        OpShare {
+            name: key.name.clone(),
+            calls: means(&|it| class(it).calls.saturating_mul(1_000)),
+            wall: means(&|it| class(it).wall_ns),
+            repeated_percent: is_repeated
+                .then(|| rperf_model::numbers::percent(sums.repeated, requests.count())),
+            app: lines.of_op(&key.name, Some(key)),
+        }
+    };
+    let mut ops: Vec<OpShare> = theirs.map(of).collect();
+    ops.sort_by_key(|it| Reverse(it.wall.tail.max(it.wall.typical)));
+    ops
+}
+
 /// The keys of the labels by which requests and jobs were judged.
 pub(crate) fn judged_keys(profile: &Profile) -> FxHashSet<&str> {
     profile.requests.iter().map(|it| &*it.key).collect()
@@ -243,18 +295,16 @@ pub(crate) fn is_in_request(profile: &Profile, keys: &FxHashSet<&str>, set: Labe
     others.any(|key| label(profile, set, key).is_some())
 }
 
-type Place = (Option<GroupId>, Option<(GroupId, u32)>);
-
 struct Texts<'a> {
     profile: &'a Profile,
-    groups: Groups<'a>,
+    places: Places<'a>,
 }
 
 impl<'a> Texts<'a> {
     fn of(profile: &'a Profile) -> Self {
         Self {
             profile,
-            groups: Groups::new(profile, FrameKey::Function),
+            places: Places::of(profile),
         }
     }
 
@@ -286,7 +336,9 @@ impl<'a> Texts<'a> {
                 _ => continue,
             };
             let node = row.key.node;
-            let place = *places.entry(node).or_insert_with(|| self.place(node));
+            let place = *places
+                .entry(node)
+                .or_insert_with(|| self.places.of_node(node));
             let part = Part::of_state(row.key.state) as usize;
             let sum = &mut sums.entry((part, place)).or_default()[column];
             *sum = sum.saturating_add(row.value(wall));
@@ -300,8 +352,8 @@ impl<'a> Texts<'a> {
             };
             if means.excess() > 0 {
                 sites[part].push(Site {
-                    method: method.map(|group| self.groups.function(group)),
-                    app: app.map(|(group, line)| (self.groups.function(group), line)),
+                    method: method.map(|group| self.places.function(group)),
+                    app: app.map(|(group, line)| (self.places.function(group), line)),
                     means,
                 });
             }
@@ -332,11 +384,11 @@ impl<'a> Texts<'a> {
                 Some(format!("{key}={value}"))
             });
             let seq = row.key.thread;
-            let place = self.place(row.key.node);
+            let place = self.places.of_node(row.key.node);
             let nobody = place.0.filter(|_| seq == 0 && place.1.is_none());
             let thread = || match nobody {
                 // As `[GVL hand-over]`.
-                Some(group) => self.groups.texts[group].name.clone().into_owned(),
+                Some(group) => self.places.function(group).name,
                 None => thread_name(seq, names.get(&seq).copied().unwrap_or_default()),
             };
             let name = labels.next().unwrap_or_else(thread);
@@ -353,33 +405,14 @@ impl<'a> Texts<'a> {
                 Holder {
                     name,
                     blame,
-                    method: method.map(|group| self.groups.function(group)),
-                    app: app.map(|(group, line)| (self.groups.function(group), line)),
+                    method: method.map(|group| self.places.function(group)),
+                    app: app.map(|(group, line)| (self.places.function(group), line)),
                 }
             })
             .collect();
         holders.sort_by(|a, b| (b.blame, &a.name).cmp(&(a.blame, &b.name)));
         holders.truncate(SITES);
         holders
-    }
-
-    fn place(&self, node: NodeId) -> Place {
-        let tree = &self.profile.tree;
-        let leaf = tree.get(node).map(|node| self.groups.of_frame(node.frame));
-        let mut in_file = None;
-        for node in tree.stack(node) {
-            let group = self.groups.of_frame(node.frame);
-            let text = &self.groups.texts[group];
-            if !is_file(text.path) {
-                continue;
-            }
-            let place = (group, node.line);
-            if self.profile.meta.origin(&text.name, text.path).category == Category::App {
-                return (leaf, Some(place));
-            }
-            in_file = in_file.or(Some(place));
-        }
-        (leaf, in_file)
     }
 }
 

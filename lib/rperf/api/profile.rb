@@ -90,6 +90,16 @@ module Rperf
       native.tests(Questions.sort(sort), Questions.limit(limit), Questions.filters)
     end
 
+    # What ops took, by exact sums of all calls, if they were measured (`measure: :ops`). See {Rperf.op}.
+    #
+    # @param limit [Integer, nil] rows of each table at most; nil: all
+    # @param sort [Symbol] the order of ops: `:self`: by their own time; `:total`: with the ops inside of them
+    # @return [Hash, nil] `:total`, the rows of `:ops`, and `:repeats`, which requests call again and again; nil if
+    #   there are none
+    def ops(limit: nil, sort: :self)
+      native.ops(Questions.sort(sort), Questions.limit(limit), Questions.filters)
+    end
+
     # What has changed between this profile and another one.
     #
     # @param target [Profile, String, Pathname, Array] what is compared with this one; several are runs of one program

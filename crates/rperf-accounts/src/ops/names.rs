@@ -94,7 +94,9 @@ impl OpNames {
         let written = written(kind);
         let mut name = format!("[{written}] ");
         if kind == SQL {
-            sql::normalise(text, &mut name);
+            let mut statement = String::new();
+            sql::normalise(text, &mut statement);
+            name.push_str(&statement);
         } else {
             let text = String::from_utf8_lossy(&text[..text.len().min(4 * LONGEST)]);
             let is_whole = text.len() <= LONGEST;

@@ -1,1 +1,134 @@
+//! Tests of the ops of a session.
 
+use super::*;
+
+fn call(wall_ns: u64, blocked_ns: u64, objects: u64) -> OpCall {
+    let sums = Sums {
+        running_ns: wall_ns - blocked_ns,
+        blocked_ns,
+        allocated_objects: objects,
+        ..Sums::default()
+    };
+    OpCall {
+        figures: Figures {
+            wall_ns,
+            sums,
+            is_alone: true,
+            ..Figures::default()
+        },
+        nested: Sums::default(),
+        nested_suspended_ns: 0,
+    }
+}
+
+const NAME: RequestName<'_> = RequestName {
+    key: "endpoint",
+    name: "/orders",
+};
+
+fn entries(ops: &Ops) -> Vec<(&str, &str, u64, u64)> {
+    let of = |(key, sums): (&'_ OpKey, &'_ OpSums)| (sums.calls, sums.wall_ns);
+    let all = ops.iter();
+    all.map(|it| {
+        let (calls, wall) = of(it);
+        (&*it.0.endpoint, &*it.0.name, calls, wall)
+    })
+    .collect()
+}
+
+#[test]
+fn calls_are_told_by_the_request_that_they_were_in() {
+    let mut ops = SessionOps::default();
+    let [query, other] = ["query", "other"].map(|name| ops.number("op", name.as_bytes()));
+    let [one, two] = [1, 2].map(RequestNumber);
+    for _ in 0..5 {
+        ops.add(query, one, &call(10, 4, 3));
+    }
+    ops.add(query, two, &call(1, 1, 0));
+    ops.add(other, RequestNumber::NONE, &call(7, 0, 0));
+    ops.add(OpNumber::NONE, one, &call(1_000, 0, 0));
+    let open = ops.told(false);
+    assert_eq!(
+        entries(&open),
+        [("", "[op] other", 1, 7), ("", "[op] query", 6, 51)]
+    );
+    ops.end_request(one, NAME, Some(LatencyClass::Tail));
+    ops.end_request(two, NAME, None);
+    let told = ops.told(false);
+    let expected = [("", "[op] other", 1, 7), ("/orders", "[op] query", 6, 51)];
+    assert_eq!(entries(&told), expected);
+    let (_, sums) = told.iter().last().expect("an entry");
+    assert_eq!((sums.requests, sums.repeated), (2, 1));
+    assert_eq!((sums.running_ns, sums.blocked_ns), (30, 21));
+    assert_eq!((sums.objects, sums.blocked.max()), (Some(15), 4));
+    assert_eq!((sums.blocked.count(), sums.blocked.sum()), (6, 21));
+    let tail = sums.classes[LatencyClass::Tail as usize];
+    assert_eq!((tail.calls, tail.wall_ns), (5, 50));
+    let all: u64 = sums.classes.iter().map(|it| it.calls).sum();
+    assert_eq!(all, 5);
+}
+
+#[test]
+fn the_states_are_without_the_ops_inside() {
+    let mut ops = SessionOps::default();
+    let number = ops.number("op", b"outer");
+    let inner = call(6, 5, 2);
+    let mut outer = call(10, 7, 3);
+    (outer.nested, outer.nested_suspended_ns) = (inner.figures.sums, 9);
+    outer.figures.suspended_ns = 11;
+    ops.add(number, RequestNumber::NONE, &outer);
+    let told = ops.told(true);
+    let (_, sums) = told.iter().next().expect("an entry");
+    assert_eq!((sums.wall_ns, sums.running_ns, sums.blocked_ns), (10, 2, 2));
+    assert_eq!((sums.suspended_ns, sums.objects), (2, Some(1)));
+    assert!(ops.told(true).is_empty());
+}
+
+#[test]
+fn objects_beside_other_ractors_are_unknown() {
+    let mut ops = SessionOps::default();
+    let number = ops.number("op", b"a");
+    let mut beside = call(1, 0, 5);
+    beside.figures.is_alone = false;
+    for call in [call(1, 0, 5), beside, call(1, 0, 5)] {
+        ops.add(number, RequestNumber(1), &call);
+    }
+    ops.end_request(RequestNumber(1), NAME, None);
+    assert_eq!(
+        ops.told(true).iter().next().map(|it| it.1.objects),
+        Some(None)
+    );
+}
+
+#[test]
+fn what_finds_no_room_in_a_request_counts_as_outside_of_requests() {
+    let mut ops = SessionOps::default();
+    let request = RequestNumber(1);
+    for name in 0..PLACES + 3 {
+        let number = ops.number("op", name.to_string().as_bytes());
+        ops.add(number, request, &call(1, 0, 0));
+    }
+    ops.end_request(request, NAME, None);
+    let told = ops.told(true);
+    let in_request = told.iter().filter(|it| !it.0.endpoint.is_empty());
+    assert_eq!(in_request.count(), PLACES);
+    let others = told.iter().filter(|it| it.0.endpoint.is_empty());
+    assert_eq!(others.map(|it| it.1.calls).sum::<u64>(), 3);
+}
+
+#[test]
+fn the_oldest_requests_make_room() {
+    let mut ops = SessionOps::default();
+    let number = ops.number("op", b"a");
+    for request in 1..=OPEN as u32 + 4 {
+        ops.add(number, RequestNumber(request), &call(1, 0, 0));
+    }
+    assert_eq!(ops.open.len(), OPEN);
+    ops.end_request(RequestNumber(1), NAME, None);
+    ops.end_request(RequestNumber(OPEN as u32), NAME, None);
+    let told = ops.told(true);
+    assert_eq!(
+        entries(&told),
+        [("", "[op] a", 4, 4), ("/orders", "[op] a", 1, 1)]
+    );
+}

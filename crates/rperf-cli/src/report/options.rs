@@ -53,6 +53,10 @@ pub struct ReportArgs {
     /// Print what the tests of a suite took: the slowest ones, their files, factories and gems
     #[arg(long)]
     pub tests: bool,
+    /// Print what ops took (queries, requests to other servers and the like), and those that a request
+    /// calls again and again
+    #[arg(long)]
+    pub ops: bool,
     /// Print the callers and callees of the methods with this name, with the calling lines
     #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
     pub callers: Option<String>,
@@ -133,6 +137,8 @@ pub enum View {
     Boot,
     /// The tests of a suite.
     Tests,
+    /// The ops.
+    Ops,
     /// Callers and callees of the methods with this name.
     Callers(String),
     /// The lines of this file or method.
@@ -147,6 +153,8 @@ pub enum View {
         boot: bool,
         /// With the tests of a suite.
         tests: bool,
+        /// With the ops.
+        ops: bool,
     },
     /// The report in Markdown.
     Markdown {
@@ -214,7 +222,12 @@ impl Options {
     pub fn new(args: ReportArgs, on_terminal: bool) -> Result<Self, Refusal> {
         let view = view(&args, on_terminal)?;
         let rows = match view {
-            View::Top | View::Methods | View::Boot | View::Tests | View::Json { .. } => Some(ROWS),
+            View::Top
+            | View::Methods
+            | View::Boot
+            | View::Tests
+            | View::Ops
+            | View::Json { .. } => Some(ROWS),
             View::Markdown { .. } => Some(METHODS),
             View::Tree(_) => Some(TreeLimits::default().branches),
             _ => None,
@@ -264,6 +277,7 @@ impl View {
             View::Tree(_) => "--tree",
             View::Boot => "--boot",
             View::Tests => "--tests",
+            View::Ops => "--ops",
             View::Callers(_) => "--callers",
             View::Annotate(_) => "--annotate",
             View::Json { .. } => "--format json",
@@ -283,7 +297,7 @@ impl View {
 
 /// The one view that the options ask for, which gives all of them a meaning.
 fn view(args: &ReportArgs, on_terminal: bool) -> Result<View, Refusal> {
-    // JSON can have callers and callees, the loading of files, and tests.
+    // JSON can have callers and callees, the loading of files, tests, and ops.
     let is_json = args.format.as_deref() == Some(Format::Json.name());
     let asked = only_one(&[
         ("--web", args.view.web),
@@ -294,6 +308,7 @@ fn view(args: &ReportArgs, on_terminal: bool) -> Result<View, Refusal> {
         ("--tree", args.tree),
         ("--boot", args.boot && !is_json),
         ("--tests", args.tests && !is_json),
+        ("--ops", args.ops && !is_json),
         ("--callers", args.callers.is_some() && !is_json),
         ("--annotate", args.annotate.is_some()),
         ("--dot", args.graph.dot),
@@ -308,6 +323,7 @@ fn view(args: &ReportArgs, on_terminal: bool) -> Result<View, Refusal> {
         Some("--tree") => View::Tree(tree_options(args)?),
         Some("--boot") => View::Boot,
         Some("--tests") => View::Tests,
+        Some("--ops") => View::Ops,
         Some("--callers") => View::Callers(args.callers.clone().unwrap_or_default()),
         Some("--annotate") => View::Annotate(args.annotate.clone().unwrap_or_default()),
         Some("--dot") => in_format(args, Format::Dot)?,
@@ -344,7 +360,14 @@ fn belongings(args: &ReportArgs) -> [Belongs; 17] {
         (
             "--sort",
             args.view.sort.is_some(),
-            &["--top", "--methods", "--boot", "--tests", "--format json"],
+            &[
+                "--top",
+                "--methods",
+                "--boot",
+                "--tests",
+                "--ops",
+                "--format json",
+            ],
         ),
         ("-n", rows, WITH_ROWS),
         (
@@ -414,6 +437,7 @@ fn in_format(args: &ReportArgs, format: Format) -> Result<View, Refusal> {
             callers: args.callers.clone(),
             boot: args.boot,
             tests: args.tests,
+            ops: args.ops,
         },
         Format::Markdown => View::Markdown { output },
         format => View::Format { format, output },

@@ -4,6 +4,7 @@
 mod annotate;
 mod boot;
 mod methods;
+mod ops;
 mod prefixes;
 mod suite;
 mod tree;
@@ -11,6 +12,7 @@ mod tree;
 pub use annotate::annotate;
 pub use boot::boot;
 pub use methods::methods;
+pub use ops::ops;
 pub use suite::suite;
 pub use tree::{TreeOptions, tree};
 

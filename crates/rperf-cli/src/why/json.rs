@@ -1,7 +1,7 @@
 //! The answers of `rperf why` as JSON. Times are in nanoseconds.
 
 use rperf_model::{LatencyClass, Requests};
-use rperf_report::{EndpointTimes, Function, Holder, Means, Part, Site, Why};
+use rperf_report::{EndpointTimes, Function, Holder, Means, OpShare, Part, Site, Why};
 use serde_json::{Map, Value, json};
 
 /// All endpoints.
@@ -30,6 +30,7 @@ pub fn endpoint(why: &Why<'_>) -> Value {
         ),
         ("blame_ns", json!(why.blame)),
         ("open_ns", json!(why.open_ns)),
+        ("ops", why.ops.iter().map(op).collect()),
         (
             "slowest",
             why.slowest()
@@ -101,6 +102,14 @@ fn app(of: &Option<(Function, u32)>) -> Value {
 
 fn site(of: &Site) -> Value {
     json!({ "method": function(&of.method), "app": app(&of.app), "per_request_ns": means(of.means) })
+}
+
+fn op(of: &OpShare) -> Value {
+    json!({
+        "name": of.name, "per_request_ns": means(of.wall), "repeated_percent": of.repeated_percent,
+        "calls": { "typical": of.calls.typical as f64 / 1e3, "tail": of.calls.tail as f64 / 1e3 },
+        "app": app(&of.app),
+    })
 }
 
 fn holder(of: &Holder) -> Value {

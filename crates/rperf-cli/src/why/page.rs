@@ -5,10 +5,13 @@ use rperf_format::table::{Column, Row, Table};
 use rperf_model::{LatencyClass, Profile, Requests};
 use rperf_report::numbers::{counted, grouped, milliseconds, percent};
 use rperf_report::one_line::{function_name, one_line};
-use rperf_report::{EndpointTimes, Function, Holder, Part, Site, Why};
+use rperf_report::{EndpointTimes, Function, Holder, OpShare, Part, Site, Why};
 
 /// Below this share a holder of the GVL isn't told, in percent.
 const LEAST_PERCENT: f64 = 5.0;
+
+/// Ops that are told, and others that are repeated.
+const OPS: usize = 5;
 
 /// The parts that the table of endpoints has.
 const SHOWN: [Part; 4] = [Part::Running, Part::GvlWait, Part::Blocked, Part::Gc];
@@ -66,6 +69,7 @@ pub fn endpoint(profile: &Profile, why: &Why<'_>, screen: Screen) -> String {
         text += &holders(why, screen);
         text += &sites(why, screen);
     }
+    text += &ops(why, screen);
     if why.open_ns > 0 {
         text += &format!(
             "\n{} ms of requests that had not ended, or had no room, are left out.\n",
@@ -263,6 +267,51 @@ fn sites(why: &Why<'_>, screen: Screen) -> String {
         text += &screen.table(&table);
     }
     text
+}
+
+/// What its ops took, and those that it calls again and again.
+fn ops(why: &Why<'_>, screen: Screen) -> String {
+    let names = ["typical", "tail", "calls", "tail"];
+    let mut table = Table::new(names.map(Column::new)).with_names("op, per request");
+    let mut has_repeats = false;
+    let is_repeated = |it: &OpShare| it.repeated_percent.is_some();
+    let (first, others) = why.ops.split_at(why.ops.len().min(OPS));
+    let others = others.iter().filter(|it| is_repeated(it));
+    for it in first.iter().chain(others.take(OPS)) {
+        let ms = |ns: i64| format!("{} ms", milliseconds(ns));
+        let calls = |thousandths: i64| format!("{:.1}", thousandths as f64 / 1e3);
+        has_repeats |= is_repeated(it);
+        let mark = if is_repeated(it) { "N+1  " } else { "" };
+        table.push(Row {
+            cells: vec![
+                ms(it.wall.typical),
+                ms(it.wall.tail),
+                calls(it.calls.typical),
+                calls(it.calls.tail),
+            ],
+            name: one_line(&it.name).into_owned(),
+            detail: format!("{mark}{}", line(&it.app)),
+            needs_detail: true,
+            ..Row::default()
+        });
+    }
+    if why.ops.is_empty() {
+        return String::new();
+    }
+    let mut text = heading(screen, "What its ops took, by exact sums of all calls");
+    text += &screen.table(&table);
+    if has_repeats {
+        text += &screen.wrapped(
+            "N+1: one request of ten at least calls it 5 times or more; one query for all would do, most \
+             likely.\n",
+        );
+    }
+    text
+}
+
+/// The application's function and line.
+fn line(app: &Option<(Function, u32)>) -> String {
+    app.as_ref().map_or_else(String::new, |_| place(&None, app))
 }
 
 fn heading(screen: Screen, text: &str) -> String {

@@ -198,3 +198,38 @@ fn who_had_the_gvl_is_told_by_job_and_line() {
     let app = holders[0].app.as_ref().map(|(it, line)| (&*it.name, *line));
     assert_eq!(app, Some(("Export#spin", 2)));
 }
+
+#[test]
+fn ops_are_told_by_request_of_each_kind() {
+    let mut profile = profile(30);
+    let of = |key: &str, endpoint: &str, name: &str| OpKey {
+        key: key.into(),
+        endpoint: endpoint.into(),
+        name: name.into(),
+    };
+    let mut sums = OpSums {
+        calls: 660,
+        requests: 90,
+        repeated: 45,
+        ..OpSums::default()
+    };
+    for (class, calls) in [(LatencyClass::Typical, 60), (LatencyClass::Tail, 600)] {
+        sums.classes[class as usize] = rperf_model::OpCalls {
+            calls,
+            wall_ns: calls * MS,
+        };
+    }
+    profile
+        .ops
+        .add(of("endpoint", "GET /orders", "query"), &sums);
+    profile.ops.add(of("job", "GET /orders", "of a job"), &sums);
+    profile.ops.add(of("", "", "query"), &sums);
+    let orders = profile.requests.iter().find(|it| it.name == "GET /orders");
+    let why = Why::of(&profile, orders.expect("the endpoint"));
+    let [op] = &why.ops[..] else {
+        panic!("{:?}", why.ops)
+    };
+    assert_eq!((op.calls.typical, op.calls.tail), (1_000, 20_000));
+    assert_eq!((op.wall.typical, op.wall.tail), (MS as i64, 20 * MS as i64));
+    assert_eq!(op.repeated_percent, Some(50.0));
+}

@@ -27,7 +27,8 @@ pub fn init(class: RClass) -> Result<(), Error> {
     class.define_method("tree", method!(tree, 3))?;
     class.define_method("callers", method!(callers, 2))?;
     class.define_method("boot", method!(boot, 3))?;
-    class.define_method("tests", method!(tests, 3))
+    class.define_method("tests", method!(tests, 3))?;
+    class.define_method("ops", method!(ops, 3))
 }
 
 /// `NativeProfile.load(path)`: the profile in a pprof file.
@@ -159,6 +160,20 @@ fn tests(
     let sort = sort_of(&sort);
     answer(ruby, rb_self, filters, |question| {
         Ok(answers::tests(question, sort, limit))
+    })
+}
+
+/// `#ops(sort, limit, filters)`: with limit nil all ops; nil if there are none.
+fn ops(
+    ruby: &Ruby,
+    rb_self: &ProfileObject,
+    sort: String,
+    limit: Option<usize>,
+    filters: RHash,
+) -> Result<Value, Error> {
+    let sort = sort_of(&sort);
+    answer(ruby, rb_self, filters, |question| {
+        Ok(answers::ops(question, sort, limit))
     })
 }
 

@@ -101,14 +101,14 @@ pub fn outside_of(gvl: &Gvl<'_>, thread: RubyThread<'_>, set: Value) -> Option<V
     in_op(present, within, number)
 }
 
-/// The same labels in no op: it is the op of the fiber that made this one.
+/// The labels of `set` in no op: it is the op of the fiber that made this one.
 pub(super) fn in_no_op(set: Value) -> Value {
     let is_in_one = op_around(&set).is_some();
     let new = is_in_one.then(|| in_op(set, value(NIL), OpNumber::NONE));
     new.flatten().unwrap_or(set)
 }
 
-/// The same labels in another op, or in none.
+/// The labels of `set` in another op, or in none.
 fn in_op(set: Value, op_set: Value, number: OpNumber) -> Option<Value> {
     let object = SetObject::get(&set)?;
     let mut new = object.in_request(object.set.request(), object.request_key);

@@ -1,0 +1,174 @@
+//! The ops as text: each of them, and those that a request calls again and again.
+
+use super::Page;
+use crate::report::screen::Style;
+use rperf_format::table::{Column, Row, Table};
+use rperf_model::{OpSums, ValueType};
+use rperf_report::numbers::{counted, grouped, percent};
+use rperf_report::one_line::{function_name, one_line};
+use rperf_report::{Function, Op, OpTimes, Repeat, Scale, Sort, own_ns};
+
+/// What the figures are.
+const EXACT: &str = "Times are exact sums of all calls, without the ops inside of them; lines are told by \
+                     samples.\n";
+
+/// The ops.
+pub fn ops(page: &Page<'_>, sort: Sort) -> String {
+    let mut text = page.head();
+    let Some(times) = OpTimes::of(page.profile, sort) else {
+        return text;
+    };
+    let wall = ValueType::new("wall", "nanoseconds");
+    let part = Part {
+        page,
+        scale: Scale::new(&wall, signed(times.total.wall_ns)),
+        times: &times,
+    };
+    text += &page.screen.wrapped(&part.head());
+    text += &part.ops();
+    text += &part.repeats();
+    text
+}
+
+/// A table of the page.
+struct Part<'a> {
+    page: &'a Page<'a>,
+    scale: Scale,
+    times: &'a OpTimes,
+}
+
+impl Part<'_> {
+    fn head(&self) -> String {
+        let total = &self.times.total;
+        let states: Vec<_> = self
+            .states(total)
+            .into_iter()
+            .map(|(name, ns)| format!("{} {name}", self.time(ns)))
+            .collect();
+        format!(
+            "{} of {}: {} = {}\n{EXACT}",
+            counted(total.calls, "call"),
+            counted(self.times.ops.len() as u64, "op"),
+            self.time(total.wall_ns),
+            states.join(" + "),
+        )
+    }
+
+    fn ops(&self) -> String {
+        let mut columns = vec![Column::new("time"), Column::new("calls")];
+        columns.extend(
+            self.states(&self.times.total)
+                .into_iter()
+                .map(|(name, _)| Column::weighing(name, 3)),
+        );
+        columns.extend(["p50", "p99"].map(|it| Column::weighing(it, 4)));
+        columns.push(Column::weighing("objects", 1));
+        let mut table = Table::new(columns).with_names("op");
+        let rows = self.page.limit.unwrap_or(usize::MAX);
+        for op in self.times.ops.iter().take(rows) {
+            let Op { name, sums, app } = op;
+            let mut cells = vec![self.time(op.own_ns()), grouped(sums.calls)];
+            cells.extend(self.states(sums).into_iter().map(|it| self.time(it.1)));
+            cells.extend([500, 990].map(|at| self.time(sums.blocked.quantile(at))));
+            cells.push(sums.objects.map_or_else(|| "-".into(), grouped));
+            table.push(Row {
+                cells,
+                style: Style::of_share(percent(op.own_ns(), self.times.total.wall_ns)),
+                name: one_line(name).into_owned(),
+                detail: place(app),
+                ..Row::default()
+            });
+        }
+        let title = "Ops (p50, p99: how long a call is blocked)";
+        self.section(title, &table, self.times.ops.len())
+    }
+
+    fn repeats(&self) -> String {
+        if self.times.repeats.is_empty() {
+            return String::new();
+        }
+        let columns = ["calls", "time", "of requests"].map(Column::new);
+        let mut table = Table::new(columns).with_names("per request of the endpoint");
+        let rows = self.page.limit.unwrap_or(usize::MAX);
+        for it in self.times.repeats.iter().take(rows) {
+            table.push(Row {
+                cells: repeat_cells(it, |ns| self.time(ns)),
+                name: format!("{}: {}", endpoint(&it.endpoint), one_line(&it.name)),
+                detail: place(&it.app),
+                needs_detail: true,
+                ..Row::default()
+            });
+        }
+        let title = format!(
+            "Called {} times or more in one request, in one request of ten at least: one query for all \
+             would do, most likely (N+1)",
+            OpSums::REPEATED
+        );
+        self.section(&title, &table, self.times.repeats.len())
+    }
+
+    fn section(&self, title: &str, table: &Table, all: usize) -> String {
+        let screen = &self.page.screen;
+        let more = match all.saturating_sub(self.page.limit.unwrap_or(all)) {
+            0 => String::new(),
+            more => format!("({} more; -n shows more)\n", grouped(more as i64)),
+        };
+        let title = screen.wrapped(title);
+        let title = screen.styled(Some(Style::Bold), title.trim_end());
+        format!("\n{title}\n{}{more}", screen.table(table))
+    }
+
+    /// The states, those of fibers only if there are any.
+    fn states(&self, sums: &OpSums) -> Vec<(&'static str, u64)> {
+        let mut states = vec![
+            ("blocked", sums.blocked_ns),
+            ("GVL wait", sums.gvl_wait_ns),
+            ("running", sums.running_ns),
+            ("GC", sums.gc_ns),
+        ];
+        if self.times.total.suspended_ns > 0 {
+            states.push(("suspended", sums.suspended_ns));
+        }
+        states
+    }
+
+    fn time(&self, ns: u64) -> String {
+        self.scale.text(signed(ns))
+    }
+}
+
+/// What a request has of a repeated op: calls and time in the mean, and how many requests repeat it.
+pub fn repeat_cells(of: &Repeat, time: impl Fn(u64) -> String) -> Vec<String> {
+    let requests = of.sums.requests.max(1);
+    let calls = of.sums.calls as f64 / requests as f64;
+    vec![
+        format!("{calls:.1}"),
+        time(own_ns(&of.sums) / requests),
+        format!("{:.0} %", percent(of.sums.repeated, of.requests)),
+    ]
+}
+
+/// An endpoint as people know it.
+fn endpoint((key, name): &(String, String)) -> String {
+    match &**key {
+        "endpoint" => one_line(name).into_owned(),
+        key => format!("{}={}", one_line(key), one_line(name)),
+    }
+}
+
+/// The application's function and line.
+pub fn place(app: &Option<(Function, u32)>) -> String {
+    let Some((function, line)) = app else {
+        return String::new();
+    };
+    let path = one_line(&function.short_path);
+    let at = match line {
+        0 => path.into_owned(),
+        line => format!("{path}:{line}"),
+    };
+    format!("{}  {at}", function_name(&function.name))
+}
+
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,97 @@
+//! Tests of what ops took.
+
+use super::*;
+use rperf_model::test_profile::TestProfile;
+use rperf_model::test_support::{TestFrame, node};
+use rperf_model::{LatencyClass, RequestValues, Requests, State, WeightKey};
+
+const LIST: TestFrame<'_> = ("Shop#list", "/app/shop.rb", 1, 3);
+const LOOP: TestFrame<'_> = ("Shop#items", "/app/shop.rb", 9, 11);
+const DRIVER: TestFrame<'_> = ("DB#exec", "/gems/db-1.0/lib/db.rb", 1, 2);
+const ITEM: TestFrame<'_> = ("[SQL] item", OP, 0, 0);
+
+fn sums(calls: u64, wall_ns: u64, blocked_ns: u64) -> OpSums {
+    OpSums {
+        calls,
+        wall_ns,
+        blocked_ns,
+        ..OpSums::default()
+    }
+}
+
+fn key(endpoint: &str, name: &str) -> OpKey {
+    OpKey {
+        key: if endpoint.is_empty() { "" } else { "endpoint" }.into(),
+        endpoint: endpoint.into(),
+        name: name.into(),
+    }
+}
+
+/// An endpoint of ten requests with an op that one of them repeats, and one that none does.
+fn profile() -> Profile {
+    let mut test = TestProfile::wall();
+    let profile = &mut test.profile;
+    let mut requests = Requests::new("endpoint", "/list");
+    for _ in 0..10 {
+        requests.add(LatencyClass::First, RequestValues::default(), true, 1);
+    }
+    profile.requests = vec![requests];
+    let mut repeated = sums(30, 900, 800);
+    (repeated.requests, repeated.repeated) = (10, 1);
+    profile.ops.add(key("/list", "[SQL] item"), &repeated);
+    profile.ops.add(key("", "[SQL] item"), &sums(1, 50, 40));
+    profile
+        .ops
+        .add(key("/list", "[op] outer"), &sums(1, 2_000, 60));
+    let set = |profile: &mut Profile, endpoint| {
+        rperf_model::test_support::labels(profile, &[("endpoint", endpoint)])
+    };
+    let (list, other) = (set(profile, "/list"), set(profile, "/other"));
+    for (frames, labels, wall) in [
+        (&[LIST, LOOP, DRIVER, ITEM][..], list, 30),
+        (&[LIST, DRIVER, ITEM], list, 20),
+        (&[LIST, DRIVER, ITEM], other, 100),
+        (&[DRIVER, LIST], list, 1_000),
+    ] {
+        let key = WeightKey {
+            node: node(profile, frames),
+            thread: 1,
+            labels,
+            state: State::GvlBlocked,
+        };
+        profile.weights.push(key, &[1, wall, 0]);
+    }
+    test.profile
+}
+
+#[test]
+fn ops_come_by_the_time_of_their_own_and_have_the_line_of_most_samples() {
+    let times = OpTimes::of(&profile(), Sort::SelfValue).expect("ops");
+    let names: Vec<_> = times
+        .ops
+        .iter()
+        .map(|it| (&*it.name, it.own_ns()))
+        .collect();
+    assert_eq!(names, [("[SQL] item", 840), ("[op] outer", 60)]);
+    assert_eq!((times.total.calls, times.total.wall_ns), (32, 900));
+    let line = |app: &Option<(Function, u32)>| app.as_ref().map(|it| (it.0.name.clone(), it.1));
+    assert_eq!(line(&times.ops[0].app), Some(("Shop#list".into(), 3)));
+    assert_eq!(line(&times.ops[1].app), None);
+    let [repeat] = &times.repeats[..] else {
+        panic!("{:?}", times.repeats)
+    };
+    assert_eq!((&*repeat.name, repeat.requests), ("[SQL] item", 10));
+    assert_eq!(line(&repeat.app), Some(("Shop#items".into(), 11)));
+}
+
+#[test]
+fn with_the_ops_inside_another_one_may_come_first() {
+    let times = OpTimes::of(&profile(), Sort::TotalValue).expect("ops");
+    assert_eq!(times.ops[0].name, "[op] outer");
+}
+
+#[test]
+fn without_ops_there_is_no_answer() {
+    let profile = TestProfile::wall().profile;
+    assert_eq!(OpTimes::of(&profile, Sort::SelfValue), None);
+}

@@ -1,0 +1,177 @@
+# frozen_string_literal: true
+
+RSpec.describe "Rperf.op", vm: true do
+  include Commands
+
+  # What the code says as JSON after a session that measures ops.
+  def told_of(code, settings: "mode: :wall, frequency: 1000, measure: :ops", options: [])
+    program = <<~RUBY
+      require "json"
+      def query(id, seconds = 0.002) = Rperf.op("SELECT * FROM items WHERE id = \#{id}", kind: :sql) { sleep(seconds) }
+      Rperf.start(#{settings})
+      #{code}
+    RUBY
+    outcome = run(ruby, *options, "-I#{Commands::ROOT}/lib", "-rrperf", "-e", program)
+    expect(outcome.stderr).to eq("")
+    JSON.parse(outcome.stdout)
+  end
+
+  let(:item) { "[SQL] SELECT * FROM items WHERE id = ?" }
+
+  def totals(top) = top.to_h { |row| [row["name"], row["total"]] }
+
+  ["--disable-yjit", *("--yjit" if RbConfig::CONFIG["YJIT_SUPPORT"] != "no")].each do |option|
+    it "has the exact sums of all calls, by state, and is the leaf of samples, with #{option}" do
+      ops, top = told_of(<<~RUBY, options: [option])
+        20.times { |id| query(id, 0.003) }
+        Rperf.op("count", kind: "mine") { i = 0; i += 1 while i < 3_000_000 }
+        profile = Rperf.stop
+        puts [profile.ops, profile.top(sort: :total, limit: nil)].to_json
+      RUBY
+      found = ops["ops"].to_h { |it| [it["name"], it] }
+      expect(found.keys).to contain_exactly(item, "[mine] count")
+      queries, count = found.values_at(item, "[mine] count")
+      expect([queries["calls"], count["calls"]]).to eq([20, 1])
+      expect(queries["blocked_ns"]).to be_between(60_000_000, queries["wall_ns"])
+      expect(queries["blocked_p50_ns"]).to be >= 2_800_000
+      expect(count["running_ns"]).to be > count["blocked_ns"]
+      found.each_value do |it|
+        states = it.values_at("running_ns", "gvl_wait_ns", "blocked_ns", "gc_ns", "suspended_ns")
+        expect(states.sum).to eq(it["wall_ns"])
+      end
+      sampled = totals(top)
+      expect(sampled.fetch(item)).to be_within(0.3 * queries["wall_ns"]).of(queries["wall_ns"])
+      expect(sampled.fetch("[mine] count")).to be_within((0.3 * count["wall_ns"]) + 10_000_000).of(count["wall_ns"])
+    end
+  end
+
+  it "counts ops inside of others in both, but their states once" do
+    ops = told_of(<<~RUBY)
+      Rperf.op("outer") { sleep(0.01); 3.times { query(1, 0.005) } }
+      puts Rperf.stop.ops.to_json
+    RUBY
+    outer, query = ["[op] outer", item].map { |name| ops["ops"].find { |it| it["name"] == name } }
+    expect(outer["wall_ns"]).to be > query["wall_ns"] + 9_000_000
+    expect(outer["blocked_ns"]).to be < query["blocked_ns"]
+    states = ops["total"].values_at("running_ns", "gvl_wait_ns", "blocked_ns", "gc_ns", "suspended_ns")
+    expect(states.sum).to eq(outer["wall_ns"])
+    expect(ops["total"]["wall_ns"]).to eq(outer["wall_ns"])
+  end
+
+  it "ends however its block ends, and gives the block's value" do
+    told = told_of(<<~RUBY)
+      require "timeout"
+      value = Rperf.op("a") { 7 }
+      begin
+        Rperf.op("a") { raise "an error" }
+      rescue => error
+      end
+      thrown = catch(:done) { Rperf.op("a") { throw :done, 8 } }
+      timed = (Timeout.timeout(0.05) { Rperf.op("a") { sleep } } rescue $!.class.name)
+      thread = Thread.new { Rperf.op("a") { sleep } }
+      Thread.pass until thread.stop?
+      thread.kill.join
+      Rperf.op("b") {}
+      ops = Rperf.stop.ops
+      puts [value, error.message, thrown, timed, ops[:ops].to_h { [_1[:name], _1[:calls]] }].to_json
+    RUBY
+    expect(told).to eq([7, "an error", 8, "Timeout::Error", { "[op] a" => 5, "[op] b" => 1 }])
+  end
+
+  it "belongs to its fiber: time in other fibers is suspended, and fibers made inside begin without it" do
+    ops, top = told_of(<<~RUBY)
+      fiber = Fiber.new { Rperf.op("in fiber") { Fiber.yield; sleep(0.01) } }
+      fiber.resume
+      sleep(0.05)
+      fiber.resume
+      Rperf.op("maker") { Fiber.new { sleep(0.05) }.resume }
+      Rperf.op("lazy") { Enumerator.new { |out| sleep(0.03); out << 1 }.next }
+      profile = Rperf.stop
+      puts [profile.ops, profile.top(sort: :total, limit: nil)].to_json
+    RUBY
+    found = ops["ops"].to_h { |it| [it["name"], it] }
+    expect(found["[op] in fiber"]["suspended_ns"]).to be >= 49_000_000
+    expect(found["[op] in fiber"]["blocked_ns"]).to be_between(9_000_000, 45_000_000)
+    expect(found["[op] maker"]["suspended_ns"]).to be >= 49_000_000
+    sampled = totals(top)
+    expect(sampled.fetch("[op] maker", 0)).to be < 30_000_000
+    expect(sampled.fetch("[op] lazy", 0)).to be < 20_000_000
+  end
+
+  it "leaves labels as they are: those put on inside of it stay, those of a block go" do
+    told = told_of(<<~RUBY)
+      all = []
+      Rperf.label(a: 1) do
+        Rperf.op("x") do
+          Rperf.label(b: 2) { all << Rperf.labels; Rperf.op("y") { all << Rperf.labels } }
+          Rperf.label(c: 3)
+          Fiber.new { all << Rperf.labels }.resume
+        end
+        all << Rperf.labels
+        Fiber.new { all << Rperf.labels }.resume
+      end
+      all << Rperf.labels
+      Rperf.stop
+      puts all.to_json
+    RUBY
+    inside = { "a" => 1, "b" => 2 }
+    after = { "a" => 1, "c" => 3 }
+    expect(told).to eq([inside, inside, after, after, after, {}])
+  end
+
+  it "does nothing but run its block without a session that measures ops, and across the ends of sessions" do
+    told = told_of(<<~RUBY, settings: "mode: :wall")
+      values = [Rperf.op("a") { 1 }]
+      without = Rperf.stop.ops
+      values << Rperf.op("b") { 2 }
+      values << Rperf.op("c") { Rperf.start(mode: :cpu, measure: :ops); Rperf.op("d") { 3 } }
+      first = Rperf.op("e") { Rperf.stop }
+      Rperf.start(mode: :wall, measure: :ops)
+      Rperf.op("f") { Rperf.stop; Rperf.start(mode: :wall, measure: :ops); 4 }
+      Rperf.op("g") {}
+      puts [values, without, first.ops[:ops].map { _1[:name] }, Rperf.stop.ops[:ops].map { _1[:name] }].to_json
+    RUBY
+    expect(told).to eq([[1, 2, 3], nil, ["[op] d"], ["[op] g"]])
+  end
+
+  it "is told by process: a forked child goes on without the parent's calls" do
+    told = told_of(<<~RUBY)
+      child = nil
+      Rperf.op("a") do
+        reader, writer = IO.pipe
+        pid = fork { writer << Rperf.op("in child") { 5 }.to_s; writer.close; exit!(0) }
+        writer.close
+        child = reader.read
+        Process.wait(pid)
+      end
+      puts [child, Rperf.stop.ops[:ops].map { [_1[:name], _1[:calls]] }].to_json
+    RUBY
+    expect(told).to eq(["5", [["[op] a", 1]]])
+  end
+
+  it "refuses what is no name, and then its block doesn't run" do
+    told = told_of(<<~RUBY)
+      errors = [nil, 5, :name].map { |name| (Rperf.op(name) { abort } rescue $!.class.name) }
+      Rperf.op("odd \\xFF name\\nof two lines") {}
+      puts [errors, Rperf.stop.ops[:ops].map { _1[:name] }].to_json
+    RUBY
+    expect(told).to eq([["TypeError"] * 3, ["[op] odd \u{FFFD} name of two lines"]])
+  end
+
+  it "is known by the request that calls it again and again" do
+    ops = told_of(<<~RUBY, settings: "mode: :wall, frequency: 1000, measure: %i[ops requests]")
+      require "rperf/rack"
+      app = Rperf::RackMiddleware.new(lambda { |env|
+        (env["PATH_INFO"] == "/many" ? 8 : 1).times { |id| query(id, 0.001) }
+        [200, {}, []]
+      })
+      20.times { |i| app.call("REQUEST_METHOD" => "GET", "PATH_INFO" => i.even? ? "/many" : "/one") }
+      puts Rperf.stop.ops.to_json
+    RUBY
+    repeat, *others = ops["repeats"]
+    expect(others).to eq([])
+    expect(repeat).to include("name" => item, "endpoint" => "GET /many", "calls" => 80, "requests" => 10,
+                              "repeated" => 10, "endpoint_requests" => 10)
+    expect(ops["ops"].sum { |it| it["calls"] }).to eq(90)
+  end
+end
