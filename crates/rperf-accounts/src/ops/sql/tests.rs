@@ -3,6 +3,7 @@
 mod double_quotes;
 mod random;
 
+use super::fingerprint::LONGEST;
 use super::*;
 
 fn fingerprint(statement: impl AsRef<[u8]>) -> String {

@@ -1,9 +1,10 @@
 //! Tests of samples that wait for the end of their request.
 
 use super::*;
+use crate::collect::packed_labels::PackedLabels;
 use crate::collect::sample::{SampleSums, SumLimits};
 use proptest::prelude::*;
-use rperf_model::{NodeId, State};
+use rperf_model::{LabelSetId, NodeId, State};
 use rustc_hash::FxHashMap;
 
 const LIMITS: SumLimits = SumLimits {

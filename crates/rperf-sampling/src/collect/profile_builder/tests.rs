@@ -1,6 +1,7 @@
 //! Profiles of several epochs, within their limits.
 
 use super::*;
+use crate::collect::packed_labels::with_op;
 use crate::collect::sample::SumLimits;
 use proptest::prelude::*;
 use rperf_vm::{CapturedTree, LastStack};
@@ -121,7 +122,7 @@ fn profile_of(epochs: &[Vec<Sampled>], limits: ProfileLimits, tree: usize, raw: 
         mode: Mode::Wall,
         blames: false,
     };
-    builder.finish(measured, &[], raw.then_some(0))
+    builder.finish(measured, &[], &[], raw.then_some(0))
 }
 
 /// What each leaf has: by name, line and thread.
@@ -217,4 +218,42 @@ fn rows_of_many_labels_are_folded_and_no_time_is_lost() {
     assert_eq!(builder.counts().lost, Values::default());
     let time: u64 = builder.sums.values().map(|values| values.wall_ns).sum();
     assert_eq!(time, 6 * u64::from(rows));
+}
+
+#[test]
+fn an_op_is_the_leaf_of_its_samples_and_its_time_is_kept() {
+    let (tree, names, mut sums) = epoch(&[&[1], &[1, 2], &[3]]);
+    let before: u64 = sums.sums.values().map(|it| it.wall_ns).sum();
+    let named: Vec<_> = sums.sums.drain().collect();
+    for (place, (mut key, values)) in named.into_iter().enumerate() {
+        // The last one has no name.
+        let op = [OpNumber(1), OpNumber(2), OpNumber(9)][place];
+        key.labels = with_op(key.labels, op);
+        sums.sums.insert(key, values);
+    }
+    let mut builder = ProfileBuilder::default();
+    builder.add(tree.nodes(), &names, sums);
+    let measured = Measured {
+        mode: Mode::Wall,
+        blames: false,
+    };
+    let ops: [Arc<str>; 2] = ["[SQL] a".into(), "[SQL] b".into()];
+    let profile = builder.finish(measured, &[], &ops, None);
+    assert_eq!(profile.check(), Ok(()));
+    let after: i64 = profile.weights.iter().map(|it| it.values[1]).sum();
+    assert_eq!(u64::try_from(after), Ok(before));
+    let leaf = |node| {
+        let frame = profile.frames.get(profile.tree.get(node)?.frame)?;
+        Some((
+            profile.strings.get(frame.name),
+            profile.strings.get(frame.path),
+        ))
+    };
+    let leaves: HashSet<_> = profile
+        .weights
+        .iter()
+        .filter_map(|it| leaf(it.key.node))
+        .collect();
+    assert!(leaves.contains(&("[SQL] a", OP)) && leaves.contains(&("[SQL] b", OP)));
+    assert_eq!(leaves.iter().filter(|it| it.1 == "app.rb").count(), 1);
 }
