@@ -7,6 +7,7 @@ mod columns;
 mod interned;
 mod latencies;
 mod page;
+mod requests;
 mod tables;
 
 pub use columns::{ColumnEntry, Columns};
@@ -132,6 +133,7 @@ fn encode(view: &View<'_>, least_share: f64) -> Result<Vec<u8>, FormatError> {
         let types = columns_for(value_types(view), &titled.profile.schema);
         write_rows(&mut columns, index, &rows, &types, &pruned);
         latencies::write(index, titled.profile, &mut tables, &mut columns);
+        requests::write(index, titled.profile, &mut tables, &mut columns);
         profiles.push(meta(titled, &pruned));
     }
     if let Some(first) = view.profiles.first() {

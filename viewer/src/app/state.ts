@@ -1,6 +1,17 @@
 import { FILTER_KINDS, type Filter, type FilterKind, filterProblem } from "../model/filters.ts";
 
-export const VIEWS = ["flame", "top", "tree", "callers", "graph", "source", "labels", "changes", "snapshots"] as const;
+export const VIEWS = [
+  "flame",
+  "top",
+  "tree",
+  "callers",
+  "graph",
+  "source",
+  "labels",
+  "requests",
+  "changes",
+  "snapshots",
+] as const;
 export type ViewName = (typeof VIEWS)[number];
 export const COLOURINGS = ["category", "cpu", "change"] as const;
 export type Colouring = (typeof COLOURINGS)[number];
@@ -33,6 +44,9 @@ export interface State {
   group: string;
   sort: string;
   treeUp: boolean;
+  /** The requests that are explained, as "label=name", or nothing: those that cost most. */
+  request: string;
+  requestSort: string;
   /** What the boxes of the call graph are, and how many there may be. */
   graphBy: string;
   graphCount: string;
@@ -58,6 +72,8 @@ export const INITIAL: State = {
   group: "method",
   sort: "",
   treeUp: false,
+  request: "",
+  requestSort: "",
   graphBy: "method",
   graphCount: "80",
 };
@@ -119,6 +135,8 @@ export function fromHash(hash: string, initial: State): State {
     group: text("group"),
     sort: text("sort"),
     treeUp: flag("treeUp"),
+    request: text("request"),
+    requestSort: text("requestSort"),
     graphBy: text("graphBy"),
     graphCount: text("graphCount"),
   };

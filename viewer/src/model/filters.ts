@@ -60,6 +60,20 @@ export function exactly(name: string): string {
   return `^${escapePattern(name)}$`;
 }
 
+/** The text of a tagfocus for this value of a label; of one that is too long, for what begins as it does. */
+export function labelIs(key: string, value: string): string {
+  // A comma would end the pattern.
+  const escaped = (text: string) => escapePattern(text).replaceAll(",", "\\x2c");
+  const whole = `${key}=^${escaped(value)}$`;
+  if (whole.length <= MAX_PATTERN) return whole;
+  let text = `${key}=^`;
+  for (const character of value) {
+    if (text.length + escaped(character).length > MAX_PATTERN) break;
+    text += escaped(character);
+  }
+  return text;
+}
+
 /** As options of the command line, ready to paste into a shell. */
 export function asFlags(filters: Filter[]): string {
   return filters.map(({ kind, text }) => `--${kind}=${quoted(text)}`).join(" ");

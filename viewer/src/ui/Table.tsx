@@ -29,6 +29,8 @@ interface Props<T> {
   note?(row: T): string;
   onOpen?(row: T): void;
   onMenu?(row: T, x: number, y: number): void;
+  /** Whether the rest of the view is about this row. */
+  isCurrent?(row: T): boolean;
   empty: string;
 }
 
@@ -107,6 +109,7 @@ export function Table<T>(props: Props<T>) {
             <tr
               key={first + i}
               aria-rowindex={first + i + 2}
+              class={props.isCurrent?.(row) ? "current" : undefined}
               onContextMenu={(event) => {
                 if (!onMenu) return;
                 event.preventDefault();
@@ -125,6 +128,7 @@ export function Table<T>(props: Props<T>) {
                     class="link"
                     tabIndex={first + i === at ? 0 : -1}
                     data-active={first + i === at ? "" : undefined}
+                    aria-current={props.isCurrent?.(row) || undefined}
                     onFocus={() => setActive(first + i)}
                     onClick={() => onOpen(row)}
                   >

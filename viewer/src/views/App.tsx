@@ -15,6 +15,7 @@ import { GraphView } from "./GraphView.tsx";
 import { Header } from "./Header.tsx";
 import { Help } from "./Help.tsx";
 import { LabelsView } from "./LabelsView.tsx";
+import { RequestsView } from "./RequestsView.tsx";
 import { SnapshotsView } from "./SnapshotsView.tsx";
 import { SourceView } from "./SourceView.tsx";
 import { Summary } from "./Summary.tsx";
@@ -29,6 +30,7 @@ const TABS: Record<ViewName, [title: string, view: FunctionComponent]> = {
   graph: ["Call graph", GraphView],
   source: ["Source", SourceView],
   labels: ["Labels, threads, states", LabelsView],
+  requests: ["Requests", RequestsView],
   changes: ["Changes", ChangesView],
   snapshots: ["Snapshots", SnapshotsView],
 };
@@ -93,6 +95,7 @@ export function App({ store, session, server, snapshot, note, open, renew }: Pro
   );
   const tabs = VIEWS.filter((name) => {
     if (name === "changes") return session.file.profiles.length > 1;
+    if (name === "requests") return view.target.rows.requests.length > 0;
     return name !== "snapshots" || server !== null || session.file.profiles.length > 1;
   });
   useKeys(page, tabs, () => setHelp(true));
@@ -137,7 +140,7 @@ function Tabs({ tabs, current, onPick }: { tabs: ViewName[]; current: ViewName; 
           aria-selected={name === current}
           aria-controls="panel"
           tabIndex={name === current ? 0 : -1}
-          title={`Key ${i + 1}`}
+          title={`Key ${(i + 1) % 10}`}
           onClick={() => onPick(name)}
         >
           {TABS[name][0]}
@@ -157,7 +160,8 @@ function useKeys(page: Page, tabs: ViewName[], openHelp: () => void) {
       if (target.closest?.("input, select, textarea, dialog, [role=menu]")) return;
       const { store, state, session } = page;
       const profiles = session.file.profiles.length;
-      const tab = tabs[Number(event.key) - 1];
+      // The tenth has the key 0.
+      const tab = /^\d$/.test(event.key) ? tabs[(Number(event.key) + 9) % 10] : undefined;
       const flame = (change: Partial<typeof state>) => () => store.set({ view: "flame", ...change });
       const actions: Record<string, () => void> = {
         "/": () => document.getElementById("search")?.focus(),

@@ -3,7 +3,7 @@ import { usePage } from "../app/context.ts";
 import { formatWhen } from "../model/units.ts";
 
 const KEYS: [string, string][] = [
-  ["1 to 9", "the views"],
+  ["1 to 9, 0", "the views"],
   ["/", "search; N and Shift-N go from hit to hit in the flame graph"],
   ["arrows", "move between methods in a graph, rows in a table"],
   ["Enter", "zooms in, or opens a row"],
@@ -27,6 +27,11 @@ const WORDS: [string, string][] = [
     "flame graph",
     "each box is a method, below the one that called it; the wider, the more it took. Left to right is no time.",
   ],
+  [
+    "typical",
+    "requests that took as long as most of their endpoint: from the first quarter to the third (p25 to p75).",
+  ],
+  ["tail", "the slowest requests of an endpoint, one or two in a hundred (from p99)."],
   ["inverted", "begins with the methods that run, and shows below them who called."],
 ];
 

@@ -1,5 +1,7 @@
 import { gzipSync } from "node:zlib";
 import type { DiffInfo, Loss } from "../../src/format/header.ts";
+import type { Requests } from "../../src/format/requests.ts";
+import { requestColumns } from "./requests.ts";
 
 /** What a test wants in a file, in the plainest form. */
 export interface Draft {
@@ -27,6 +29,7 @@ export interface DraftProfile {
     comments?: string[];
     losses?: Loss[];
   };
+  requests?: Requests[];
   latencies?: { name: string; file: string; calls: number; p50: number; p99: number; max: number }[];
   rows: {
     node: number;
@@ -114,7 +117,7 @@ export function encode(
     "sources/text",
     sources.map((source) => writer.string(source.text)),
   );
-  draft.profiles.forEach(({ rows, latencies = [] }, index) => {
+  draft.profiles.forEach(({ rows, latencies = [], requests = [] }, index) => {
     const name = `profiles/${index}`;
     writer.deltas(
       `${name}/node`,
@@ -154,6 +157,11 @@ export function encode(
           `latencies/${index}/${column}`,
           latencies.map((row) => row[column]),
         );
+    }
+    for (const { name, texts, numbers, signed } of requestColumns(index, requests)) {
+      const written = texts?.map((text) => writer.string(text)) ?? numbers;
+      if (signed) writer.signed(name, written);
+      else writer.unsigned(name, written);
     }
   });
   for (const [name, encoding, bytes, count] of extra.columns ?? []) writer.add(name, encoding, bytes, count);

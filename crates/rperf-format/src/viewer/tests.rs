@@ -3,7 +3,9 @@
 use super::*;
 use flate2::read::GzDecoder;
 use rperf_model::test_support::{self, wall_schema};
-use rperf_model::{Histogram, LabelSetId, Latencies, Thread, WeightKey};
+use rperf_model::{
+    Histogram, LabelSetId, Latencies, LatencyClass, RequestValues, Requests, Thread, WeightKey,
+};
 use rperf_report::{Normalize, Run};
 use std::io::Read;
 
@@ -411,4 +413,48 @@ fn it_tells_how_long_calls_took_by_name_and_file() {
         assert_eq!((column("calls"), column("max")), (vec![4], vec![8_000]));
         assert!((875..1_125).contains(&column("p50")[0]));
     }
+}
+
+#[test]
+fn it_tells_of_requests_by_endpoint_and_class() {
+    let mut profile = Profile::new(wall_schema());
+    let took = |wall: u64| RequestValues::of([wall, wall - 3, 1, 2, 0, 0, 7, 100]);
+    let mut orders = Requests::new("endpoint", "GET /orders");
+    orders.add(LatencyClass::Typical, took(1_000), true, 5_000_000);
+    orders.add(LatencyClass::Typical, took(1_100), false, 6_000_000);
+    orders.add(LatencyClass::Tail, took(9_000), true, 7_999_999);
+    let mut job = Requests::new("job", "ExportJob");
+    job.add(LatencyClass::First, took(u64::MAX), true, u64::MAX);
+    profile.requests = vec![orders, job];
+    let none = Profile::new(wall_schema());
+    let decoded = Decoded::of(&view(&[("", &none), ("", &profile)]), MAX_BYTES);
+
+    let columns = decoded.header["columns"].as_array().expect("a list");
+    let names = columns.iter().filter_map(|entry| entry["name"].as_str());
+    let of_none = names.filter(|name| name.ends_with("/0/count") || name.starts_with("requests/0"));
+    assert_eq!(of_none.count(), 0, "a profile without requests has no table");
+    let column = |name: &str| decoded.column(name);
+    let strings = decoded.strings();
+    let texts = |name: &str| -> Vec<&str> {
+        let indexes = column(name).into_iter();
+        indexes.map(|it| &*strings[it as usize]).collect()
+    };
+    assert_eq!(texts("requests/1/key"), ["endpoint", "job"]);
+    assert_eq!(texts("requests/1/name"), ["GET /orders", "ExportJob"]);
+    assert_eq!(column("requests/1/count"), [3, 1]);
+    assert_eq!(column("requests/1/max"), [9_000, i64::MAX]);
+    let p50 = profile.requests[0].walls.quantile(500) as i64;
+    assert_eq!(column("requests/1/p50")[0], p50);
+    assert_eq!(column("requests/1/slowest"), [3, 1]);
+    // First, fast, typical, slow, tail, of each.
+    let counts = [0, 0, 2, 0, 1, 1, 0, 0, 0, 0];
+    assert_eq!(column("request_classes/1/count"), counts);
+    assert_eq!(column("request_classes/1/alone")[2], 1);
+    assert_eq!(column("request_classes/1/wall")[2..5], [2_100, 0, 9_000]);
+    assert_eq!(column("request_classes/1/gvl_wait")[4], 1);
+    assert_eq!(column("request_classes/1/gvl_blame")[2], 14);
+    assert_eq!(column("request_classes/1/objects")[5], 100);
+    assert_eq!(column("slowest/1/ended_ms")[..3], [7, 6, 5]);
+    assert_eq!(column("slowest/1/wall")[..2], [9_000, 1_100]);
+    assert_eq!(column("slowest/1/blocked"), [2, 2, 2, 2]);
 }

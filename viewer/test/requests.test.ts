@@ -1,0 +1,152 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { decode } from "../src/format/decode.ts";
+import { DataError } from "../src/format/error.ts";
+import { filterProblem, labelIs, rowFilter } from "../src/model/filters.ts";
+import { allTimes, hasEnough, PARTS, partShare, placeWords, shownName, why } from "../src/model/requests.ts";
+import { Views } from "../src/model/view.ts";
+import { encode } from "./support/encode.ts";
+import { slowShop } from "./support/requests.ts";
+import { query } from "./support/small.ts";
+
+const MS = 1e6;
+const file = () => decode(encode(slowShop()));
+const find = (name: string) => {
+  const shop = file();
+  const requests = shop.profiles[0].requests.all().find((it) => it.name === name);
+  assert.ok(requests);
+  return { shop, requests };
+};
+
+test("requests that were written are read, and only where there are any", () => {
+  const draft = slowShop();
+  const { profiles } = decode(encode({ ...draft, profiles: [{ rows: [] }, ...draft.profiles] }));
+  assert.deepEqual(profiles[0].requests.all(), []);
+  assert.equal(profiles[0].requests.length, 0);
+  assert.deepEqual(profiles[1].requests.all(), draft.profiles[0].requests);
+});
+
+test("endpoints are in the order of what their tail costs, with shares of the difference by state", () => {
+  const all = allTimes(file().profiles[0].requests.all());
+  assert.deepEqual(
+    all.map(({ requests, excess }) => [shownName(requests), excess / MS]),
+    [
+      ["GET /orders, all", 62],
+      ["GET /cart", 29.5],
+      ["job=ExportJob", 0],
+    ],
+  );
+  const shares = (row: number) => PARTS.map((part) => Math.round(100 * partShare(all[row], part)));
+  assert.deepEqual(shares(0), [5, 0, 94, 2, 0]);
+  assert.deepEqual(shares(1), [0, 100, 0, 0, 0]);
+  assert.deepEqual(shares(2), [0, 0, 0, 0, 0]);
+  assert.deepEqual(
+    all.map(({ requests }) => hasEnough(requests)),
+    [true, true, false],
+  );
+});
+
+test("the tail of an endpoint is explained: states, where they grew, and what is open", () => {
+  const { shop, requests } = find("GET /orders, all");
+  const { times, objects, sites, open } = why(new Views(shop).view(query()), requests);
+  assert.deepEqual(times.parts.blocked, { typical: 2 * MS, tail: 60 * MS });
+  assert.deepEqual(objects, { typical: 200, tail: 1_200 });
+  assert.equal(open, 7 * MS);
+  assert.deepEqual(sites.blocked, [{ method: 2, app: 1, line: 18, means: { typical: 2 * MS, tail: 60 * MS } }]);
+  assert.deepEqual(placeWords(shop, sites.blocked[0]), { name: "Kernel#sleep, in Shop#load", at: "app/shop.rb:18" });
+  assert.deepEqual(sites.running, [{ method: 7, app: 7, line: 4, means: { typical: MS, tail: 4 * MS } }]);
+  assert.deepEqual(placeWords(shop, sites.running[0]), { name: "Shop#render", at: "app/shop.rb:4" });
+  assert.deepEqual(sites.gc, [{ method: 7, app: 7, line: 4, means: { typical: 0, tail: MS } }]);
+  assert.deepEqual(sites.gvlWait, []);
+});
+
+test("who had the GVL is told by label or thread; what nobody had has its own name", () => {
+  const { shop, requests } = find("GET /cart");
+  const { holders, blame } = why(new Views(shop).view(query()), requests);
+  assert.equal(blame, 800 * MS);
+  assert.deepEqual(holders, [
+    { name: "job=ExportJob", label: ["job", "ExportJob"], blame: 700 * MS, method: 5, app: 5, line: 9 },
+    { name: "[GVL hand-over]", label: null, blame: 80 * MS, method: 6, app: -1, line: 0 },
+    { name: "endpoint=GET /cart", label: ["endpoint", "GET /cart"], blame: 20 * MS, method: 5, app: 5, line: 9 },
+  ]);
+  const unmeasured = slowShop();
+  unmeasured.valueTypes[2].name = "other";
+  const without = decode(encode(unmeasured));
+  assert.equal(why(new Views(without).view(query()), requests).holders, null);
+});
+
+test("filters change the places, and neither times nor objects", () => {
+  const { shop, requests } = find("GET /orders, all");
+  const views = new Views(shop);
+  const all = why(views.view(query()), requests);
+  const filtered = why(views.view(query([{ kind: "ignore", text: "^Kernel#sleep$" }])), requests);
+  assert.deepEqual([filtered.times, filtered.objects], [all.times, all.objects]);
+  assert.deepEqual(filtered.sites, { ...all.sites, blocked: [] });
+  assert.equal(filtered.open, 0);
+  const none = why(views.view(query([{ kind: "tagfocus", text: "%latency=^fast$" }])), requests);
+  assert.deepEqual([none.blame, none.holders], [0, []]);
+});
+
+test("a job that a request runs is no request of its own", () => {
+  const draft = slowShop();
+  const [profile] = draft.profiles;
+  profile.requests = profile.requests?.map((it) =>
+    it.key === "job" ? { ...it, classes: { ...it.classes, typical: it.classes.first, tail: it.classes.first } } : it,
+  );
+  const shop = decode(encode(draft));
+  const job = shop.profiles[0].requests.all()[0];
+  const of = () => why(new Views(shop).view(query()), job).sites.running.map(({ means }) => means.tail / MS);
+  assert.deepEqual(of(), []);
+  shop.labelSets[5] = shop.labelSets[5].map(([key, value]) => [key, key === "%latency" ? "tail" : value]);
+  assert.deepEqual(of(), [1_000 / 4]);
+});
+
+test("a filter for a label's value finds it alone, whatever its name, or the beginning of a long one", () => {
+  const { profiles, ...shop } = file();
+  const passing = (text: string) => {
+    const passes = rowFilter({ profiles, ...shop }, profiles[0], [{ kind: "tagfocus", text }]);
+    assert.ok(passes);
+    return [...profiles[0].node.keys()].filter(passes);
+  };
+  const orders = passing(labelIs("endpoint", "GET /orders, all"));
+  assert.deepEqual(orders.length, 6);
+  assert.deepEqual(passing(labelIs("endpoint", "GET /orders")), []);
+  for (const name of ["(a|b)*", "a,b", "[", "\\", "$^", "x=y"]) {
+    const text = labelIs("endpoint", name);
+    assert.equal(filterProblem({ kind: "tagfocus", text }), null, name);
+    assert.ok(new RegExp(text.slice("endpoint=".length)).test(name), name);
+  }
+  const long = labelIs("endpoint", "é.".repeat(500));
+  assert.equal(filterProblem({ kind: "tagfocus", text: long }), null);
+  assert.match(long, /^endpoint=\^é\\\.é/);
+});
+
+test("a table of requests that doesn't fit together is refused in words", () => {
+  const whole = slowShop();
+  const uleb = (...numbers: number[]) => Uint8Array.from(numbers);
+  const cases: [string, string, Uint8Array, number][] = [
+    ["slowest/1/wall", "sleb", uleb(2), 1],
+    ["requests/1/slowest", "uleb", uleb(1), 1],
+    ["request_classes/1/count", "sleb", uleb(2), 1],
+    ["requests/1/key", "uleb", uleb(1, 1), 2],
+    ["requests/1/name", "uleb", uleb(0x7f), 1],
+    ["requests/1/name", "uleb", new Uint8Array((1 << 14) + 1), (1 << 14) + 1],
+  ];
+  const [profile] = whole.profiles;
+  for (const column of cases) {
+    const isName = column[0] === "requests/1/name";
+    const name: (typeof cases)[number] = ["requests/1/name", "uleb", uleb(0), 1];
+    const bytes = encode(
+      { ...whole, profiles: [profile, { rows: [] }] },
+      { columns: isName ? [column] : [name, column] },
+    );
+    assert.throws(() => decode(bytes), DataError, column[0]);
+  }
+  // Columns that aren't there are zeros.
+  const bytes = encode(
+    { ...whole, profiles: [profile, { rows: [] }] },
+    { columns: [["requests/1/name", "uleb", uleb(0), 1]] },
+  );
+  const [found] = decode(bytes).profiles[1].requests.all();
+  assert.deepEqual([found.key, found.count, found.classes.tail.count, found.slowest], ["", 0, 0, []]);
+});
