@@ -2,6 +2,8 @@
 //! States and objects are means of accounts, and exact; where the time was is told by samples. Called by
 //! the command; any thread.
 
+mod causes;
+
 use crate::groups::{FrameKey, Function, GroupId, Groups, is_file};
 use crate::top::{label, thread_name};
 use rperf_model::label_keys::{JOB, LATENCY};
@@ -199,6 +201,11 @@ impl<'a> Why<'a> {
     /// Why the tail of these requests, which are of `profile`, is slow.
     pub fn of(profile: &'a Profile, requests: &'a Requests) -> Self {
         let texts = Texts::of(profile);
+        Self::told(&texts, texts.all_holders(), requests)
+    }
+
+    fn told(texts: &Texts<'a>, holders: Option<Vec<Holder>>, requests: &'a Requests) -> Self {
+        let profile = texts.profile;
         let wall = profile.schema.find_own(OwnColumn::Wall);
         let sums = wall.map(|wall| texts.sums(requests, wall));
         let (sites, open_ns) = sums.unwrap_or_default();
@@ -213,7 +220,7 @@ impl<'a> Why<'a> {
                 tail: objects[1],
             }),
             sites,
-            holders: blame.map(|blame| texts.holders(blame)),
+            holders,
             blame: blame.map_or(0, |blame| profile.sum(blame)),
             open_ns,
         }

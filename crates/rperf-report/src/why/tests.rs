@@ -90,6 +90,46 @@ fn the_part_that_grew_and_its_method_come_first() {
 }
 
 #[test]
+fn the_costly_endpoints_come_with_their_causes() {
+    let mut profile = profile(30);
+    let values = |running, gvl_wait, blocked| RequestValues {
+        wall: running + gvl_wait + blocked,
+        running,
+        gvl_wait,
+        blocked,
+        ..RequestValues::default()
+    };
+    let mut mixed = Requests::new("endpoint", "GET /mixed");
+    let mut even = Requests::new("endpoint", "GET /even");
+    for _ in 0..20 {
+        mixed.add(LatencyClass::Typical, values(MS, 0, 0), true, 1);
+        // Of 40 ms more these are 70, 25 and 5 %.
+        let slow = values(3 * MS, 28 * MS, 10 * MS);
+        mixed.add(LatencyClass::Tail, slow, true, 2);
+        even.add(LatencyClass::Typical, values(MS, 0, 0), true, 1);
+        even.add(LatencyClass::Tail, values(MS, 0, 0), true, 2);
+    }
+    profile.requests.extend([even, mixed]);
+    let all = EndpointTimes::all(&profile);
+    let told = |limit| -> Vec<_> {
+        let first = Why::first_of(&profile, &all, limit);
+        let told = first
+            .iter()
+            .map(|why| (&*why.times.requests.name, why.causes()));
+        told.map(|(name, causes)| (name.to_string(), causes))
+            .collect()
+    };
+    let orders = ("GET /orders".to_string(), vec![Part::Blocked]);
+    let mixed = ("GET /mixed".to_string(), vec![Part::GvlWait, Part::Blocked]);
+    assert_eq!(told(1), [orders.clone()]);
+    assert_eq!(told(9), [orders, mixed], "what isn't slower has no cause");
+    let first = Why::first_of(&profile, &all, 1);
+    let alone = Why::of(&profile, all[0].requests);
+    assert_eq!(first[0].sites, alone.sites);
+    assert_eq!(first[0].holders, alone.holders);
+}
+
+#[test]
 fn a_job_that_a_request_runs_is_no_job_by_itself() {
     let mut profile = profile(30);
     let intern = |profile: &mut Profile, pairs: &[(&str, &str)]| {
