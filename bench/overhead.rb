@@ -13,6 +13,7 @@ require_relative "overhead/label"
 require_relative "overhead/middleware"
 require_relative "overhead/programs"
 require_relative "overhead/report"
+require_relative "overhead/tests"
 require_relative "overhead/web"
 require_relative "support/child"
 require_relative "support/interleave"
@@ -22,7 +23,7 @@ require_relative "support/profilers"
 require_relative "support/table"
 
 module Overhead
-  WORKLOADS = [*Programs::NAMES, "rack", "middleware", "label", "idle"].freeze
+  WORKLOADS = [*Programs::NAMES, "rack", "middleware", "label", "tests", "idle"].freeze
 
   def self.options(arguments)
     defaults = { runs: 15, workloads: [], profilers: [], frequency: 1000, scale: 1.0, warm_up: 0.25,
@@ -67,6 +68,7 @@ module Overhead
     print_web(options) if options[:workloads].include?("rack")
     print_middleware(options) if options[:workloads].include?("middleware")
     print_label(options) if options[:workloads].include?("label")
+    print_tests(options) if options[:workloads].include?("tests")
     print_idle(options) if options[:workloads].include?("idle")
   end
 
@@ -102,6 +104,12 @@ module Overhead
     warn("overhead: label ...")
     puts "What a block of Rperf.label costs, by the session that runs:"
     Bench::Table.print(PerCall::HEADINGS, Label.new(options).rows)
+  end
+
+  def self.print_tests(options)
+    warn("overhead: tests ...")
+    puts "What a test costs that has a name and an account in the profile, by the session that runs:"
+    Bench::Table.print(PerCall::HEADINGS, Tests.new(options).rows)
   end
 
   def self.print_idle(options)

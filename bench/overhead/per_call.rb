@@ -10,7 +10,8 @@ module Overhead
   module PerCall
     # By the arguments of Rperf.start; nil: there is no session.
     SESSIONS = {
-      "none" => nil, "cpu" => { mode: :cpu }, "wall" => { mode: :wall }, "deferred" => { mode: :wall, defer: true }
+      "none" => nil, "cpu" => { mode: :cpu }, "wall" => { mode: :wall }, "deferred" => { mode: :wall, defer: true },
+      "requests" => { mode: :wall, measure: :requests }
     }.freeze
     # How fast the machine is at this kind of work: a block whose `ensure` puts a fiber-local variable back.
     ANCHOR = "(a fiber-local variable)"

@@ -19,7 +19,7 @@ use std::path::Path;
 pub const NOTES: &str = "\
 Examples:
   rperf record -m wall --measure requests,blame bundle exec puma
-  rperf why rperf.data                         all endpoints and jobs
+  rperf why rperf.data                         all endpoints and jobs, the costly ones first
   rperf why rperf.data 'GET /orders/:id'       one of them, or a part of its name
 
 The program needs rperf's middleware. An endpoint's first 100 requests tell how long they
@@ -30,6 +30,9 @@ Exit status: 0; 1 if the output can't be written; 2 for wrong options and files 
 can't be read.
 
 Run 'rperf help slow-requests' for more.";
+
+/// Endpoints of which the table of all tells why.
+const TOLD: usize = 5;
 
 /// Options of `rperf why`.
 #[derive(Debug, clap::Args)]
@@ -67,9 +70,10 @@ pub fn run(args: &WhyArgs) -> Result<i32, Refusal> {
     let text = match &args.endpoint {
         None => {
             let all = EndpointTimes::all(&profile);
+            let first = Why::first_of(&profile, &all, TOLD);
             match args.json {
-                true => format!("{}\n", json::endpoints(&all)),
-                false => page::endpoints(&profile, &all, screen),
+                true => format!("{}\n", json::endpoints(&all, &first)),
+                false => page::endpoints(&profile, &all, &first, screen),
             }
         }
         Some(wanted) => {

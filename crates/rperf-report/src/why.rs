@@ -2,14 +2,18 @@
 //! States and objects are means of accounts, and exact; where the time was is told by samples. Called by
 //! the command; any thread.
 
+mod causes;
+mod op_shares;
+
+pub use op_shares::OpShare;
+
 use crate::groups::Function;
-use crate::ops::Lines;
 use crate::places::{Place, Places};
 use crate::top::{label, thread_name};
 use rperf_model::label_keys::{JOB, LATENCY};
 use rperf_model::{
-    Column, LabelSetId, LatencyClass, NodeId, OpKey, OpSums, OwnColumn, Profile, RequestSums,
-    Requests, Slowest, State,
+    Column, LabelSetId, LatencyClass, NodeId, OwnColumn, Profile, RequestSums, Requests, Slowest,
+    State,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
@@ -196,21 +200,6 @@ pub struct Why<'a> {
     pub ops: Vec<OpShare>,
 }
 
-/// An op of an endpoint.
-#[derive(Debug, Clone, PartialEq)]
-pub struct OpShare {
-    /// Its name.
-    pub name: String,
-    /// Calls in a typical request and in one of the tail, in thousandths.
-    pub calls: Means,
-    /// Their time, in ns.
-    pub wall: Means,
-    /// How many in a hundred requests repeat it, if the endpoint does.
-    pub repeated_percent: Option<f64>,
-    /// The application's function and line that most of its samples lead to.
-    pub app: Option<(Function, u32)>,
-}
-
 impl<'a> Why<'a> {
     /// With so few requests in the tail there is little to tell.
     pub const FEW: u64 = 20;
@@ -218,6 +207,11 @@ impl<'a> Why<'a> {
     /// Why the tail of these requests, which are of `profile`, is slow.
     pub fn of(profile: &'a Profile, requests: &'a Requests) -> Self {
         let texts = Texts::of(profile);
+        Self::told(&texts, texts.all_holders(), requests)
+    }
+
+    fn told(texts: &Texts<'a>, holders: Option<Vec<Holder>>, requests: &'a Requests) -> Self {
+        let profile = texts.profile;
         let wall = profile.schema.find_own(OwnColumn::Wall);
         let sums = wall.map(|wall| texts.sums(requests, wall));
         let (sites, open_ns) = sums.unwrap_or_default();
@@ -232,10 +226,10 @@ impl<'a> Why<'a> {
                 tail: objects[1],
             }),
             sites,
-            holders: blame.map(|blame| texts.holders(blame)),
+            holders,
             blame: blame.map_or(0, |blame| profile.sum(blame)),
             open_ns,
-            ops: ops_of(profile, requests),
+            ops: op_shares::ops_of(profile, requests),
         }
     }
 
@@ -249,39 +243,6 @@ impl<'a> Why<'a> {
         let [typical, tail] = classes(self.times.requests);
         typical.count > 0 && tail.count >= Self::FEW
     }
-}
-
-/// The ops of these requests.
-fn ops_of(profile: &Profile, requests: &Requests) -> Vec<OpShare> {
-    let is_theirs = |key: &OpKey| key.key == requests.key && key.endpoint == requests.name;
-    let mut theirs = profile.ops.iter().filter(|it| is_theirs(it.0)).peekable();
-    if theirs.peek().is_none() {
-        return Vec::new();
-    }
-    let lines = Lines::of(profile);
-    let [typical, tail] = [LatencyClass::Typical, LatencyClass::Tail];
-    let means = |value: &dyn Fn(LatencyClass) -> u64| Means {
-        typical: mean(value(typical), requests.class(typical).count),
-        tail: mean(value(tail), requests.class(tail).count),
-    };
-    let of = |(key, sums): (&OpKey, &OpSums)| {
-        let class = |class| {
-            let calls = sums.classes.get(class as usize).copied();
-            calls.unwrap_or_default()
-        };
-        let is_repeated = sums.is_repeated(requests.count());
-        OpShare {
-            name: key.name.clone(),
-            calls: means(&|it| class(it).calls.saturating_mul(1_000)),
-            wall: means(&|it| class(it).wall_ns),
-            repeated_percent: is_repeated
-                .then(|| rperf_model::numbers::percent(sums.repeated, requests.count())),
-            app: lines.of_op(&key.name, Some(key)),
-        }
-    };
-    let mut ops: Vec<OpShare> = theirs.map(of).collect();
-    ops.sort_by_key(|it| Reverse(it.wall.tail.max(it.wall.typical)));
-    ops
 }
 
 /// The keys of the labels by which requests and jobs were judged.

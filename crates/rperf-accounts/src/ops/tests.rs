@@ -27,13 +27,9 @@ const NAME: RequestName<'_> = RequestName {
 };
 
 fn entries(ops: &Ops) -> Vec<(&str, &str, u64, u64)> {
-    let of = |(key, sums): (&'_ OpKey, &'_ OpSums)| (sums.calls, sums.wall_ns);
     let all = ops.iter();
-    all.map(|it| {
-        let (calls, wall) = of(it);
-        (&*it.0.endpoint, &*it.0.name, calls, wall)
-    })
-    .collect()
+    all.map(|(key, sums)| (&*key.endpoint, &*key.name, sums.calls, sums.wall_ns))
+        .collect()
 }
 
 #[test]

@@ -4,9 +4,28 @@ use rperf_model::{LatencyClass, Requests};
 use rperf_report::{EndpointTimes, Function, Holder, Means, OpShare, Part, Site, Why};
 use serde_json::{Map, Value, json};
 
-/// All endpoints.
-pub fn endpoints(all: &[EndpointTimes<'_>]) -> Value {
-    json!({ "endpoints": all.iter().map(times).collect::<Vec<_>>() })
+/// All endpoints, and why the first ones are slow.
+pub fn endpoints(all: &[EndpointTimes<'_>], first: &[Why<'_>]) -> Value {
+    let causes = first
+        .iter()
+        .flat_map(|why| why.causes().into_iter().map(move |part| cause(why, part)));
+    json!({
+        "endpoints": all.iter().map(times).collect::<Vec<_>>(),
+        "causes": causes.collect::<Vec<_>>(),
+    })
+}
+
+fn cause(why: &Why<'_>, part: Part) -> Value {
+    let Requests {
+        key: label, name, ..
+    } = why.times.requests;
+    let holder = why.holders.as_ref().and_then(|it| it.first());
+    json!({
+        "key": label, "name": name, "state": key(part), "share": why.times.share(part),
+        "per_request_ns": means(why.times.parts[part as usize]),
+        "site": why.sites[part as usize].first().map(site),
+        "holder": holder.filter(|_| part == Part::GvlWait).map(self::holder),
+    })
 }
 
 /// One of them.

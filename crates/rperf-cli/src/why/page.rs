@@ -16,8 +16,13 @@ const OPS: usize = 5;
 /// The parts that the table of endpoints has.
 const SHOWN: [Part; 4] = [Part::Running, Part::GvlWait, Part::Blocked, Part::Gc];
 
-/// All endpoints.
-pub fn endpoints(profile: &Profile, all: &[EndpointTimes<'_>], screen: Screen) -> String {
+/// All endpoints, and above them why the first ones are slow: there may be more than a screen has lines.
+pub fn endpoints(
+    profile: &Profile,
+    all: &[EndpointTimes<'_>],
+    first: &[Why<'_>],
+    screen: Screen,
+) -> String {
     let headings = ["requests", "p50 ms", "p95 ms", "p99 ms", "max ms"].map(Column::new);
     let shares = SHOWN.map(|part| Column::weighing(part.name(), 1));
     let mut table = Table::new(headings.into_iter().chain(shares)).with_names("endpoint");
@@ -40,11 +45,40 @@ pub fn endpoints(profile: &Profile, all: &[EndpointTimes<'_>], screen: Screen) -
                 in percent: by state. The endpoints whose slowest requests cost most come first; \
                 'rperf why FILE ENDPOINT' says why.\n";
     format!(
-        "{}{}\n{}",
+        "{}{}{}\n{}",
+        causes(first, screen),
         screen.table(&table),
         lost(profile),
         screen.wrapped(text)
     )
+}
+
+/// What the slowest requests of these take longer, and where most of it is.
+fn causes(first: &[Why<'_>], screen: Screen) -> String {
+    let mut text = String::new();
+    for why in first {
+        let requests = why.times.requests;
+        let tail = requests.class(LatencyClass::Tail).count;
+        let title = screen.styled(Some(Style::Bold), &name(requests));
+        text += &format!(
+            "{title}   {}, +{} ms each\n",
+            counted(tail, "slow request"),
+            milliseconds(why.times.excess())
+        );
+        for part in why.causes() {
+            let place = match detail(why, part) {
+                it if it.is_empty() => it,
+                it => format!(": {it}"),
+            };
+            let share = why.times.share(part);
+            // Names stay whole, on lines of their own if they must: they are what is asked for.
+            text += &screen.wrapped(&format!("  {share:.0} % {}{place}\n", part.name()));
+        }
+    }
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text
 }
 
 /// One of them.

@@ -3,7 +3,7 @@
 use super::*;
 use rperf_model::test_profile::TestProfile;
 use rperf_model::test_support::{TestFrame, node};
-use rperf_model::{RequestValues, WeightKey};
+use rperf_model::{OpKey, OpSums, RequestValues, WeightKey};
 
 const MS: u64 = 1_000_000;
 const RENDER: TestFrame<'_> = ("Shop#render", "/app/shop.rb", 1, 3);
@@ -87,6 +87,46 @@ fn the_part_that_grew_and_its_method_come_first() {
     let objects = why.objects.map(|it| (it.typical, it.tail));
     assert_eq!(objects, Some((10, 12)));
     assert_eq!((why.open_ns, why.holders), (77, None));
+}
+
+#[test]
+fn the_costly_endpoints_come_with_their_causes() {
+    let mut profile = profile(30);
+    let values = |running, gvl_wait, blocked| RequestValues {
+        wall: running + gvl_wait + blocked,
+        running,
+        gvl_wait,
+        blocked,
+        ..RequestValues::default()
+    };
+    let mut mixed = Requests::new("endpoint", "GET /mixed");
+    let mut even = Requests::new("endpoint", "GET /even");
+    for _ in 0..20 {
+        mixed.add(LatencyClass::Typical, values(MS, 0, 0), true, 1);
+        // Of 40 ms more these are 70, 25 and 5 %.
+        let slow = values(3 * MS, 28 * MS, 10 * MS);
+        mixed.add(LatencyClass::Tail, slow, true, 2);
+        even.add(LatencyClass::Typical, values(MS, 0, 0), true, 1);
+        even.add(LatencyClass::Tail, values(MS, 0, 0), true, 2);
+    }
+    profile.requests.extend([even, mixed]);
+    let all = EndpointTimes::all(&profile);
+    let told = |limit| -> Vec<_> {
+        let first = Why::first_of(&profile, &all, limit);
+        let told = first
+            .iter()
+            .map(|why| (&*why.times.requests.name, why.causes()));
+        told.map(|(name, causes)| (name.to_string(), causes))
+            .collect()
+    };
+    let orders = ("GET /orders".to_string(), vec![Part::Blocked]);
+    let mixed = ("GET /mixed".to_string(), vec![Part::GvlWait, Part::Blocked]);
+    assert_eq!(told(1), [orders.clone()]);
+    assert_eq!(told(9), [orders, mixed], "what isn't slower has no cause");
+    let first = Why::first_of(&profile, &all, 1);
+    let alone = Why::of(&profile, all[0].requests);
+    assert_eq!(first[0].sites, alone.sites);
+    assert_eq!(first[0].holders, alone.holders);
 }
 
 #[test]

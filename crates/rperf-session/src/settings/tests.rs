@@ -171,8 +171,7 @@ fn several_words_are_in_the_tables_order_each_once() {
     let value = value.expect("allowed").expect("a value");
     assert_eq!(value.spelled(Source::Keyword), "[:alloc, :cpu]");
     for text in ["", "alloc,", "time", "alloc cpu"] {
-        let allowed =
-            "--measure must be alloc, blame, cpu, latency, requests (with commas between several)";
+        let allowed = "--measure must be alloc, blame, cpu, latency, ops, requests (with commas between several)";
         assert_eq!(
             message(&MEASURE, text, Source::Flag),
             format!("{allowed}, not '{text}'")

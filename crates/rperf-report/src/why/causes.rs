@@ -1,0 +1,37 @@
+//! What most of the time is by which slow requests take longer, of the endpoints for which that is most.
+
+use super::{EndpointTimes, Holder, Part, Texts, Why};
+use rperf_model::{OwnColumn, Profile};
+use std::cmp::Reverse;
+
+/// A part with a smaller share of what the tail takes longer is no cause of it, in percent.
+const LEAST_PERCENT: f64 = 20.0;
+
+impl<'a> Why<'a> {
+    /// The answers for the first of these endpoints, up to `limit`, whose slowest requests take longer than
+    /// typical ones.
+    pub fn first_of(profile: &'a Profile, all: &[EndpointTimes<'a>], limit: usize) -> Vec<Why<'a>> {
+        let texts = Texts::of(profile);
+        let holders = texts.all_holders();
+        let slow = all.iter().filter(|it| it.excess() > 0).take(limit);
+        slow.map(|it| Self::told(&texts, holders.clone(), it.requests))
+            .collect()
+    }
+
+    /// The parts that most of the difference is in, the greatest first: one at least, if any grew.
+    pub fn causes(&self) -> Vec<Part> {
+        let share = |part: &Part| self.times.share(*part);
+        let mut parts = Part::ALL.to_vec();
+        parts.sort_by_key(|part| Reverse(self.times.parts[*part as usize].excess()));
+        parts.retain(|part| share(part) >= LEAST_PERCENT);
+        parts
+    }
+}
+
+impl Texts<'_> {
+    /// Who kept others waiting most, and where, if it was measured.
+    pub(super) fn all_holders(&self) -> Option<Vec<Holder>> {
+        let blame = self.profile.schema.find_own(OwnColumn::GvlBlame)?;
+        Some(self.holders(blame))
+    }
+}
