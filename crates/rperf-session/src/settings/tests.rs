@@ -180,7 +180,7 @@ fn several_words_are_in_the_tables_order_each_once() {
     let given = Given::Symbols(Vec::new());
     let error = check(&MEASURE, &given, Source::Keyword, || "[]".into()).expect_err("refused");
     let allowed =
-        ":alloc, :blame, :cpu, :latency, :requests or an Array of them or nil (nothing more)";
+        ":alloc, :blame, :cpu, :latency, :ops, :requests or an Array of them or nil (nothing more)";
     assert_eq!(
         error.to_string(),
         format!("measure: must be {allowed}, not []")
