@@ -236,7 +236,7 @@ RSpec.describe "Allocations", vm: true do
     expect { Rperf.start(measure: [:alloc], aggregate: false) }
       .to raise_error(ArgumentError, "measure: [:alloc] goes with aggregate: true, not with aggregate: false")
     expect { Rperf.start(measure: ["alloc"]) }
-      .to raise_error(ArgumentError, /\Ameasure: must be :alloc, :blame, :cpu, :latency, :requests or an Array/)
+      .to raise_error(ArgumentError, /\Ameasure: must be :alloc, :blame, :cpu, :latency, :ops, :requests or an Array/)
     expect { Rperf.start(mode: :trace, calls: :count, measure: :cpu) }
       .to raise_error(ArgumentError, "measure: [:cpu] can't be combined with calls: :count: leave one of them out")
   end
