@@ -13,6 +13,7 @@ require_relative "overhead/label"
 require_relative "overhead/middleware"
 require_relative "overhead/programs"
 require_relative "overhead/report"
+require_relative "overhead/op"
 require_relative "overhead/tests"
 require_relative "overhead/web"
 require_relative "support/child"
@@ -23,7 +24,7 @@ require_relative "support/profilers"
 require_relative "support/table"
 
 module Overhead
-  WORKLOADS = [*Programs::NAMES, "rack", "middleware", "label", "tests", "idle"].freeze
+  WORKLOADS = [*Programs::NAMES, "rack", "middleware", "label", "op", "tests", "idle"].freeze
 
   def self.options(arguments)
     defaults = { runs: 15, workloads: [], profilers: [], frequency: 1000, scale: 1.0, warm_up: 0.25,
@@ -68,6 +69,7 @@ module Overhead
     print_web(options) if options[:workloads].include?("rack")
     print_middleware(options) if options[:workloads].include?("middleware")
     print_label(options) if options[:workloads].include?("label")
+    print_op(options) if options[:workloads].include?("op")
     print_tests(options) if options[:workloads].include?("tests")
     print_idle(options) if options[:workloads].include?("idle")
   end
@@ -104,6 +106,12 @@ module Overhead
     warn("overhead: label ...")
     puts "What a block of Rperf.label costs, by the session that runs:"
     Bench::Table.print(PerCall::HEADINGS, Label.new(options).rows)
+  end
+
+  def self.print_op(options)
+    warn("overhead: op ...")
+    puts "What a block of Rperf.op costs, by the session that runs:"
+    Bench::Table.print(PerCall::HEADINGS, Op.new(options).rows)
   end
 
   def self.print_tests(options)

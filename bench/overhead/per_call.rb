@@ -11,7 +11,7 @@ module Overhead
     # By the arguments of Rperf.start; nil: there is no session.
     SESSIONS = {
       "none" => nil, "cpu" => { mode: :cpu }, "wall" => { mode: :wall }, "deferred" => { mode: :wall, defer: true },
-      "requests" => { mode: :wall, measure: :requests }
+      "requests" => { mode: :wall, measure: :requests }, "ops" => { mode: :wall, measure: :ops }
     }.freeze
     # How fast the machine is at this kind of work: a block whose `ensure` puts a fiber-local variable back.
     ANCHOR = "(a fiber-local variable)"

@@ -24,6 +24,7 @@ mod misuse;
 mod options;
 mod output;
 mod path_args;
+mod places;
 mod process;
 mod refusal;
 mod report;

@@ -2,6 +2,7 @@
 //! the main thread.
 
 mod json;
+mod ops;
 mod page;
 
 use crate::Refusal;
@@ -72,7 +73,7 @@ pub fn run(args: &WhyArgs) -> Result<i32, Refusal> {
             let all = EndpointTimes::all(&profile);
             let first = Why::first_of(&profile, &all, TOLD);
             match args.json {
-                true => format!("{}\n", json::endpoints(&all, &first)),
+                true => format!("{}\n", json::endpoints(&profile, &all, &first)),
                 false => page::endpoints(&profile, &all, &first, screen),
             }
         }

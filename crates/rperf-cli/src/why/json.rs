@@ -1,17 +1,22 @@
 //! The answers of `rperf why` as JSON. Times are in nanoseconds.
 
-use rperf_model::{LatencyClass, Requests};
-use rperf_report::{EndpointTimes, Function, Holder, Means, OpShare, Part, Site, Why};
+use rperf_model::{LatencyClass, Profile, Requests};
+use rperf_report::{
+    EndpointTimes, Function, Holder, Means, OpShare, OpTimes, Part, Repeat, Site, Sort, Why, own_ns,
+};
 use serde_json::{Map, Value, json};
 
 /// All endpoints, and why the first ones are slow.
-pub fn endpoints(all: &[EndpointTimes<'_>], first: &[Why<'_>]) -> Value {
+pub fn endpoints(profile: &Profile, all: &[EndpointTimes<'_>], first: &[Why<'_>]) -> Value {
+    let ops = OpTimes::of(profile, Sort::SelfValue);
+    let repeats = ops.map_or_else(Vec::new, |it| it.repeats);
     let causes = first
         .iter()
         .flat_map(|why| why.causes().into_iter().map(move |part| cause(why, part)));
     json!({
         "endpoints": all.iter().map(times).collect::<Vec<_>>(),
         "causes": causes.collect::<Vec<_>>(),
+        "repeats": repeats.iter().map(repeat).collect::<Vec<_>>(),
     })
 }
 
@@ -121,6 +126,14 @@ fn app(of: &Option<(Function, u32)>) -> Value {
 
 fn site(of: &Site) -> Value {
     json!({ "method": function(&of.method), "app": app(&of.app), "per_request_ns": means(of.means) })
+}
+
+fn repeat(of: &Repeat) -> Value {
+    json!({
+        "key": of.endpoint.0, "endpoint": of.endpoint.1, "name": of.name, "calls": of.sums.calls,
+        "requests": of.sums.requests, "repeated": of.sums.repeated,
+        "endpoint_requests": of.requests, "own_ns": own_ns(&of.sums), "app": app(&of.app),
+    })
 }
 
 fn op(of: &OpShare) -> Value {

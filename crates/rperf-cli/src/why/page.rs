@@ -1,17 +1,16 @@
 //! The answers of `rperf why` for people: states first, then where they were.
 
+use super::ops;
+use crate::places::{endpoint_name, place};
 use crate::report::screen::{Screen, Style};
 use rperf_format::table::{Column, Row, Table};
 use rperf_model::{LatencyClass, Profile, Requests};
 use rperf_report::numbers::{counted, grouped, milliseconds, percent};
-use rperf_report::one_line::{function_name, one_line};
-use rperf_report::{EndpointTimes, Function, Holder, OpShare, Part, Site, Why};
+use rperf_report::one_line::one_line;
+use rperf_report::{EndpointTimes, Holder, Part, Site, Why};
 
 /// Below this share a holder of the GVL isn't told, in percent.
 const LEAST_PERCENT: f64 = 5.0;
-
-/// Ops that are told, and others that are repeated.
-const OPS: usize = 5;
 
 /// The parts that the table of endpoints has.
 const SHOWN: [Part; 4] = [Part::Running, Part::GvlWait, Part::Blocked, Part::Gc];
@@ -45,8 +44,9 @@ pub fn endpoints(
                 in percent: by state. The endpoints whose slowest requests cost most come first; \
                 'rperf why FILE ENDPOINT' says why.\n";
     format!(
-        "{}{}{}\n{}",
+        "{}{}{}{}\n{}",
         causes(first, screen),
+        ops::repeats(profile, screen),
         screen.table(&table),
         lost(profile),
         screen.wrapped(text)
@@ -103,7 +103,7 @@ pub fn endpoint(profile: &Profile, why: &Why<'_>, screen: Screen) -> String {
         text += &holders(why, screen);
         text += &sites(why, screen);
     }
-    text += &ops(why, screen);
+    text += &ops::of_endpoint(why, screen);
     if why.open_ns > 0 {
         text += &format!(
             "\n{} ms of requests that had not ended, or had no room, are left out.\n",
@@ -114,11 +114,7 @@ pub fn endpoint(profile: &Profile, why: &Why<'_>, screen: Screen) -> String {
 }
 
 fn name(requests: &Requests) -> String {
-    let name = one_line(&requests.name);
-    match &*requests.key {
-        "endpoint" => name.into_owned(),
-        key => format!("{}={name}", one_line(key)),
-    }
+    endpoint_name(&requests.key, &requests.name)
 }
 
 fn few(why: &Why<'_>, tail: u64) -> String {
@@ -221,26 +217,6 @@ fn detail(why: &Why<'_>, part: Part) -> String {
     site.map_or_else(String::new, |it| place(&it.method, &it.app))
 }
 
-/// A method, and the application's own one that leads to it.
-fn place(method: &Option<Function>, app: &Option<(Function, u32)>) -> String {
-    let own = app.as_ref().map(|(function, line)| {
-        let path = one_line(&function.short_path);
-        let at = match line {
-            0 => path.into_owned(),
-            line => format!("{path}:{line}"),
-        };
-        (function, format!("{}  {at}", function_name(&function.name)))
-    });
-    match (method, own) {
-        (Some(method), Some((function, own))) if method.name != function.name => {
-            format!("{}, in {own}", function_name(&method.name))
-        }
-        (_, Some((_, own))) => own,
-        (Some(method), None) => function_name(&method.name).into_owned(),
-        (None, None) => "(no stack)".into(),
-    }
-}
-
 fn holders(why: &Why<'_>, screen: Screen) -> String {
     if why.times.parts[Part::GvlWait as usize].excess() <= 0 {
         return String::new();
@@ -303,52 +279,7 @@ fn sites(why: &Why<'_>, screen: Screen) -> String {
     text
 }
 
-/// What its ops took, and those that it calls again and again.
-fn ops(why: &Why<'_>, screen: Screen) -> String {
-    let names = ["typical", "tail", "calls", "tail"];
-    let mut table = Table::new(names.map(Column::new)).with_names("op, per request");
-    let mut has_repeats = false;
-    let is_repeated = |it: &OpShare| it.repeated_percent.is_some();
-    let (first, others) = why.ops.split_at(why.ops.len().min(OPS));
-    let others = others.iter().filter(|it| is_repeated(it));
-    for it in first.iter().chain(others.take(OPS)) {
-        let ms = |ns: i64| format!("{} ms", milliseconds(ns));
-        let calls = |thousandths: i64| format!("{:.1}", thousandths as f64 / 1e3);
-        has_repeats |= is_repeated(it);
-        let mark = if is_repeated(it) { "N+1  " } else { "" };
-        table.push(Row {
-            cells: vec![
-                ms(it.wall.typical),
-                ms(it.wall.tail),
-                calls(it.calls.typical),
-                calls(it.calls.tail),
-            ],
-            name: one_line(&it.name).into_owned(),
-            detail: format!("{mark}{}", line(&it.app)),
-            needs_detail: true,
-            ..Row::default()
-        });
-    }
-    if why.ops.is_empty() {
-        return String::new();
-    }
-    let mut text = heading(screen, "What its ops took, by exact sums of all calls");
-    text += &screen.table(&table);
-    if has_repeats {
-        text += &screen.wrapped(
-            "N+1: one request of ten at least calls it 5 times or more; one query for all would do, most \
-             likely.\n",
-        );
-    }
-    text
-}
-
-/// The application's function and line.
-fn line(app: &Option<(Function, u32)>) -> String {
-    app.as_ref().map_or_else(String::new, |_| place(&None, app))
-}
-
-fn heading(screen: Screen, text: &str) -> String {
+pub(super) fn heading(screen: Screen, text: &str) -> String {
     format!("\n{}\n", screen.styled(Some(Style::Bold), text))
 }
 

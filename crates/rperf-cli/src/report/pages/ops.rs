@@ -1,12 +1,13 @@
 //! The ops as text: each of them, and those that a request calls again and again.
 
 use super::Page;
+use crate::places::{endpoint_name, line};
 use crate::report::screen::Style;
 use rperf_format::table::{Column, Row, Table};
 use rperf_model::{OpSums, ValueType};
 use rperf_report::numbers::{counted, grouped, percent};
-use rperf_report::one_line::{function_name, one_line};
-use rperf_report::{Function, Op, OpTimes, Repeat, Scale, Sort, own_ns};
+use rperf_report::one_line::one_line;
+use rperf_report::{Op, OpTimes, Repeat, Scale, Sort, own_ns};
 
 /// What the figures are.
 const EXACT: &str = "Times are exact sums of all calls, without the ops inside of them; lines are told by \
@@ -75,7 +76,7 @@ impl Part<'_> {
                 cells,
                 style: Style::of_share(percent(op.own_ns(), self.times.total.wall_ns)),
                 name: one_line(name).into_owned(),
-                detail: place(app),
+                detail: line(app),
                 ..Row::default()
             });
         }
@@ -93,8 +94,12 @@ impl Part<'_> {
         for it in self.times.repeats.iter().take(rows) {
             table.push(Row {
                 cells: repeat_cells(it, |ns| self.time(ns)),
-                name: format!("{}: {}", endpoint(&it.endpoint), one_line(&it.name)),
-                detail: place(&it.app),
+                name: format!(
+                    "{}: {}",
+                    endpoint_name(&it.endpoint.0, &it.endpoint.1),
+                    one_line(&it.name)
+                ),
+                detail: line(&it.app),
                 needs_detail: true,
                 ..Row::default()
             });
@@ -138,7 +143,7 @@ impl Part<'_> {
 }
 
 /// What a request has of a repeated op: calls and time in the mean, and how many requests repeat it.
-pub fn repeat_cells(of: &Repeat, time: impl Fn(u64) -> String) -> Vec<String> {
+fn repeat_cells(of: &Repeat, time: impl Fn(u64) -> String) -> Vec<String> {
     let requests = of.sums.requests.max(1);
     let calls = of.sums.calls as f64 / requests as f64;
     vec![
@@ -146,27 +151,6 @@ pub fn repeat_cells(of: &Repeat, time: impl Fn(u64) -> String) -> Vec<String> {
         time(own_ns(&of.sums) / requests),
         format!("{:.0} %", percent(of.sums.repeated, of.requests)),
     ]
-}
-
-/// An endpoint as people know it.
-fn endpoint((key, name): &(String, String)) -> String {
-    match &**key {
-        "endpoint" => one_line(name).into_owned(),
-        key => format!("{}={}", one_line(key), one_line(name)),
-    }
-}
-
-/// The application's function and line.
-pub fn place(app: &Option<(Function, u32)>) -> String {
-    let Some((function, line)) = app else {
-        return String::new();
-    };
-    let path = one_line(&function.short_path);
-    let at = match line {
-        0 => path.into_owned(),
-        line => format!("{path}:{line}"),
-    };
-    format!("{}  {at}", function_name(&function.name))
 }
 
 fn signed(number: u64) -> i64 {
