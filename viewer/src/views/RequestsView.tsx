@@ -310,6 +310,7 @@ function PlaceLink({ place, title, onOpen }: { place: Place; title: string; onOp
 }
 
 function Holders({ why }: { why: Why }) {
+  const { state, view } = usePage();
   if (excess(why.times.parts.gvlWait) <= 0) return null;
   if (!why.holders)
     return (
@@ -321,7 +322,7 @@ function Holders({ why }: { why: Why }) {
   if (rows.length === 0) return null;
   return (
     <PlainTable
-      caption="Who had the GVL while others waited for it, whoever they were, in the whole profile"
+      caption={`Who had the GVL while others waited for it, whoever they were, in ${state.filters.length > 0 ? "all that passes the filters" : "the whole profile"}`}
       columns={["waits", "share"]}
       name="who, and where most of it"
     >
@@ -330,7 +331,8 @@ function Holders({ why }: { why: Why }) {
           <td class="number">{formatTime(holder.blame)}</td>
           <td class="number">{formatShare(holder.blame, why.blame)}</td>
           <th scope="row" class="name">
-            <strong>{holder.name}</strong> <BlamedPlace holder={holder} />
+            <strong>{holder.name}</strong>{" "}
+            {holder.name !== view.file.frames.name[holder.method] && <BlamedPlace holder={holder} />}
           </th>
         </tr>
       ))}

@@ -5,6 +5,7 @@ import { VIEWS } from "../../src/app/state.ts";
 import { openBrowser, openPage, writePage } from "../support/browser.ts";
 import { type Draft, encode, toBase64 } from "../support/encode.ts";
 import { STATES } from "../support/generate.ts";
+import { requestsOf } from "../support/requests.ts";
 
 let browser: Browser;
 before(async () => {
@@ -50,6 +51,9 @@ function hostile(): Draft {
           comments: NAMES.slice(0, 9),
           losses: [{ counter: NAMES[0], value: 1, text: NAMES[2] }],
         },
+        requests: NAMES.map((name) =>
+          requestsOf(name.slice(0, 5), name, { typical: [9, { wall: -1 }], tail: [99, { wall: 2 ** 62, blocked: 9 }] }),
+        ),
         rows: frames.map((_, i) => ({
           node: i + 1,
           thread: i % 10,
@@ -71,6 +75,7 @@ test("hostile names are text in every view; nothing runs, nothing is asked for",
       browser,
       `${url}#view=${view}&method=${method}&base=1&search=script`,
     );
+    assert.equal(await page.locator("[role=tab][aria-selected=true]").getAttribute("id"), `tab-${view}`);
     const text = await page.locator("body").innerText();
     assert.ok(text.includes("<script>window.pwned = 1</script>"), view);
     assert.equal(await page.title(), `${NAMES[0]} – rperf`);

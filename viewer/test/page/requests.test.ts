@@ -1,0 +1,287 @@
+// The tab "Requests": of a made-up shop, and of a server's profile, with the numbers that the command tells.
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { pathToFileURL } from "node:url";
+import { gunzipSync } from "node:zlib";
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import { decode, type ProfileFile } from "../../src/format/decode.ts";
+import { CLASSES, type Requests, type RequestValues } from "../../src/format/requests.ts";
+import {
+  allTimes,
+  type EndpointTimes,
+  excess,
+  fullName,
+  hasEnough,
+  type Means,
+  PARTS,
+  type Part,
+  type Place,
+  why,
+} from "../../src/model/requests.ts";
+import { Views } from "../../src/model/view.ts";
+import { axeViolations, openBrowser, openPage, writePage } from "../support/browser.ts";
+import { encode } from "../support/encode.ts";
+import { exampleReport } from "../support/example.ts";
+import { slowShop } from "../support/requests.ts";
+import { query } from "../support/small.ts";
+
+declare const VIEWER: string;
+
+const ROOT = join(VIEWER, "..");
+const DIRECTORY = join(VIEWER, "node_modules", ".cache", "requests");
+
+let browser: Browser;
+let shop: string;
+before(async () => {
+  rmSync(DIRECTORY, { recursive: true, force: true });
+  mkdirSync(DIRECTORY, { recursive: true });
+  browser = await openBrowser();
+  shop = `${writePage("shop", encode(slowShop()))}#view=requests`;
+});
+after(() => browser?.close());
+
+async function visit(url: string, steps: (page: Page) => Promise<void>, options: BrowserContextOptions = {}) {
+  const { page, requests, errors } = await openPage(browser, url, options);
+  try {
+    await steps(page);
+    assert.deepEqual(errors, []);
+    assert.deepEqual(requests, []);
+  } finally {
+    await page.context().close();
+  }
+}
+
+const text = (page: Page, selector: string) => page.locator(selector).first().innerText();
+const hash = async (page: Page) => new URLSearchParams(new URL(page.url()).hash.slice(1));
+/** The filters that are on: kind and text. */
+const chips = async (page: Page) =>
+  (await page.locator(".chip").allInnerTexts()).map((chip) => chip.split("\n").slice(0, 2).join(" "));
+
+test("without requests there is no tab, and its URL shows another view", async () => {
+  await visit(`${writePage("no-requests", exampleReport())}#view=requests`, async (page) => {
+    assert.equal(await page.locator("#tab-requests").count(), 0);
+    assert.equal(await page.locator("#tab-flame").getAttribute("aria-selected"), "true");
+  });
+});
+
+test("the endpoint whose tail costs most is explained at once, another by a click or a key", async () => {
+  await visit(shop, async (page) => {
+    const rows = await page.locator(".table-box tbody tr").allInnerTexts();
+    assert.match(rows[0], /225\s+3\.00 ms\s+0 s\s+65\.0 ms\s+65\.0 ms\s+5 %\s+0 %\s+94 %\s+2 %\s+GET \/orders, all/);
+    assert.match(rows[2], /4\s.*250 ms\s+–\s+–\s+–\s+–\s+job=ExportJob/);
+    const shown = () => text(page, "section[aria-label='Why its slow requests are slow']");
+    assert.match(await shown(), /^GET \/orders, all\s+225 requests: 100 first, 100 typical, 25 tail\. p50 3\.00 ms/);
+    assert.match(
+      await shown(),
+      /2\.00 ms\s+60\.0 ms\s+\+58\.0 ms\s+blocked Kernel#sleep, in Shop#load\s*app\/shop\.rb:18[\s\S]*\+1,000\s+objects/,
+    );
+    assert.match(await shown(), /7\.00 ms of requests that had not ended/);
+    await page.getByRole("button", { name: "GET /cart" }).click();
+    assert.match(
+      await shown(),
+      /^GET \/cart[\s\S]*GVL wait had by job=ExportJob 87\.5 %: Hog#spin\s*app\/export\.rb:9[\s\S]*80\.0 ms\s+10\.0 %\s+\[GVL hand-over\]\n/,
+    );
+    assert.equal((await hash(page)).get("request"), "endpoint=GET /cart");
+    assert.equal(await page.locator(".table-box [aria-current]").innerText(), "GET /cart");
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("Enter");
+    assert.match(await shown(), /^job=ExportJob[\s\S]*No request was judged[\s\S]*250 ms/);
+    assert.doesNotMatch(await shown(), /What a request took/);
+    await page.goBack();
+    assert.match(await shown(), /^GET \/cart/);
+  });
+});
+
+test("the table is sorted by any column, and the URL restores all of it", async () => {
+  await visit(shop, async (page) => {
+    const names = () => page.locator(".table-box tbody th").allInnerTexts();
+    const sort = (name: string) => page.locator(".table-box thead").getByRole("button", { name }).click();
+    await sort("GVL wait");
+    assert.deepEqual(await names(), ["GET /cart", "GET /orders, all", "job=ExportJob"]);
+    await sort("max");
+    assert.deepEqual(await names(), ["job=ExportJob", "GET /orders, all", "GET /cart"]);
+    await sort("endpoint");
+    assert.deepEqual(await names(), ["GET /cart", "GET /orders, all", "job=ExportJob"]);
+    await page.getByRole("button", { name: "GET /cart" }).click();
+    const found = String(await hash(page));
+    await visit(`${shop.split("#")[0]}#${found}`, async (again) => {
+      assert.deepEqual(await again.locator(".table-box tbody th").allInnerTexts(), await names());
+      assert.equal(await text(again, "h2.subject"), "GET /cart");
+    });
+    // Other tables have an order of their own.
+    await page.keyboard.press("2");
+    assert.match(await text(page, ".table-box thead th[aria-sort=descending]"), /self/);
+  });
+});
+
+test("a method opens the flame graph of the tail, who had the GVL that of the blame", async () => {
+  await visit(shop, async (page) => {
+    await page.getByRole("button", { name: "Kernel#sleep, in Shop#load" }).first().click();
+    assert.equal(await page.locator("#tab-flame").getAttribute("aria-selected"), "true");
+    assert.deepEqual(await chips(page), ["tagfocus endpoint=^GET /orders\\x2c all$", "tagfocus %latency=^tail$"]);
+    assert.match(await text(page, ".crumbs"), /All: 1\.63 s/);
+    await page.waitForFunction(() => document.querySelector(".search")?.textContent?.includes("1 method"));
+    assert.equal((await hash(page)).get("method"), "Kernel#sleep\t<C method>");
+    await page.goBack();
+    assert.deepEqual(await chips(page), []);
+    await page.getByRole("button", { name: "Flame graph of typical ones" }).click();
+    assert.match(await text(page, ".crumbs"), /All: 300 ms/);
+    // What is filtered already isn't filtered twice, and the other class takes the place of this one.
+    await page.locator("#tab-requests").click();
+    assert.match(await text(page, ".requests .tools"), /Methods and who had the GVL are of what passes the filters/);
+    await page.getByRole("button", { name: "Flame graph of the tail" }).click();
+    assert.equal((await chips(page)).length, 2);
+    assert.match(await text(page, ".crumbs"), /All: 1\.63 s/);
+    await page.getByRole("button", { name: "Remove all" }).click();
+    await page.locator("#tab-requests").click();
+    await page.getByRole("button", { name: "GET /cart" }).click();
+    await page.locator(".requests").getByRole("button", { name: "Hog#spin" }).first().click();
+    assert.equal((await hash(page)).get("type"), "gvl_blame");
+    assert.deepEqual(await chips(page), ["tagfocus job=^ExportJob$"]);
+    assert.match(await text(page, ".crumbs"), /All: 720 ms/);
+  });
+});
+
+test("an endpoint is a filter for all views", async () => {
+  await visit(shop, async (page) => {
+    await page.getByRole("button", { name: "job=ExportJob" }).click();
+    await page.getByRole("button", { name: "Only these requests, in all views" }).click();
+    // Not the job that a request has run.
+    assert.deepEqual(await chips(page), ["tagfocus job=^ExportJob$", "tagignore endpoint=.*"]);
+    assert.match(await text(page, ".words"), /puma: 1\.00 s of wall time/);
+    await page.keyboard.press("8");
+    assert.equal(await text(page, "h2.subject"), "job=ExportJob");
+  });
+});
+
+test("axe finds nothing, whatever is explained, light and dark", async () => {
+  for (const colorScheme of ["light", "dark"] as const)
+    for (const more of ["", "&request=endpoint%3DGET+/cart", "&request=job%3DExportJob", "&tagfocus=%25latency%3Dtail"])
+      await visit(
+        shop + more,
+        async (page) => {
+          await page.waitForSelector("h2.subject");
+          assert.deepEqual(await axeViolations(page), [], `${more} ${colorScheme}`);
+        },
+        { colorScheme, bypassCSP: true },
+      );
+});
+
+test("it works at 200 % zoom, on a narrow window and with forced colours", async () => {
+  for (const options of [
+    { viewport: { width: 640, height: 480 } },
+    { viewport: { width: 400, height: 800 } },
+    { forcedColors: "active" as const },
+  ])
+    await visit(
+      shop,
+      async (page) => {
+        await page.getByRole("button", { name: "GET /cart" }).click();
+        assert.ok(await page.locator(".requests").getByRole("button", { name: "Hog#spin" }).first().isVisible());
+        const overflow = await page.evaluate(
+          () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
+        );
+        assert.ok(overflow <= 0, `the page is ${overflow} px too wide`);
+      },
+      options,
+    );
+});
+
+/** Runs a Ruby program with this checkout's rperf, and returns what it prints. */
+function run(...args: string[]): string {
+  return execFileSync(join(ROOT, "bin", "env"), ["ruby", ...args], {
+    cwd: DIRECTORY,
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+}
+
+const rperf = (...args: string[]) => run(join(ROOT, "exe", "rperf"), ...args);
+
+const KEYS: Record<Part, string> = {
+  running: "running_ns",
+  gvlWait: "gvl_wait_ns",
+  blocked: "blocked_ns",
+  gc: "gc_ns",
+  suspended: "suspended_ns",
+};
+const byKey = <T>(of: (part: Part) => T) => Object.fromEntries(PARTS.map((part) => [KEYS[part], of(part)]));
+const means = (of: Means) => ({ typical: of.typical, tail: of.tail, difference: excess(of) });
+
+/** The times of an endpoint as `rperf why --json` has them. */
+function timesJson({ requests, parts, excess }: EndpointTimes) {
+  const { key, name, count, p50, p95, p99, max } = requests;
+  return {
+    key,
+    name,
+    requests: count,
+    classes: Object.fromEntries(CLASSES.map((kind) => [kind, requests.classes[kind].count])),
+    p50_ns: p50,
+    p95_ns: p95,
+    p99_ns: p99,
+    max_ns: max,
+    excess_ns: excess,
+    means: byKey((part) => means(parts[part])),
+  };
+}
+
+/** The same of the answer for one. */
+function whyJson(file: ProfileFile, requests: Requests) {
+  const found = why(new Views(file).view(query([], { type: file.defaultType })), requests);
+  const method = (frame: number) =>
+    frame < 0 ? null : { name: file.frames.name[frame], path: file.frames.file[frame] };
+  const place = (place: Place) => ({
+    method: method(place.method),
+    app: place.app < 0 ? null : { ...method(place.app), line: place.line },
+  });
+  const values = (it: RequestValues) => ({ wall_ns: it.wall, ...byKey((part) => it[part]), objects: it.objects });
+  return {
+    ...timesJson(found.times),
+    enough: hasEnough(requests),
+    objects: found.objects && means(found.objects),
+    sites: byKey((part) => found.sites[part].map((it) => ({ ...place(it), per_request_ns: means(it.means) }))),
+    holders: found.holders?.map((it) => ({ name: it.name, blame_ns: it.blame, ...place(it) })) ?? null,
+    blame_ns: found.blame,
+    open_ns: found.open,
+    slowest: requests.slowest.map((it) => ({ ended_at_ms: it.endedMs, ...values(it) })),
+  };
+}
+
+/** What the page has in it. */
+function dataOf(path: string): ProfileFile {
+  const [, data] = readFileSync(path, "utf8").match(/id="profile">([^<]*)</) ?? [];
+  return decode(gunzipSync(Buffer.from(data, "base64")));
+}
+
+test("a server's requests: the numbers of rperf why --json, of each endpoint and job", async () => {
+  run(join(ROOT, "spec", "fixtures", "slow_requests.rb"));
+  rperf("report", "slow.pb.gz", "--html", "-o", "page.html");
+  const file = dataOf(join(DIRECTORY, "page.html"));
+  const all = allTimes(file.profiles[0].requests.all());
+  assert.deepEqual(all.map(timesJson), JSON.parse(rperf("why", "slow.pb.gz", "--json")).endpoints);
+  assert.deepEqual(all.map(({ requests }) => requests.name).sort(), [
+    "ExportJob",
+    "GET /about",
+    "GET /cart",
+    "GET /orders",
+  ]);
+  for (const { requests } of all) {
+    const told = JSON.parse(rperf("why", "slow.pb.gz", fullName(requests), "--json"));
+    for (const slow of told.slowest) {
+      slow.ended_at_ms = Math.floor(slow.ended_at_ns / 1e6);
+      delete slow.ended_at_ns;
+    }
+    assert.deepEqual(whyJson(file, requests), told, requests.name);
+  }
+  const url = `${pathToFileURL(join(DIRECTORY, "page.html")).href}#view=requests&request=`;
+  const parts = "table:has(caption:text('What a request took'))";
+  await visit(`${url}endpoint%3DGET+/orders`, async (page) => {
+    assert.match(await text(page, parts), /blocked Kernel#sleep, in Shop#slow_query\s*\S*slow_requests\.rb:11\n/);
+  });
+  await visit(`${url}endpoint%3DGET+/cart`, async (page) => {
+    assert.match(await text(page, parts), /GVL wait had by job=ExportJob [\d.]+ %: .*Hog#spin/);
+  });
+});
