@@ -432,7 +432,11 @@ fn it_tells_of_requests_by_endpoint_and_class() {
     let columns = decoded.header["columns"].as_array().expect("a list");
     let names = columns.iter().filter_map(|entry| entry["name"].as_str());
     let of_none = names.filter(|name| name.ends_with("/0/count") || name.starts_with("requests/0"));
-    assert_eq!(of_none.count(), 0, "a profile without requests has no table");
+    assert_eq!(
+        of_none.count(),
+        0,
+        "a profile without requests has no table"
+    );
     let column = |name: &str| decoded.column(name);
     let strings = decoded.strings();
     let texts = |name: &str| -> Vec<&str> {
