@@ -64,7 +64,8 @@ count = if url
           load.run do
             lambda do |path|
               path, query = path.split("?")
-              app.call({ "REQUEST_METHOD" => "GET", "SCRIPT_NAME" => "", "PATH_INFO" => path, "QUERY_STRING" => query.to_s })
+              app.call({ "REQUEST_METHOD" => "GET", "SCRIPT_NAME" => "", "PATH_INFO" => path,
+                         "QUERY_STRING" => query.to_s })
             end
           end
         end

@@ -32,10 +32,10 @@ class Shop
 
     def orders = Array.new(ORDERS) { |id| { id:, customer: "C#{(id * 7919) % 997}" } }
 
-    # One order in forty is that of a firm.
+    # One order in thirty is that of a firm.
     def order_lines
       orders.flat_map do |order|
-        count = (order[:id] % 40).zero? ? 150 : 3 + (order[:id] % 5)
+        count = (order[:id] % 30).zero? ? 200 : 3 + (order[:id] % 5)
         Array.new(count) { |line| { order_id: order[:id], product_id: ((order[:id] * 31) + (line * 17)) % PRODUCTS } }
       end
     end

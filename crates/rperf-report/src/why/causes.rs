@@ -5,7 +5,7 @@ use rperf_model::{OwnColumn, Profile};
 use std::cmp::Reverse;
 
 /// A part with a smaller share of what the tail takes longer is no cause of it, in percent.
-const LEAST_PERCENT: f64 = 20.0;
+const LEAST_PERCENT: f64 = 10.0;
 
 impl<'a> Why<'a> {
     /// The answers for the first of these endpoints, up to `limit`, whose slowest requests take longer than

@@ -32,7 +32,7 @@ module Teeny
 
     private
 
-    def answer_after(seconds) = IO.select([@answers.first], nil, nil, seconds)
+    def answer_after(seconds) = @answers.first.wait_readable(seconds)
 
     def select(rows, statement, value)
       column = statement[:column].to_sym
