@@ -7,7 +7,7 @@ require "net/http"
 
 # Asks for pages, each customer in a thread of its own.
 class Load
-  CUSTOMERS = 8
+  CUSTOMERS = 10
   # Between two requests of a customer, in the mean, in s.
   PAUSE = 0.04
   WORDS = %w[blue cedar glass iron linen paper silk wool].freeze
@@ -39,10 +39,10 @@ class Load
   end
 
   def path(random)
-    case random.rand(4)
-    when 0 then "/"
-    when 1 then "/orders/#{random.rand(1_000)}"
-    when 2 then "/reports/#{random.rand(50).zero? ? 11 : random.rand(11)}"
+    case random.rand(6)
+    when 0, 1 then "/"
+    when 2 then "/orders/#{random.rand(1_000)}"
+    when 3 then "/reports/#{random.rand(12)}"
     else "/search?q=#{random.rand(100).zero? ? UNKNOWN : WORDS.sample(random:)}"
     end
   end
@@ -64,7 +64,8 @@ count = if url
           load.run do
             lambda do |path|
               path, query = path.split("?")
-              app.call({ "REQUEST_METHOD" => "GET", "SCRIPT_NAME" => "", "PATH_INFO" => path, "QUERY_STRING" => query.to_s })
+              app.call({ "REQUEST_METHOD" => "GET", "SCRIPT_NAME" => "", "PATH_INFO" => path,
+                         "QUERY_STRING" => query.to_s })
             end
           end
         end

@@ -31,10 +31,14 @@ class Shop
   def call(env)
     body = case env["PATH_INFO"]
            when "/" then @home.page
-           when %r{\A/orders/(\d+)\z} then @orders.page(Integer($1, 10))
-           when %r{\A/reports/(\d+)\z} then @reports.page(Integer($1, 10))
+           when %r{\A/orders/(\d+)\z} then @orders.page(number(Regexp.last_match(1)))
+           when %r{\A/reports/(\d+)\z} then @reports.page(number(Regexp.last_match(1)))
            when "/search" then @search.page(env["QUERY_STRING"].delete_prefix("q="))
            end
     body ? [200, HEADERS.dup, [body]] : [404, HEADERS.dup, ["no such page"]]
   end
+
+  private
+
+  def number(text) = Integer(text, 10)
 end

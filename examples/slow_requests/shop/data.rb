@@ -32,10 +32,10 @@ class Shop
 
     def orders = Array.new(ORDERS) { |id| { id:, customer: "C#{(id * 7919) % 997}" } }
 
-    # One order in forty is that of a firm.
+    # One order in thirty is that of a firm.
     def order_lines
       orders.flat_map do |order|
-        count = (order[:id] % 40).zero? ? 70 : 3 + (order[:id] % 5)
+        count = (order[:id] % 30).zero? ? 200 : 3 + (order[:id] % 5)
         Array.new(count) { |line| { order_id: order[:id], product_id: ((order[:id] * 31) + (line * 17)) % PRODUCTS } }
       end
     end
@@ -43,7 +43,7 @@ class Shop
     # The lines of twelve logs: who looked at which product.
     def visits
       Array.new(12) do |month|
-        Array.new(3_500) { |number| "C#{number % 997},#{(number * 13) % PRODUCTS},#{month + 1}" }.join("\n").freeze
+        Array.new(2_000) { |number| "C#{number % 997},#{(number * 13) % PRODUCTS},#{month + 1}" }.join("\n").freeze
       end
     end
   end

@@ -5,7 +5,7 @@ use rperf_model::{OwnColumn, Profile};
 use std::cmp::Reverse;
 
 /// A part with a smaller share of what the tail takes longer is no cause of it, in percent.
-const LEAST_PERCENT: f64 = 20.0;
+const LEAST_PERCENT: f64 = 10.0;
 
 impl<'a> Why<'a> {
     /// The answers for the first of these endpoints, up to `limit`, whose slowest requests take longer than
@@ -16,6 +16,16 @@ impl<'a> Why<'a> {
         let slow = all.iter().filter(|it| it.excess() > 0).take(limit);
         slow.map(|it| Self::told(&texts, holders.clone(), it.requests))
             .collect()
+    }
+
+    /// Who kept others waiting most: what nobody had the GVL for, as hand-overs, is nobody's fault.
+    pub fn first_holder(&self) -> Option<&Holder> {
+        let is_nobody = |it: &Holder| {
+            let method = it.method.as_ref();
+            it.app.is_none() && method.is_some_and(|method| method.name == it.name)
+        };
+        let holders = self.holders.as_ref()?;
+        holders.iter().find(|it| !is_nobody(it)).or(holders.first())
     }
 
     /// The parts that most of the difference is in, the greatest first: one at least, if any grew.

@@ -8,7 +8,7 @@ module Teeny
     STATEMENT = /\ASELECT \* FROM (?<table>\w+) WHERE (?<column>\w+) (?<operator>=|LIKE) \?\z/
     # How long it takes to be asked and to answer, and to look at a row of a table, in s.
     ROUND_TRIP = 0.001
-    ROW = 0.00005
+    ROW = 0.0001
 
     # @param tables [Hash{String => Array<Hash>}] each row has the same keys
     # @param indexes [Hash{String => Array<Symbol>}] the columns of each table that it finds rows by
@@ -32,7 +32,7 @@ module Teeny
 
     private
 
-    def answer_after(seconds) = IO.select([@answers.first], nil, nil, seconds)
+    def answer_after(seconds) = @answers.first.wait_readable(seconds)
 
     def select(rows, statement, value)
       column = statement[:column].to_sym
