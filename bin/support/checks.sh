@@ -149,9 +149,10 @@ layering() {
   for crate in crates/*/; do
     crate=$(basename "$crate")
     case $crate in
-      rperf-model) depends_only "$crate" '' ;;
+      rperf-model | rperf-sql) depends_only "$crate" '' ;;
       rperf-report | rperf-vm) depends_only "$crate" rperf-model ;;
-      rperf-accounts | rperf-sampling | rperf-tracing) depends_only "$crate" 'rperf-model rperf-vm' ;;
+      rperf-accounts) depends_only "$crate" 'rperf-model rperf-sql rperf-vm' ;;
+      rperf-sampling | rperf-tracing) depends_only "$crate" 'rperf-model rperf-vm' ;;
       rperf-format) depends_only "$crate" 'rperf-model rperf-report' ;;
       rperf-push) depends_only "$crate" 'rperf-model rperf-report rperf-format' ;;
       rperf-session) depends_only "$crate" 'rperf-model rperf-format rperf-report' ;;
@@ -159,7 +160,7 @@ layering() {
       rperf-port | rperf-watch) depends_only "$crate" 'rperf-model rperf-format rperf-report rperf-session rperf-protocol' ;;
       rperf-top) depends_only "$crate" 'rperf-model rperf-format rperf-report rperf-session rperf-protocol rperf-watch' ;;
       rperf-fuzz)
-        depends_only "$crate" 'rperf-model rperf-format rperf-report rperf-session rperf-protocol rperf-watch'
+        depends_only "$crate" 'rperf-model rperf-format rperf-report rperf-session rperf-sql rperf-protocol rperf-watch'
         ;;
       rperf-cli)
         depends_only "$crate" 'rperf-model rperf-format rperf-report rperf-session rperf-protocol rperf-watch rperf-push rperf-top'

@@ -2,7 +2,6 @@
 //! in. Under the GVL.
 
 mod names;
-mod sql;
 
 use names::OpNames;
 

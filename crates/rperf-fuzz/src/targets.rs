@@ -4,6 +4,7 @@ mod messages;
 mod planted;
 mod profile;
 mod sessions;
+mod statement;
 
 pub use planted::{PLANTED, is_harmful};
 
@@ -20,7 +21,7 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 7] = [
+pub const TARGETS: [Target; 8] = [
     Target {
         name: "profile",
         fed_by: "files of pprof, of any tool; programs that are watched",
@@ -62,5 +63,11 @@ pub const TARGETS: [Target; 7] = [
         fed_by: "the processes of a session, and the environment",
         read: sessions::read,
         seeds: sessions::seeds,
+    },
+    Target {
+        name: "statement",
+        fed_by: "the program: its statements, with what its users enter",
+        read: statement::read_statement,
+        seeds: statement::statements,
     },
 ];

@@ -1,6 +1,5 @@
 //! The names of ops, and their numbers, which stay as long as the session. Under the GVL.
 
-use super::sql;
 use crate::table::cut;
 use rperf_model::Ops;
 use rperf_vm::OpNumber;
@@ -95,7 +94,7 @@ impl OpNames {
         let mut name = format!("[{written}] ");
         if kind == SQL {
             let mut statement = String::new();
-            sql::normalise(text, &mut statement);
+            rperf_sql::normalise(text, &mut statement);
             name.push_str(&statement);
         } else {
             let text = String::from_utf8_lossy(&text[..text.len().min(4 * LONGEST)]);

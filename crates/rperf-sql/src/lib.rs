@@ -14,6 +14,9 @@
 //! All else is `?`: what follows `=`, LIKE, IN, a comma or a function's bracket. So columns that are written
 //! without their table are not always shown.
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+#![forbid(unsafe_code)]
+
 mod context;
 mod fingerprint;
 mod reader;
@@ -21,7 +24,9 @@ mod skip;
 mod words;
 
 use reader::Reader;
-use std::mem;
+
+/// Bytes of a fingerprint at most.
+pub const LONGEST: usize = fingerprint::LONGEST;
 
 /// Bytes of a statement that are read at most.
 const READ: usize = 1 << 16;
@@ -34,13 +39,13 @@ const READ: usize = 1 << 16;
 pub fn normalise(statement: &[u8], out: &mut String) {
     let input = &statement[..statement.len().min(READ)];
     let is_whole = input.len() == statement.len();
-    let mut reader = Reader::new(input, mem::take(out), false);
+    let mut reader = Reader::new(input, false);
     let mut end = reader.read();
     if reader.is_worth_another_look() {
-        reader = Reader::new(input, reader.finish(true), true);
+        reader = Reader::new(input, true);
         end = reader.read();
     }
-    *out = reader.finish(is_whole && end.is_ok());
+    reader.finish(is_whole && end.is_ok(), out);
 }
 
 #[cfg(test)]

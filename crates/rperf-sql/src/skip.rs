@@ -26,8 +26,10 @@ pub(super) fn quoted(
     backslash: Backslash,
 ) -> Result<usize, Cut> {
     let (mut at, mut is_wide) = (start + 1, false);
+    let is_special = |&it: &u8| it == quote || it == b'\\' || it == 0 || !it.is_ascii();
     loop {
-        let byte = *input.get(at).ok_or(Cut)?;
+        at += input[at..].iter().position(is_special).ok_or(Cut)?;
+        let byte = input[at];
         at += 1;
         if byte == quote {
             if input.get(at) != Some(&quote) {
@@ -45,7 +47,7 @@ pub(super) fn quoted(
         } else if byte == 0 {
             return Err(Cut);
         } else {
-            is_wide |= !byte.is_ascii();
+            is_wide = true;
         }
     }
     // In other encodings the second byte of a character may be a backslash.

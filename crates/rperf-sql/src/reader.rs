@@ -21,12 +21,11 @@ pub(super) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Reads `input`, and makes the fingerprint in the memory of `text`.
-    pub(super) fn new(input: &'a [u8], text: String, has_ansi_names: bool) -> Self {
+    pub(super) fn new(input: &'a [u8], has_ansi_names: bool) -> Self {
         Self {
             input,
             at: 0,
-            fingerprint: Fingerprint::new(text),
+            fingerprint: Fingerprint::new(),
             context: Context::new(),
             has_ansi_names,
             saw_ansi_name: false,
@@ -40,9 +39,9 @@ impl<'a> Reader<'a> {
         self.left_out_name && self.saw_ansi_name && !self.saw_backtick
     }
 
-    /// The fingerprint.
-    pub(super) fn finish(self, is_whole: bool) -> String {
-        self.fingerprint.finish(!is_whole)
+    /// Writes the fingerprint to `out`.
+    pub(super) fn finish(self, is_whole: bool, out: &mut String) {
+        self.fingerprint.finish(!is_whole, out);
     }
 
     /// Reads all, or as far as it can be read.
@@ -83,7 +82,17 @@ impl<'a> Reader<'a> {
         self.input.get(self.at + ahead).copied()
     }
 
+    /// A token ends at `end`; the space behind it is seen, too, so that the loop has less to do.
+    #[inline]
+    fn go_to(&mut self, end: usize) {
+        self.at = end;
+        if self.input.get(end) == Some(&b' ') {
+            self.skip_to(end + 1);
+        }
+    }
+
     /// White space and comments.
+    #[inline]
     fn skip_to(&mut self, end: usize) {
         self.at = end;
         self.fingerprint.space();
@@ -91,8 +100,11 @@ impl<'a> Reader<'a> {
 
     fn sign(&mut self, length: usize) -> Result<(), Cut> {
         let sign = &self.input[self.at..self.at + length];
-        self.fingerprint.push(sign)?;
-        self.at += length;
+        match sign {
+            [sign] => self.fingerprint.push_sign(*sign)?,
+            signs => self.fingerprint.push(signs)?,
+        }
+        self.go_to(self.at + length);
         match sign {
             b";" => self.context.see_semicolon(),
             _ => self.context.see(Place::Value),
@@ -103,7 +115,7 @@ impl<'a> Reader<'a> {
     /// A value that ends at `end`.
     fn value(&mut self, end: usize) -> Result<(), Cut> {
         self.fingerprint.push_value()?;
-        self.at = end;
+        self.go_to(end);
         self.context.see(Place::Value);
         Ok(())
     }
@@ -113,26 +125,29 @@ impl<'a> Reader<'a> {
     }
 
     /// The end of the bytes of a word from `start` on; fails if they are no text.
+    #[inline]
     fn end_of_word(&self, start: usize) -> Result<usize, Cut> {
-        let (mut end, mut is_wide) = (start, false);
-        while let Some(&byte) = self.input.get(end) {
-            if !is_in_word(byte) {
-                if byte.is_ascii() {
-                    break;
-                }
-                is_wide = true;
-            }
-            end += 1;
+        let rest = &self.input[start..];
+        let length = rest.iter().position(|&it| !is_in_word(it));
+        let end = length.map_or(self.input.len(), |it| start + it);
+        match self.input.get(end) {
+            Some(it) if !it.is_ascii() => self.end_of_wide_word(start),
+            _ => Ok(end),
         }
-        if is_wide {
-            let text = str::from_utf8(&self.input[start..end]).map_err(|_| Cut)?;
-            // Quotation marks and blanks of other scripts are no part of a name.
-            let is_letter = |it: char| it.is_ascii() || it.is_alphanumeric();
-            if !text.chars().all(is_letter) {
-                return Err(Cut);
-            }
+    }
+
+    #[cold]
+    fn end_of_wide_word(&self, start: usize) -> Result<usize, Cut> {
+        let rest = &self.input[start..];
+        let is_end = |&it: &u8| it.is_ascii() && !is_in_word(it);
+        let length = rest.iter().position(is_end).unwrap_or(rest.len());
+        let text = str::from_utf8(&rest[..length]).map_err(|_| Cut)?;
+        // Quotation marks and blanks of other scripts are no part of a name.
+        let is_letter = |it: char| it.is_ascii() || it.is_alphanumeric();
+        match text.chars().all(is_letter) {
+            true => Ok(start + length),
+            false => Err(Cut),
         }
-        Ok(end)
     }
 
     fn word(&mut self) -> Result<(), Cut> {
@@ -155,7 +170,7 @@ impl<'a> Reader<'a> {
         let is_joined = self.fingerprint.joins_name();
         self.context.see_word(word, is_joined);
         self.fingerprint.push(text)?;
-        self.at = end;
+        self.go_to(end);
         Ok(())
     }
 
@@ -183,7 +198,7 @@ impl<'a> Reader<'a> {
 
     fn dot(&mut self) -> Result<(), Cut> {
         self.context.see_dot();
-        self.fingerprint.push(b".")?;
+        self.fingerprint.push_sign(b'.')?;
         self.at += 1;
         Ok(())
     }
@@ -250,12 +265,12 @@ impl<'a> Reader<'a> {
     }
 
     fn open(&mut self, sign: u8) -> Result<(), Cut> {
-        self.fingerprint.push(&[sign])?;
+        self.fingerprint.push_sign(sign)?;
         self.at += 1;
         self.context.open(sign, self.fingerprint.len() - 1)
     }
 
-    /// A square bracket: of an array, or of a name of SQL Server's.
+    /// Of an array, or of a name of SQL Server's.
     fn bracket(&mut self) -> Result<(), Cut> {
         let is_operand = |it: u8| is_in_word(it) || !it.is_ascii() || b"\"`])[?".contains(&it);
         let is_array = self.context.word == Word::Array
@@ -272,7 +287,7 @@ impl<'a> Reader<'a> {
         match sign {
             b')' => self.fingerprint.push_close(sign)?,
             // Two of them would be SQL Server's for one in a name.
-            _ => self.fingerprint.push(&[sign])?,
+            _ => self.fingerprint.push_sign(sign)?,
         }
         self.at += 1;
         if let Some(start) = self.context.close() {
@@ -283,10 +298,38 @@ impl<'a> Reader<'a> {
 
     fn comma(&mut self) -> Result<(), Cut> {
         self.end_element();
+        let is_in_list = self.context.is_in_brackets() && self.fingerprint.ends_with_element();
+        let comma = if is_in_list {
+            self.last_comma()
+        } else {
+            self.at
+        };
         self.fingerprint.push_close(b',')?;
-        self.skip_to(self.at + 1);
+        self.skip_to(comma + 1);
         self.context.see_comma();
         Ok(())
+    }
+
+    /// The comma behind all numbers and placeholders that the one here is followed by: they are one value with
+    /// the element before, and there may be thousands.
+    fn last_comma(&self) -> usize {
+        let mut comma = self.at;
+        loop {
+            let rest = &self.input[comma + 1..];
+            let blanks = rest.iter().take_while(|&&it| it == b' ').count();
+            let (sign, least) = match rest.get(blanks) {
+                Some(b'?') => (1, 0),
+                Some(b'$') => (1, 1),
+                _ => (0, 1),
+            };
+            let digit = |it: &&u8| it.is_ascii_digit();
+            let digits = rest[blanks + sign..].iter().take_while(digit).count();
+            let length = sign + digits;
+            if digits < least || rest.get(blanks + length) != Some(&b',') {
+                return comma;
+            }
+            comma += 1 + blanks + length;
+        }
     }
 
     fn end_element(&mut self) {
@@ -333,7 +376,7 @@ impl<'a> Reader<'a> {
         let is_joined = self.fingerprint.joins_name();
         self.context.see_name(is_joined);
         self.fingerprint.push(&self.input[self.at..end])?;
-        self.at = end;
+        self.go_to(end);
         Ok(())
     }
 }

@@ -115,9 +115,20 @@ const UPDATE: u64 = packed(b"UPDATE");
 const WHERE: u64 = packed(b"WHERE");
 const WITH: u64 = packed(b"WITH");
 
-/// Bytes of which words are made, without what isn't ASCII.
+/// Bytes of which words are made, without what isn't ASCII: a table, because each byte is looked at.
+const IN_WORDS: [bool; 256] = {
+    let mut all = [false; 256];
+    let mut byte = 0_u8;
+    while byte < 128 {
+        all[byte as usize] = byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$';
+        byte += 1;
+    }
+    all
+};
+
+#[inline]
 pub(super) fn is_in_word(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$'
+    IN_WORDS[usize::from(byte)]
 }
 
 /// Whether what stands in double quotes could be a name: the longest of MySQL and PostgreSQL have 64 bytes.

@@ -3,7 +3,6 @@
 mod double_quotes;
 mod random;
 
-use super::fingerprint::LONGEST;
 use super::*;
 
 fn fingerprint(statement: impl AsRef<[u8]>) -> String {
@@ -104,6 +103,9 @@ fn lists_and_rows_are_one() {
         ("f(a, ?, b)", "f(a, ?, b)"),
         ("(1 + 2, 3)", "(? + ?, ?)"),
         ("ARRAY[1, 2] || ARRAY['a]''s', 'b']", "ARRAY[?] || ARRAY[?]"),
+        ("a IN (1,2 ,3, 4,b, 5)", "a IN (?, b, ?)"),
+        ("a IN (b + 1, 2, 3, c)", "a IN (b + ?, ?, c)"),
+        ("a IN (?, $2, ?3, $, 4)", "a IN (?, $, ?)"),
         ("LIMIT 1, 2", "LIMIT ?, ?"),
         ("a IS NOT NULL AND b = TRUE", "a IS NOT NULL AND b = TRUE"),
         ("(a, null_count)", "(a, null_count)"),
