@@ -15,10 +15,7 @@ pub fn statements() -> Vec<Vec<u8>> {
 
 /// The input is a statement, and the value of several.
 pub fn read_statement(input: &[u8]) {
-    let found = fingerprint(input);
-    if !found.ends_with('…') {
-        assert_eq!(fingerprint(found.as_bytes()), found);
-    }
+    fingerprint(input);
     let text = String::from_utf8_lossy(input);
     let escaped = text.replace('\\', "\\\\").replace('\'', "\\'");
     is_one_value(&format!("E'{escaped}'"));
