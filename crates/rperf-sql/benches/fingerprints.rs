@@ -1,7 +1,7 @@
 //! What it costs to take the values out of a statement. `cargo bench -p rperf-sql`.
 
 use divan::{Bencher, black_box};
-use rperf_normalise;
+use rperf_sql::normalise;
 
 fn main() {
     divan::main();
@@ -9,7 +9,7 @@ fn main() {
 
 const SHORT: &str = "SELECT \"users\".* FROM \"users\" WHERE \"users\".\"id\" = $1 LIMIT $2";
 
-/// Of 781 bytes.
+/// A statement of 781 bytes.
 fn long() -> String {
     let columns = [
         "id",

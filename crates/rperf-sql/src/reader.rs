@@ -270,7 +270,7 @@ impl<'a> Reader<'a> {
         self.context.open(sign, self.fingerprint.len() - 1)
     }
 
-    /// Of an array, or of a name of SQL Server's.
+    /// A square bracket: of an array, or of a name of SQL Server's.
     fn bracket(&mut self) -> Result<(), Cut> {
         let is_operand = |it: u8| is_in_word(it) || !it.is_ascii() || b"\"`])[?".contains(&it);
         let is_array = self.context.word == Word::Array
