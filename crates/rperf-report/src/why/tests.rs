@@ -121,7 +121,7 @@ fn the_costly_endpoints_come_with_their_causes() {
     };
     let orders = ("GET /orders".to_string(), vec![Part::Blocked]);
     let mixed = ("GET /mixed".to_string(), vec![Part::GvlWait, Part::Blocked]);
-    assert_eq!(told(1), [orders.clone()]);
+    assert_eq!(told(1), std::slice::from_ref(&orders));
     assert_eq!(told(9), [orders, mixed], "what isn't slower has no cause");
     let first = Why::first_of(&profile, &all, 1);
     let alone = Why::of(&profile, all[0].requests);
