@@ -279,7 +279,7 @@ test("a server's requests: the numbers of rperf why --json, of each endpoint and
   const url = `${pathToFileURL(join(DIRECTORY, "page.html")).href}#view=requests&request=`;
   const parts = "table:has(caption:text('What a request took'))";
   await visit(`${url}endpoint%3DGET+/orders`, async (page) => {
-    assert.match(await text(page, parts), /blocked Kernel#sleep, in Shop#slow_query\s*\S*slow_requests\.rb:11\n/);
+    assert.match(await text(page, parts), /blocked Kernel#sleep, in Shop#slow_query\s*\S*slow_requests\.rb:10\n/);
   });
   await visit(`${url}endpoint%3DGET+/cart`, async (page) => {
     assert.match(await text(page, parts), /GVL wait had by job=ExportJob [\d.]+ %: .*Hog#spin/);
