@@ -19,12 +19,11 @@ fn cause(why: &Why<'_>, part: Part) -> Value {
     let Requests {
         key: label, name, ..
     } = why.times.requests;
-    let holder = why.holders.as_ref().and_then(|it| it.first());
     json!({
         "key": label, "name": name, "state": key(part), "share": why.times.share(part),
         "per_request_ns": means(why.times.parts[part as usize]),
         "site": why.sites[part as usize].first().map(site),
-        "holder": holder.filter(|_| part == Part::GvlWait).map(self::holder),
+        "holder": why.first_holder().filter(|_| part == Part::GvlWait).map(self::holder),
     })
 }
 

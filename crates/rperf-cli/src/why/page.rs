@@ -206,8 +206,7 @@ fn detail(why: &Why<'_>, part: Part) -> String {
         return String::new();
     }
     if part == Part::GvlWait {
-        let holder = why.holders.as_ref().and_then(|holders| holders.first());
-        return holder.map_or_else(String::new, |it| {
+        return why.first_holder().map_or_else(String::new, |it| {
             let share = percent(it.blame, why.blame);
             let held = format!("{} {share:.0} %", one_line(&it.name));
             format!("had by {held}: {}", place(&it.method, &it.app))

@@ -18,6 +18,16 @@ impl<'a> Why<'a> {
             .collect()
     }
 
+    /// Who kept others waiting most: what nobody had the GVL for, as hand-overs, is nobody's fault.
+    pub fn first_holder(&self) -> Option<&Holder> {
+        let is_nobody = |it: &Holder| {
+            let method = it.method.as_ref();
+            it.app.is_none() && method.is_some_and(|method| method.name == it.name)
+        };
+        let holders = self.holders.as_ref()?;
+        holders.iter().find(|it| !is_nobody(it)).or(holders.first())
+    }
+
     /// The parts that most of the difference is in, the greatest first: one at least, if any grew.
     pub fn causes(&self) -> Vec<Part> {
         let share = |part: &Part| self.times.share(*part);
