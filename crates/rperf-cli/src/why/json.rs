@@ -24,11 +24,15 @@ fn cause(why: &Why<'_>, part: Part) -> Value {
     let Requests {
         key: label, name, ..
     } = why.times.requests;
+    let holders = match part {
+        Part::GvlWait => why.main_holders(),
+        _ => Vec::new(),
+    };
     json!({
         "key": label, "name": name, "state": key(part), "share": why.times.share(part),
         "per_request_ns": means(why.times.parts[part as usize]),
         "site": why.sites[part as usize].first().map(site),
-        "holder": why.first_holder().filter(|_| part == Part::GvlWait).map(self::holder),
+        "holders": holders.into_iter().map(self::holder).collect::<Vec<_>>(),
     })
 }
 

@@ -206,11 +206,16 @@ fn detail(why: &Why<'_>, part: Part) -> String {
         return String::new();
     }
     if part == Part::GvlWait {
-        return why.first_holder().map_or_else(String::new, |it| {
+        let of = |it: &Holder| {
             let share = percent(it.blame, why.blame);
             let held = format!("{} {share:.0} %", one_line(&it.name));
-            format!("had by {held}: {}", place(&it.method, &it.app))
-        });
+            format!("{held}: {}", place(&it.method, &it.app))
+        };
+        let held: Vec<String> = why.main_holders().into_iter().map(of).collect();
+        return match held.is_empty() {
+            true => String::new(),
+            false => format!("had by {}", held.join("; by ")),
+        };
     }
     let site = why.sites[part as usize].first();
     site.map_or_else(String::new, |it| place(&it.method, &it.app))

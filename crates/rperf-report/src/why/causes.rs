@@ -7,6 +7,9 @@ use std::cmp::Reverse;
 /// A part with a smaller share of what the tail takes longer is no cause of it, in percent.
 const LEAST_PERCENT: f64 = 10.0;
 
+/// Holders of the GVL that are told with a cause.
+const MAIN_HOLDERS: usize = 2;
+
 impl<'a> Why<'a> {
     /// The answers for the first of these endpoints, up to `limit`, whose slowest requests take longer than
     /// typical ones.
@@ -18,14 +21,22 @@ impl<'a> Why<'a> {
             .collect()
     }
 
-    /// Who kept others waiting most: what nobody had the GVL for, as hand-overs, is nobody's fault.
-    pub fn first_holder(&self) -> Option<&Holder> {
+    /// Who kept others waiting most, and who else did nearly so: it isn't known which of them an endpoint
+    /// waited for. What nobody had the GVL for, as hand-overs, is nobody's fault.
+    pub fn main_holders(&self) -> Vec<&Holder> {
         let is_nobody = |it: &Holder| {
             let method = it.method.as_ref();
             it.app.is_none() && method.is_some_and(|method| method.name == it.name)
         };
-        let holders = self.holders.as_ref()?;
-        holders.iter().find(|it| !is_nobody(it)).or(holders.first())
+        let holders = self.holders.as_deref().unwrap_or_default();
+        let mut main: Vec<&Holder> = holders.iter().filter(|it| !is_nobody(it)).collect();
+        let most = main.first().map_or(0, |it| it.blame);
+        main.truncate(MAIN_HOLDERS);
+        main.retain(|it| it.blame >= most / 2);
+        match main.is_empty() {
+            true => holders.first().into_iter().collect(),
+            false => main,
+        }
     }
 
     /// The parts that most of the difference is in, the greatest first: one at least, if any grew.

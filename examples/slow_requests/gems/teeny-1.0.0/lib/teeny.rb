@@ -26,11 +26,14 @@ module Teeny
       statement = STATEMENT.match(sql) or raise ArgumentError, "no statement: #{sql}"
       index = @indexes.dig(statement[:table], statement[:column].to_sym) if statement[:operator] == "="
       rows = @tables.fetch(statement[:table])
-      answer_after(index ? ROUND_TRIP : ROUND_TRIP + (ROW * rows.size))
+      named(sql) { answer_after(index ? ROUND_TRIP : ROUND_TRIP + (ROW * rows.size)) }
       index ? index.fetch(value, []) : select(rows, statement, value)
     end
 
     private
+
+    # As a driver does that names its statements in profiles.
+    def named(sql, &) = defined?(Rperf) ? Rperf.op(sql, kind: :sql, &) : yield
 
     def answer_after(seconds) = @answers.first.wait_readable(seconds)
 
