@@ -100,6 +100,11 @@ module Rperf
       false
     end
 
+    # @return the block's value
+    def op(_name, **_options)
+      yield
+    end
+
     # @return [Hash] empty
     def labels
       {}

@@ -174,4 +174,54 @@ RSpec.describe "Rperf.op", vm: true do
                               "repeated" => 10, "endpoint_requests" => 10)
     expect(ops["ops"].sum { |it| it["calls"] }).to eq(90)
   end
+
+  it "is told at the end of the session, too, if its request goes on" do
+    ops = told_of(<<~RUBY, settings: "mode: :wall, frequency: 1000, measure: %i[ops requests]")
+      require "rperf/rack"
+      profile = nil
+      app = Rperf::RackMiddleware.new(lambda { |_|
+        6.times { |id| query(id, 0.001) }
+        profile = Rperf.stop
+        [200, {}, []]
+      })
+      app.call("REQUEST_METHOD" => "GET", "PATH_INFO" => "/")
+      puts profile.ops.to_json
+    RUBY
+    expect(ops["ops"].map { |it| it.values_at("name", "calls") }).to eq([[item, 6]])
+    expect(ops["repeats"]).to eq([])
+  end
+
+  it "is repeated by endpoints that are known as others, or by a part of their name, only if they repeat it" do
+    ops = told_of(<<~RUBY, settings: "mode: :wall, frequency: 1000, measure: %i[ops requests]")
+      require "rperf/rack"
+      app = Rperf::RackMiddleware.new(lambda { |env|
+        env.fetch("times").times { Rperf.op("x") {} }
+        [200, {}, []]
+      }, label: -> { _1["PATH_INFO"] })
+      call = ->(path, times) { app.call("REQUEST_METHOD" => "GET", "PATH_INFO" => path, "times" => times) }
+      long = ["/a", "/b"].map { |path| path + ("x" * 400) }
+      50.times { |number| call.(long[0], number.zero? ? 6 : 1) }
+      50.times { call.(long[1], 6) }
+      998.times { |number| call.(number.to_s, 1) }
+      50.times { |number| call.("late", number.zero? ? 6 : 1) }
+      puts Rperf.stop.ops.to_json
+    RUBY
+    expect(ops["repeats"].map { |it| it.values_at("endpoint", "endpoint_requests", "repeated") })
+      .to eq([["/b#{"x" * 254}", 50, 50]])
+  end
+
+  it "leaves the values of SQL out however its kind is written, and whatever a Symbol's to_s is" do
+    names = told_of(<<~RUBY)
+      [:SQL, "Sql"].each { |kind| Rperf.op("SELECT 'secret'", kind:) {} }
+      class Symbol
+        def to_s = "odd"
+      end
+      Rperf.op("SELECT 'secret'", kind: :sql) {}
+      class Symbol
+        def to_s = name
+      end
+      puts Rperf.stop.ops[:ops].map { [_1[:name], _1[:calls]] }.to_json
+    RUBY
+    expect(names).to eq([["[SQL] SELECT ?", 3]])
+  end
 end

@@ -73,7 +73,8 @@ impl JudgedRequests {
         told
     }
 
-    fn endpoint(&mut self, name: RequestName<'_>) -> &mut Endpoint {
+    /// The name that it is told by: long ones are cut, and what finds no room is one of the others.
+    pub fn told_as<'a>(&self, name: RequestName<'a>) -> RequestName<'a> {
         let RequestName { key, name } = name;
         let name = table::cut(name, table::LONGEST);
         let is_known = |names: &FxHashMap<Box<str>, Endpoint>| names.contains_key(name);
@@ -82,6 +83,11 @@ impl JudgedRequests {
             true => name,
             false => table::OTHER,
         };
+        RequestName { key, name }
+    }
+
+    fn endpoint(&mut self, name: RequestName<'_>) -> &mut Endpoint {
+        let RequestName { key, name } = self.told_as(name);
         if !self.endpoints.contains_key(key) {
             self.endpoints.insert(key.into(), FxHashMap::default());
         }

@@ -100,9 +100,10 @@ impl OpSums {
     }
 
     /// Whether an endpoint with so many `requests` repeats it: a loop that calls it for each record, most
-    /// likely.
+    /// likely. Where no request is known, as in the entry of those that found no room, that can't be told.
     pub fn is_repeated(&self, requests: u64) -> bool {
-        self.repeated > 0 && self.repeated.saturating_mul(Self::REPEATING) >= requests
+        let is_known = self.repeated > 0 && requests > 0;
+        is_known && self.repeated.saturating_mul(Self::REPEATING) >= requests
     }
 }
 
@@ -231,5 +232,6 @@ mod tests {
             ..OpSums::default()
         };
         assert!(of(10).is_repeated(100) && !of(9).is_repeated(100) && !of(0).is_repeated(0));
+        assert!(!of(10).is_repeated(0), "no request is known");
     }
 }

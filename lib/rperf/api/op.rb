@@ -20,7 +20,7 @@ module Rperf
 
       undo = []
       begin
-        Native.begin_op(undo, kind.to_s, name)
+        Native.begin_op(undo, kind, name)
         yield
       ensure
         # One call of C: no interrupt can come before it has done its work.

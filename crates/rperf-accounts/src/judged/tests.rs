@@ -156,3 +156,18 @@ fn further_names_are_judged_together() {
     assert_eq!((told.len(), count("/0")), (table::MOST + 1, Some(2)));
     assert_eq!(count(table::OTHER), Some(5));
 }
+
+#[test]
+fn a_name_is_told_as_the_table_has_it() {
+    let mut judged = JudgedRequests::default();
+    let long = "x".repeat(table::LONGEST + 1);
+    for number in 0..table::MOST {
+        judged.add(named("endpoint", &number.to_string()), &figures(MS), 0, 0);
+    }
+    for (name, told) in [("7", "7"), ("late", table::OTHER), (&long, table::OTHER)] {
+        assert_eq!(judged.told_as(named("endpoint", name)).name, told);
+    }
+    let judged = JudgedRequests::default();
+    let told = judged.told_as(named("job", &long));
+    assert_eq!(told, named("job", &long[1..]));
+}

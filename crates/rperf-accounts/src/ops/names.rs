@@ -26,7 +26,7 @@ const FOR_OTHERS: usize = 32;
 /// The kind of statements of SQL.
 const SQL: &str = "sql";
 
-/// Kinds that are written in another way in names.
+/// Kinds that are written in another way in names, however a program writes them.
 const WRITTEN: [(&str, &str); 3] = [(SQL, "SQL"), ("http", "HTTP"), ("redis", "Redis")];
 
 /// All names.
@@ -50,6 +50,9 @@ struct Known {
 impl OpNames {
     /// The number of the op of this kind with this text.
     pub fn number(&mut self, kind: &str, text: &[u8]) -> OpNumber {
+        if text.len() > LONGEST_KNOWN || kind.len() > LONGEST_KIND {
+            return self.look_up(kind, text);
+        }
         let place = (hash(kind, text) as usize) % KNOWN;
         if let Some(Some(known)) = self.known.get(place)
             && *known.text == *text
@@ -58,16 +61,14 @@ impl OpNames {
             return known.number;
         }
         let number = self.look_up(kind, text);
-        if text.len() <= LONGEST_KNOWN && kind.len() <= LONGEST_KIND {
-            if self.known.is_empty() {
-                self.known.resize_with(KNOWN, || None);
-            }
-            self.known[place] = Some(Known {
-                kind: kind.into(),
-                text: text.into(),
-                number,
-            });
+        if self.known.is_empty() {
+            self.known.resize_with(KNOWN, || None);
         }
+        self.known[place] = Some(Known {
+            kind: kind.into(),
+            text: text.into(),
+            number,
+        });
         number
     }
 
@@ -92,7 +93,7 @@ impl OpNames {
     fn look_up(&mut self, kind: &str, text: &[u8]) -> OpNumber {
         let written = written(kind);
         let mut name = format!("[{written}] ");
-        if kind == SQL {
+        if kind.eq_ignore_ascii_case(SQL) {
             let mut statement = String::new();
             rperf_sql::normalise(text, &mut statement);
             name.push_str(&statement);
@@ -130,7 +131,7 @@ impl OpNames {
 
 /// A kind as it is in names.
 fn written(kind: &str) -> Cow<'_, str> {
-    let known = WRITTEN.iter().find(|it| it.0 == kind);
+    let known = WRITTEN.iter().find(|it| it.0.eq_ignore_ascii_case(kind));
     known.map_or_else(|| one_line(cut(kind, LONGEST_KIND)), |it| it.1.into())
 }
 
@@ -164,6 +165,7 @@ mod tests {
             let known = |name: &str| Some(name.to_owned());
             assert_eq!(of(&mut names, "sql", "SELECT 1"), known("[SQL] SELECT ?"));
             assert_eq!(of(&mut names, "sql", "SELECT 2"), known("[SQL] SELECT ?"));
+            assert_eq!(of(&mut names, "SQL", "SELECT 3"), known("[SQL] SELECT ?"));
             assert_eq!(of(&mut names, "http", "GET a"), known("[HTTP] GET a"));
             assert_eq!(of(&mut names, "mine", "a\nb"), known("[mine] a b"));
         }

@@ -35,9 +35,11 @@ pub fn are_measured(gvl: &Gvl<'_>) -> bool {
 
 /// `Native.begin_op(undo, kind, text)`: an op begins, if they are measured, and is noted in `undo`. An
 /// interrupt can come as this returns; then `end_op` finds it there.
-fn begin(ruby: &Ruby, undo: RArray, kind: RString, text: RString) -> Result<(), Error> {
+fn begin(ruby: &Ruby, undo: RArray, kind: Value, text: RString) -> Result<(), Error> {
     let mut gvl = gvl(ruby);
-    let Some(set) = made(ruby, &mut gvl, kind, text)? else {
+    // A program's own Symbol#to_s could hide that it is a statement of SQL, whose values are left out.
+    let kind = text::shown(ruby, kind)?;
+    let Some(set) = made(ruby, &mut gvl, &kind, text)? else {
         return Ok(());
     };
     undo.push(set)?;
@@ -55,7 +57,7 @@ fn end(ruby: &Ruby, undo: RArray) -> Result<(), Error> {
 /// `Native.start_op(kind, text)`: an op begins, if they are measured, that `finish_op` ends.
 fn start(ruby: &Ruby, kind: RString, text: RString) -> Result<(), Error> {
     let mut gvl = gvl(ruby);
-    if let Some(set) = made(ruby, &mut gvl, kind, text)? {
+    if let Some(set) = made(ruby, &mut gvl, &text::content(kind), text)? {
         open(&mut gvl, set);
     }
     Ok(())
@@ -79,20 +81,14 @@ fn finish(ruby: &Ruby, kind: RString) {
 }
 
 /// The label set of an op that is about to begin.
-fn made(
-    ruby: &Ruby,
-    gvl: &mut Gvl<'_>,
-    kind: RString,
-    text: RString,
-) -> Result<Option<Value>, Error> {
+fn made(ruby: &Ruby, gvl: &mut Gvl<'_>, kind: &str, text: RString) -> Result<Option<Value>, Error> {
     if !are_measured(gvl) {
         return Ok(None);
     }
     accounts::look_for_ractors(ruby, gvl)?;
     let outer = labels::present(ruby, gvl)?;
-    let kind = text::content(kind);
     let number = with_ops(gvl, |ops| {
-        text::with_bytes(text, |text| ops.number(&kind, text))
+        text::with_bytes(text, |text| ops.number(kind, text))
     });
     let number = number.filter(|it| *it != OpNumber::NONE);
     Ok(number.and_then(|it| label_set::begin_op(gvl, RubyThread::current(gvl), outer, it)))

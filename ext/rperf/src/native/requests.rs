@@ -78,11 +78,14 @@ fn end_of_present(ruby: &Ruby, gvl: &Gvl<'_>, figures: Option<&Figures>) -> Resu
         key: OTHER,
         name: OTHER,
     });
-    let class = figures.and_then(|figures| {
-        let mut judged = requests(gvl)?.judged.borrow(gvl)?;
-        let (now, ended) = (clock::monotonic_ns(), clock::realtime_ns());
-        Some(judged.add(name, figures, now, ended))
-    });
+    let (name, class) = match requests(gvl).and_then(|it| it.judged.borrow(gvl)) {
+        None => (name, None),
+        Some(mut judged) => {
+            let (now, ended) = (clock::monotonic_ns(), clock::realtime_ns());
+            let class = figures.map(|figures| judged.add(name, figures, now, ended));
+            (judged.told_as(name), class)
+        }
+    };
     ops::end_request(session, gvl, set.set.request(), name, class);
     // What ran at the last ticks is of this request.
     let guard = AtWork::begin(gvl);

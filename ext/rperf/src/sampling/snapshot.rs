@@ -59,7 +59,8 @@ pub fn stop(
     let objects = session.and_then(|it| take_objects(gvl, it, false));
     let requests = session.map_or_else(Vec::new, |it| take_requests(gvl, it, false));
     let suite = session.map(|it| take_suite(gvl, it, true));
-    let ops = session.map(|it| take_ops(gvl, it, true));
+    // Requests that go on don't end in this session: their ops are told now.
+    let ops = session.map(|it| take_ops(gvl, it, false));
     // No collection runs until the frames are kept alive again.
     let ending = Ending::begin();
     let Some((settings, engine)) = take_down(gvl, id, &threads) else {

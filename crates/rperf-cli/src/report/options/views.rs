@@ -25,6 +25,7 @@ pub const WITH_ROWS: &[&str] = &[
     "--tree",
     "--boot",
     "--tests",
+    "--ops",
     "--callers",
     "--annotate",
     "--format json",

@@ -89,7 +89,7 @@ impl Part<'_> {
             return String::new();
         }
         let columns = ["calls", "time", "of requests"].map(Column::new);
-        let mut table = Table::new(columns).with_names("per request of the endpoint");
+        let mut table = Table::new(columns).with_names("per request that calls it");
         let rows = self.page.limit.unwrap_or(usize::MAX);
         for it in self.times.repeats.iter().take(rows) {
             table.push(Row {
