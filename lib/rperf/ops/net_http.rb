@@ -51,16 +51,26 @@ module Rperf
           outer = thread[CALLING]
           return if http.equal?(outer) || thread.frozen?
 
+          case request
+          when ::Net::HTTPGenericRequest
+            server = server_of(http)
+            ["#{request.method} #{server}", outer] if server
+          end
+        end
+
+        def calling=(http)
+          THREAD.call[CALLING] = http
+        end
+
+        private
+
+        def server_of(http)
           host = http.address
           return unless host.is_a?(String) && !host.empty?
 
           host = "[#{host}]" if host.include?(":")
           port = ":#{http.port}" unless http.port == (http.use_ssl? ? 443 : 80)
-          ["#{request.method} #{host.downcase}#{port}", outer]
-        end
-
-        def calling=(http)
-          THREAD.call[CALLING] = http
+          "#{host.downcase}#{port}"
         end
       end
     end
