@@ -58,7 +58,10 @@ module OpPrograms
   end
 
   # How often each op was called.
-  def op_calls(name = "p.pb.gz") = PprofMessage.read(path_to(name)).op_calls
+  def op_calls(name = "p.pb.gz")
+    ops = Rperf.load(path_to(name)).ops or return {}
+    ops[:ops].to_h { |it| it.values_at(:name, :calls) }
+  end
 
   # The file as it would be without compression: whatever is in it.
   def bytes_of(name = "p.pb.gz") = Zlib.gunzip(File.binread(path_to(name)))

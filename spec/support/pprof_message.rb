@@ -19,13 +19,6 @@ class PprofMessage
   def comments = numbers(@fields[13]).map { |index| @texts[index] }
   def doc_url = @texts[@fields[15].last]
 
-  # How often each op was called, { name => calls }: in a field of ours.
-  def op_calls
-    @fields[1_005].map { |it| fields(it) }.each_with_object(Hash.new(0)) do |op, calls|
-      calls[op[3].last.dup.force_encoding(Encoding::UTF_8)] += op[4].last.to_i
-    end
-  end
-
   # For each sample its labels, { key => String or Integer }.
   def labels
     @fields[2].map do |sample|

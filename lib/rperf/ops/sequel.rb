@@ -11,8 +11,11 @@ module Rperf
         KIND = "sql"
         private_constant :KIND
 
-        def log_connection_yield(sql, *)
-          return super unless Native.main_ractor? && Native.ops? && sql.is_a?(String)
+        def log_connection_yield(*arguments)
+          return super unless Native.main_ractor? && Native.ops?
+
+          sql = arguments.first
+          return super unless sql.is_a?(String)
 
           undo = []
           begin
