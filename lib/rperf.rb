@@ -8,7 +8,7 @@
 # files name each other in a circle (`bin/test lint` checks it):
 #
 #   1 names.rb original.rb version.rb errors.rb message.rb stderr.rb argument.rb inert.rb
-#   2 processes/ web/
+#   2 processes/ web/ ops/ ops.rb
 #   3 session/ live/
 #   4 hooks/
 #   5 api/ api.rb autostart.rb

@@ -2,6 +2,7 @@
 
 require_relative "../live/port"
 require_relative "../message"
+require_relative "../ops"
 require_relative "../session/member"
 require_relative "../session/session"
 require_relative "../session/targets"
@@ -70,6 +71,7 @@ module Rperf
       # Lets go of what a child has inherited.
       def forget
         Native.forget_in_child
+        Ops.release
         Targets.release
       end
 

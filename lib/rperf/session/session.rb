@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../errors"
+require_relative "../ops"
 require_relative "targets"
 
 module Rperf
@@ -61,6 +62,7 @@ module Rperf
       destination.start(options.sampling)
       Session.current = self
       targets&.begin
+      Ops.begin if Native.ops?
     end
 
     # Whether this is the process that is profiled.
@@ -101,6 +103,7 @@ module Rperf
       taken = []
       begin
         whole do
+          Ops.release
           Targets.release
           Native.stop_into(taken)
         end
@@ -114,6 +117,7 @@ module Rperf
 
     # This program is an rperf command, which users don't want to see in the profile.
     def withdraw
+      Ops.release
       Targets.release
       Native.withdraw
       Session.leave(self)

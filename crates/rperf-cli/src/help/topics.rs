@@ -35,7 +35,7 @@ macro_rules! topic {
 }
 
 /// All pages, in the order of docs/guide/README.md.
-pub const TOPICS: [Topic; 41] = [
+pub const TOPICS: [Topic; 42] = [
     topic!("tutorial", "start", "guide"),
     topic!("recipes", "recipe", "slow", "install"),
     topic!("recipes-tests",),
@@ -92,6 +92,9 @@ pub const TOPICS: [Topic; 41] = [
     topic!("allocations", "objects", "alloc", "memory", "measure"),
     topic!("blame", "gvl-blame", "gvl-wait", "contention"),
     topic!("slow-requests", "tail", "p99"),
+    topic!(
+        "ops", "op", "queries", "sql", "http", "redis", "n+1", "database"
+    ),
     topic!("call-counts", "counts", "callgrind", "kcachegrind"),
     topic!("time-line", "spans", "perfetto", "chrome-trace"),
     topic!("trace-one-method", "only", "one-method"),

@@ -1,0 +1,72 @@
+# frozen_string_literal: true
+
+require_relative "ops/action_mailer"
+require_relative "ops/active_record"
+require_relative "ops/caches"
+require_relative "ops/guard"
+require_relative "ops/net_http"
+require_relative "ops/redis_client"
+require_relative "ops/sequel"
+
+module Rperf
+  # What libraries wait for gets names by itself, while a session measures ops (`measure: :ops`). Each source is for one
+  # library: `find` returns what there is of it to hook into, if it is loaded, and `install` does that. It is done when
+  # such a session begins, and for libraries that come later as files are compiled. What is installed stays, and is
+  # silent without such a session.
+  module Ops
+    SOURCES = [NetHTTP, ActiveRecord, Caches, ActionMailer, RedisClient, Sequel].freeze
+    private_constant :SOURCES
+
+    # Those that are to be looked for.
+    @missing = SOURCES
+
+    class << self
+      # A session has begun that measures ops.
+      def begin
+        look
+        watch unless @watch || @missing.empty?
+      end
+
+      # It is over. A forked child has inherited what its parent had.
+      def release
+        watch = @watch or return
+        @watch = nil
+        watch.disable
+      end
+
+      private
+
+      # For each file that is compiled, and each text that is evaluated. The event is none of compiled code's, so no
+      # code has to be changed, or compiled again, for it.
+      def watch
+        Guard.attempt("libraries that are loaded later get no ops", Guard::LAST) do
+          @watch = TracePoint.new(:script_compiled) { look_again }
+          @watch.enable
+        end
+      end
+
+      # Before a file runs; what has been loaded before is there. A session that has ended at the program's end, where
+      # none of its methods may be called, hasn't released it.
+      def look_again
+        return unless Native.main_ractor?
+        return Guard.attempt("go on being looked for", Guard::LAST) { release } unless Native.ops?
+
+        look
+        Guard.attempt("go on being looked for", Guard::LAST) { release } if @missing.empty?
+      end
+
+      # A source that fails isn't tried again.
+      def look
+        Guard.attempt("of libraries are missing", Guard::LAST) do
+          found = @missing.to_h { |source| [source, source.find] }.compact
+          # Another thread may look, as soon as one of them is installed.
+          @missing = (@missing - found.keys).freeze unless found.empty?
+          found.each do |source, library|
+            Guard.attempt("of a library are missing", Guard::LAST) { source.install(library) }
+          end
+        end
+      end
+    end
+  end
+  private_constant :Ops
+end

@@ -1,0 +1,41 @@
+# frozen_string_literal: true
+
+require_relative "loaded"
+
+module Rperf
+  module Ops
+    # Statements of Sequel: their text, of which the values are left out.
+    module Sequel
+      # Wraps the method that every adapter calls around a statement, whether it is logged or not.
+      module Statement
+        KIND = "sql"
+        private_constant :KIND
+
+        def log_connection_yield(*arguments)
+          return super unless Native.main_ractor? && Native.ops?
+
+          sql = arguments.first
+          return super unless sql.is_a?(String)
+
+          undo = []
+          begin
+            Native.begin_op(undo, KIND, sql)
+            super
+          ensure
+            Native.end_op(undo)
+          end
+        end
+      end
+      private_constant :Statement
+
+      class << self
+        def find
+          found = Loaded.module(:Sequel, :Database)
+          found if found.is_a?(Class) && found.method_defined?(:log_connection_yield)
+        end
+
+        def install(database) = database.prepend(Statement)
+      end
+    end
+  end
+end
