@@ -149,9 +149,10 @@ RSpec.describe "looking at profiles" do
       %w[--callers Work --lines] => "--lines goes with --text, not with --callers",
       %w[--lines -o x.collapsed] => "--lines goes with --text",
       %w[--format pprof --lines -o x] => "--lines goes with --text, not with --format pprof",
-      %w[--html -n 3] => "-n goes with --top, --methods, --tree, --boot, --tests, --ops, --callers, --annotate, --format " \
-                         "json or --format markdown, not with --html",
-      %w[--tree --sort total] => "--sort goes with --top, --methods, --boot, --tests, --ops or --format json, not with --tree",
+      %w[--html -n 3] => "-n goes with --top, --methods, --tree, --boot, --tests, --ops, --callers, --annotate, " \
+                         "--format json or --format markdown, not with --html",
+      %w[--tree --sort total] => "--sort goes with --top, --methods, --boot, --tests, --ops or --format json, " \
+                                 "not with --tree",
       %w[--format json --by gem] => "--by goes with --top, --methods, --dot or --svg, not with --format json",
       %w[--source] => "--source goes with --html or --web"
     }.each do |arguments, message|
