@@ -158,6 +158,40 @@ RSpec.describe "Rperf.op", vm: true do
     expect(told).to eq([["TypeError"] * 3, ["[op] odd \u{FFFD} name of two lines"]])
   end
 
+  it "isn't put back with labels when it has ended within them" do
+    told = told_of(<<~RUBY)
+      native = Rperf.const_get(:Native)
+      native.start_op("op", "a")
+      Rperf.label(x: 1) { native.finish_op("op") }
+      Rperf.op("b") { sleep(0.02) }
+      sleep(0.03)
+      labels = Rperf.labels
+      profile = Rperf.stop
+      puts [labels, profile.ops[:ops].map { _1[:name] }.sort, profile.top(sort: :total, limit: nil).map(&:to_h)].to_json
+    RUBY
+    labels, names, top = told
+    expect([labels, names]).to eq([{}, ["[op] a", "[op] b"]])
+    expect(totals(top).fetch("[op] a", 0)).to be < 10_000_000
+  end
+
+  it "has the wall time of the outermost call only where it calls itself" do
+    ops = told_of(<<~RUBY)
+      def walk(depth) = Rperf.op("walk") { sleep(0.002) and depth.positive? && Rperf.op("step") { walk(depth - 1) } }
+      walk(9)
+      puts Rperf.stop.ops.to_json
+    RUBY
+    walk, step = ["[op] walk", "[op] step"].map { |name| ops["ops"].find { |it| it["name"] == name } }
+    expect([walk, step].map { |it| it["calls"] }).to eq([10, 9])
+    expect(walk["wall_ns"]).to eq(ops["total"]["wall_ns"])
+    expect(step["wall_ns"]).to be < walk["wall_ns"]
+  end
+
+  it "isn't measured in a trace, which says so" do
+    outcome = run(ruby, "-I#{Commands::ROOT}/lib", "-rrperf", "-e", "Rperf.start(mode: :trace, measure: :ops)")
+    expect(outcome.stderr).to match(/measure.*mode/)
+    expect(outcome.status).not_to be_success
+  end
+
   it "is known by the request that calls it again and again" do
     ops = told_of(<<~RUBY, settings: "mode: :wall, frequency: 1000, measure: %i[ops requests]")
       require "rperf/rack"

@@ -38,6 +38,8 @@ pub struct OpCall {
     pub nested: Sums,
     /// What they took while other fibers had control.
     pub nested_suspended_ns: u64,
+    /// It is inside of a call of the same op, whose wall time has its own.
+    pub is_within_itself: bool,
 }
 
 /// The calls of one op in a request that goes on.
@@ -193,12 +195,15 @@ impl Place {
             figures,
             nested,
             nested_suspended_ns,
+            is_within_itself,
         } = call;
         let own = figures.sums.since(nested);
         let suspended_ns = figures.suspended_ns.saturating_sub(*nested_suspended_ns);
         let sums = &mut self.sums;
         sums.calls += 1;
-        sums.wall_ns = sums.wall_ns.saturating_add(figures.wall_ns);
+        if !is_within_itself {
+            sums.wall_ns = sums.wall_ns.saturating_add(figures.wall_ns);
+        }
         sums.own = sums.own.plus(&own);
         sums.suspended_ns = sums.suspended_ns.saturating_add(suspended_ns);
         sums.longest_blocked_ns = sums.longest_blocked_ns.max(own.blocked_ns);

@@ -21,7 +21,7 @@ pub struct OpKey {
 pub struct OpSums {
     /// How often it ended.
     pub calls: u64,
-    /// From begin to end, with the ops inside of it.
+    /// From begin to end, with the ops inside of it. A call inside of one of the same op counts in that.
     pub wall_ns: u64,
     /// Its thread had the GVL, and collected no garbage.
     pub running_ns: u64,

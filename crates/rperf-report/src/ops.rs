@@ -115,7 +115,7 @@ impl OpTimes {
         };
         let mut repeats: Vec<Repeat> = profile.ops.iter().filter_map(of).collect();
         // By what they cost: they are in the order of their names before.
-        repeats.sort_by_key(|it| Reverse(it.sums.wall_ns));
+        repeats.sort_by_key(|it| Reverse(own_ns(&it.sums)));
         repeats
     }
 }

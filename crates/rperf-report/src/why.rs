@@ -196,7 +196,8 @@ pub struct Why<'a> {
     pub blame: i64,
     /// The time of samples of its requests that had not ended, or for which there was no room.
     pub open_ns: i64,
-    /// Its ops, those first that a request of the tail spends most with; of a profile without ops, none.
+    /// Its ops, those first that a request of the tail spends most with; none where several endpoints are
+    /// told of.
     pub ops: Vec<OpShare>,
 }
 
@@ -207,7 +208,10 @@ impl<'a> Why<'a> {
     /// Why the tail of these requests, which are of `profile`, is slow.
     pub fn of(profile: &'a Profile, requests: &'a Requests) -> Self {
         let texts = Texts::of(profile);
-        Self::told(&texts, texts.all_holders(), requests)
+        Self {
+            ops: op_shares::ops_of(profile, requests),
+            ..Self::told(&texts, texts.all_holders(), requests)
+        }
     }
 
     fn told(texts: &Texts<'a>, holders: Option<Vec<Holder>>, requests: &'a Requests) -> Self {
@@ -229,7 +233,7 @@ impl<'a> Why<'a> {
             holders,
             blame: blame.map_or(0, |blame| profile.sum(blame)),
             open_ns,
-            ops: op_shares::ops_of(profile, requests),
+            ops: Vec::new(),
         }
     }
 

@@ -164,7 +164,11 @@ fn a_name_is_told_as_the_table_has_it() {
     for number in 0..table::MOST {
         judged.add(named("endpoint", &number.to_string()), &figures(MS), 0, 0);
     }
-    for (name, told) in [("7", "7"), ("late", table::OTHER), (long.as_str(), table::OTHER)] {
+    for (name, told) in [
+        ("7", "7"),
+        ("late", table::OTHER),
+        (long.as_str(), table::OTHER),
+    ] {
         assert_eq!(judged.told_as(named("endpoint", name)).name, told);
     }
     let judged = JudgedRequests::default();

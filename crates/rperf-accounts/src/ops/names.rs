@@ -91,6 +91,7 @@ impl OpNames {
     }
 
     fn look_up(&mut self, kind: &str, text: &[u8]) -> OpNumber {
+        let kind = kind.trim();
         let written = written(kind);
         let mut name = format!("[{written}] ");
         if kind.eq_ignore_ascii_case(SQL) {
@@ -131,6 +132,7 @@ impl OpNames {
 
 /// A kind as it is in names.
 fn written(kind: &str) -> Cow<'_, str> {
+    let kind = kind.trim();
     let known = WRITTEN.iter().find(|it| it.0.eq_ignore_ascii_case(kind));
     known.map_or_else(|| one_line(cut(kind, LONGEST_KIND)), |it| it.1.into())
 }

@@ -18,6 +18,7 @@ fn call(wall_ns: u64, blocked_ns: u64, objects: u64) -> OpCall {
         },
         nested: Sums::default(),
         nested_suspended_ns: 0,
+        is_within_itself: false,
     }
 }
 
@@ -78,6 +79,22 @@ fn the_states_are_without_the_ops_inside() {
     assert_eq!((sums.wall_ns, sums.running_ns, sums.blocked_ns), (10, 2, 2));
     assert_eq!((sums.suspended_ns, sums.objects), (2, Some(1)));
     assert!(ops.told(true).is_empty());
+}
+
+#[test]
+fn a_call_inside_of_one_of_the_same_op_adds_no_wall_time() {
+    let mut ops = SessionOps::default();
+    let number = ops.number("op", b"walk");
+    let mut inner = call(6, 5, 0);
+    inner.is_within_itself = true;
+    let mut outer = call(10, 7, 0);
+    outer.nested = inner.figures.sums;
+    ops.add(number, RequestNumber::NONE, &inner);
+    ops.add(number, RequestNumber::NONE, &outer);
+    let told = ops.told(true);
+    let (_, sums) = told.iter().next().expect("an entry");
+    assert_eq!((sums.calls, sums.wall_ns), (2, 10));
+    assert_eq!(sums.running_ns + sums.blocked_ns, 10);
 }
 
 #[test]

@@ -100,7 +100,9 @@ pub(crate) fn decoded(fields: &[&[u8]]) -> Result<Ops, ReadError> {
         let buckets = message.bucket.iter().map(|&it| it as usize);
         let buckets = buckets.zip(message.in_bucket.iter().copied());
         let blocked = Quantiles::of_buckets(buckets, message.blocked_nanos, message.max_nanos)
-            .ok_or_else(|| ReadError::damaged("an op's calls are in no order"))?;
+            .ok_or_else(|| {
+                ReadError::damaged("an op's calls were blocked for a time that can't be")
+            })?;
         let mut sums = OpSums {
             calls: message.calls,
             wall_ns: message.wall_nanos,

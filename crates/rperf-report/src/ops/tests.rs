@@ -91,42 +91,6 @@ fn with_the_ops_inside_another_one_may_come_first() {
 }
 
 #[test]
-fn the_line_of_an_op_is_that_which_calls_the_method_that_begins_it() {
-    let mut profile = TestProfile::wall().profile;
-    profile.meta.add_rperf_directory("/lib");
-    profile.ops.add(key("", "[SQL] item"), &sums(1, 10, 10));
-    let begin: TestFrame<'_> = ("Rperf.op", "/lib/rperf/api/op.rb", 1, 4);
-    let wrapper: TestFrame<'_> = ("Shop#query", "/app/shop.rb", 20, 21);
-    let inside: TestFrame<'_> = ("block in Shop#query", "/app/shop.rb", 20, 22);
-    let mut line_of = |frames: &[TestFrame<'_>]| {
-        profile.weights = rperf_model::Weights::new(profile.schema.len());
-        let key = WeightKey {
-            node: node(&mut profile, frames),
-            thread: 1,
-            labels: rperf_model::LabelSetId::default(),
-            state: State::Running,
-        };
-        profile.weights.push(key, &[1, 5, 0]);
-        let times = OpTimes::of(&profile, Sort::SelfValue).expect("ops");
-        times.ops[0].app.as_ref().map(|it| it.1)
-    };
-    assert_eq!(
-        line_of(&[LIST, LOOP, wrapper, begin, inside, ITEM]),
-        Some(11)
-    );
-    assert_eq!(
-        line_of(&[wrapper, begin, inside, ITEM]),
-        Some(22),
-        "nothing calls it"
-    );
-    assert_eq!(
-        line_of(&[LIST, DRIVER, ITEM]),
-        Some(3),
-        "begun in another way"
-    );
-}
-
-#[test]
 fn without_ops_there_is_no_answer() {
     let profile = TestProfile::wall().profile;
     assert_eq!(OpTimes::of(&profile, Sort::SelfValue), None);

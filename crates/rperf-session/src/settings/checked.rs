@@ -200,6 +200,9 @@ impl Settings {
                 None => Ok(()),
             };
         }
+        if self.measures_ops() {
+            return Err(self.refuse(&MODE, Form::Word(WALL), &MEASURE, source));
+        }
         if self.spans_ns().is_some() && !self.times_calls() {
             return Err(self.refuse(&CALLS, Form::Word(RUBY), &SPANS, source));
         }

@@ -10,6 +10,7 @@
 use super::cache::Changes;
 use super::{add, add_constant, put};
 use crate::profile::errors;
+use crate::running::label_set;
 use crate::running::{Kind, Running, session};
 use crate::sampling::section::{self, Pause, Switch};
 use crate::tracing::section::TRACING;
@@ -137,7 +138,10 @@ pub fn leave(gvl: &mut Gvl<'_>, undo: RArray) -> Result<(), Error> {
         let step: Value = undo.pop()?;
         match Integer::from_value(step) {
             Some(number) => section::leave(gvl, switch_of, number.to_u64()?),
-            None => put(gvl, step)?,
+            None => {
+                let set = label_set::without_ended_ops(gvl, step);
+                put(gvl, set)?;
+            }
         }
     }
     Ok(())

@@ -6,6 +6,7 @@ use super::{accounts, gvl};
 use crate::labels;
 use crate::ruby::threads::RubyThread;
 use crate::running::label_set::{self, SetObject};
+use crate::running::open_op::OpenOp;
 use crate::running::sampling::{SamplingSession, sampling};
 use crate::text;
 use magnus::{Error, RArray, RModule, RString, Ruby, Value, function, prelude::*};
@@ -13,6 +14,9 @@ use rperf_accounts::{OpCall, RequestName, SessionOps};
 use rperf_model::LatencyClass;
 use rperf_vm::{Gvl, OpNumber, RequestNumber};
 use std::hint::black_box;
+
+/// Ops around one that are looked at, to tell whether it calls itself.
+const MOST_AROUND: usize = 64;
 
 /// Defines the methods.
 pub fn init(native: RModule) -> Result<(), Error> {
@@ -108,6 +112,7 @@ fn close(gvl: &mut Gvl<'_>, set: Value) {
     };
     let closed = op.close(gvl).filter(|_| label_set::is_present(gvl, object));
     if let Some((figures, nested)) = closed {
+        let (number, request) = (object.set.op(), object.set.request());
         let within = op.within();
         if let Some(within) = SetObject::get(&within).and_then(SetObject::op) {
             within.add_nested(gvl, &figures);
@@ -116,14 +121,32 @@ fn close(gvl: &mut Gvl<'_>, set: Value) {
             figures,
             nested: nested.sums,
             nested_suspended_ns: nested.suspended_ns,
+            is_within_itself: is_within(op, number),
         };
-        let (number, request) = (object.set.op(), object.set.request());
         with_ops(gvl, |ops| ops.add(number, request, &call));
     }
     if let Some(outer) = label_set::outside_of(gvl, RubyThread::current(gvl), set) {
         labels::put_here(gvl, outer);
     }
     black_box(set);
+}
+
+/// Whether the op is inside of one with this number, as far as that is looked for.
+fn is_within(op: &OpenOp, number: OpNumber) -> bool {
+    let mut around = op.within();
+    for _ in 0..MOST_AROUND {
+        let Some(set) = SetObject::get(&around) else {
+            return false;
+        };
+        if set.set.op() == number {
+            return true;
+        }
+        let Some(next) = set.op().map(OpenOp::within) else {
+            return false;
+        };
+        around = next;
+    }
+    false
 }
 
 /// A request has ended. Its class is `None` if it isn't known how long it took.

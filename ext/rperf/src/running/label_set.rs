@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 mod around;
 
-pub use around::{begin_op, inside, op_around, outside_of};
+pub use around::{begin_op, inside, op_around, outside_of, without_ended_ops};
 
 use around::in_no_op;
 

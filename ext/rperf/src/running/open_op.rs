@@ -67,6 +67,11 @@ impl OpenOp {
         Some((self.account.figures(gvl)?, nested))
     }
 
+    /// Whether it has ended, or never began.
+    pub fn is_over(&self, gvl: &Gvl<'_>) -> bool {
+        !self.account.is_open(gvl)
+    }
+
     /// An op inside of it has taken so much.
     pub fn add_nested(&self, gvl: &Gvl<'_>, figures: &Figures) {
         if let Some(mut nested) = self.nested.borrow(gvl) {

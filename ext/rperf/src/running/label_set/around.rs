@@ -101,6 +101,23 @@ pub fn outside_of(gvl: &Gvl<'_>, thread: RubyThread<'_>, set: Value) -> Option<V
     in_op(present, within, number)
 }
 
+/// The labels of `set`, or nil, as they are put back: in the innermost op of its that goes on.
+pub fn without_ended_ops(gvl: &Gvl<'_>, mut set: Value) -> Value {
+    while let Some((op_set, _)) = op_around(&set) {
+        let object = SetObject::get(&op_set);
+        let Some(op) = object.and_then(SetObject::op).filter(|op| op.is_over(gvl)) else {
+            break;
+        };
+        let within = op.within();
+        let number = SetObject::get(&within).map_or(OpNumber::NONE, |it| it.set.op());
+        let Some(new) = in_op(set, within, number) else {
+            break;
+        };
+        set = new;
+    }
+    set
+}
+
 /// The labels of `set` in no op: it is the op of the fiber that made this one.
 pub(super) fn in_no_op(set: Value) -> Value {
     let is_in_one = op_around(&set).is_some();
