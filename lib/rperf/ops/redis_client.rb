@@ -12,19 +12,19 @@ module Rperf
       PIPELINE = "PIPELINE"
       private_constant :KIND, :CONNECT, :PIPELINE
 
-      # What redis-client calls middleware.
+      # What redis-client calls middleware. Whatever it passes is passed on: its versions differ.
       module Middleware
-        def call(command, _config)
+        def call(command, *)
           return super unless Native.main_ractor? && Native.ops? && (name = RedisClient.name_of(command))
 
           RedisClient.op(name) { super }
         end
 
-        def call_pipelined(_commands, _config)
+        def call_pipelined(*)
           Native.main_ractor? && Native.ops? ? RedisClient.op(PIPELINE) { super } : super
         end
 
-        def connect(_config)
+        def connect(*)
           Native.main_ractor? && Native.ops? ? RedisClient.op(CONNECT) { super } : super
         end
       end
