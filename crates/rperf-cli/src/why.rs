@@ -1,6 +1,7 @@
 //! `rperf why`: what the slow requests of an endpoint have that the usual ones don't. Called by `run`, on
 //! the main thread.
 
+mod heading;
 mod json;
 mod ops;
 mod page;

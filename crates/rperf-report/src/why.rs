@@ -3,9 +3,13 @@
 //! the command; any thread.
 
 mod causes;
+mod means;
 mod op_shares;
 
+pub use means::Means;
 pub use op_shares::OpShare;
+
+use means::mean;
 
 use crate::groups::Function;
 use crate::places::{Place, Places};
@@ -76,32 +80,6 @@ impl Part {
             State::GcMarking | State::GcSweeping => Self::Gc,
         }
     }
-}
-
-/// What a typical request has of something, and one of the tail, in the mean.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Means {
-    /// A request from the half in the middle.
-    pub typical: i64,
-    /// One of the slowest in a hundred.
-    pub tail: i64,
-}
-
-impl Means {
-    fn of(classes: [&RequestSums; 2], value: impl Fn(&RequestSums) -> u64) -> Self {
-        let [typical, tail] = classes.map(|it| mean(value(it), it.count));
-        Self { typical, tail }
-    }
-
-    /// What the tail has more.
-    pub fn excess(self) -> i64 {
-        self.tail.saturating_sub(self.typical)
-    }
-}
-
-fn mean(sum: u64, count: u64) -> i64 {
-    let mean = sum.checked_div(count).unwrap_or(0);
-    i64::try_from(mean).unwrap_or(i64::MAX)
 }
 
 /// An endpoint, and what makes its slowest requests slow.

@@ -100,15 +100,16 @@ impl Fingerprint {
         self.add_sign(sign)
     }
 
-    /// Adds the `?` of a value; a sign that belongs to a number goes with it.
+    /// Adds the `?` of a value; the signs that belong to a number go with it.
     pub(super) fn push_value(&mut self) -> Result<(), Cut> {
-        if let [before @ .., b'-' | b'+'] = self.written()
+        while let [before @ .., b'-' | b'+'] = self.written()
             && !self.has_space
         {
             let operator = before.strip_suffix(b" ").unwrap_or(before).last();
-            if operator.is_some_and(|it| b"(,=<>*/%|&^~[+-".contains(it)) {
-                self.len -= 1;
+            if operator.is_none_or(|it| !b"(,=<>*/%|&^~[+-".contains(it)) {
+                break;
             }
+            self.len -= 1;
         }
         self.push_sign(b'?')
     }

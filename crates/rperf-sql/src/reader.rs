@@ -270,7 +270,7 @@ impl<'a> Reader<'a> {
         self.context.open(sign, self.fingerprint.len() - 1)
     }
 
-    /// A square bracket: of an array, or of a name of SQL Server's.
+    /// The `[` of an array, or of a name of SQL Server's.
     fn bracket(&mut self) -> Result<(), Cut> {
         let is_operand = |it: u8| is_in_word(it) || !it.is_ascii() || b"\"`])[?".contains(&it);
         let is_array = self.context.word == Word::Array
@@ -342,7 +342,8 @@ impl<'a> Reader<'a> {
     fn double_quoted(&mut self) -> Result<(), Cut> {
         let end = skip::quoted(self.input, self.at, b'"', Backslash::Unknown)?;
         let text = &self.input[self.at..end];
-        let starts_name = |it: u8| it.is_ascii_alphabetic() || b"_\"*[".contains(&it);
+        // `?` stands for a name in quotes that isn't shown.
+        let starts_name = |it: u8| it.is_ascii_alphabetic() || b"_\"*[?".contains(&it);
         let is_joined = self.fingerprint.joins_name()
             || matches!(self.input[end..], [b'.', next, ..] if starts_name(next));
         if !looks_like_name(&text[1..text.len() - 1]) {

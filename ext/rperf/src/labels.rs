@@ -12,6 +12,7 @@ use crate::probes::tracing::labels as traced;
 use crate::profile::errors;
 use crate::recording::sample;
 use crate::ruby::threads::RubyThread;
+use crate::running::derived_labels;
 use crate::running::label_set::{self, LabelPair, Origin, SetObject};
 use crate::running::sampling::{catching, counting_session, sampling};
 use crate::running::session;
@@ -56,7 +57,7 @@ pub fn add(
         begun = request.zip(key);
         Ok(ForEach::Stop)
     })?;
-    let inner = label_set::inside(&outer, inner, begun);
+    let inner = derived_labels::inside(&outer, inner, begun);
     undo.push(outer)?;
     put(gvl, inner)
 }
@@ -73,7 +74,7 @@ pub fn add_constant(
     let key = changes.iter().next().map(|(key, _)| key.as_value());
     let outer = present(ruby, gvl)?;
     let inner = with_constant(ruby, gvl, outer, changes)?;
-    let inner = label_set::inside(&outer, inner, request.zip(key));
+    let inner = derived_labels::inside(&outer, inner, request.zip(key));
     undo.push(outer)?;
     put(gvl, inner)
 }
@@ -118,7 +119,7 @@ pub fn present(ruby: &Ruby, gvl: &mut Gvl<'_>) -> Result<Value, Error> {
     if !label_set::are_used(gvl) {
         return Ok(nothing);
     }
-    label_set::adopt(gvl)?;
+    derived_labels::adopt(gvl)?;
     let present = label_set::object_of(gvl, RubyThread::current(gvl));
     Ok(present.unwrap_or(nothing))
 }

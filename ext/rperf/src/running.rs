@@ -3,6 +3,7 @@
 //! hooks that need nothing but what belongs to its kind find that by one load.
 
 pub mod chosen;
+pub mod derived_labels;
 pub mod facts;
 pub mod label_set;
 pub mod open_op;

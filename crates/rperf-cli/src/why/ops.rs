@@ -1,6 +1,6 @@
 //! The ops of slow requests, and those that requests call again and again, for people.
 
-use super::page::heading;
+use super::heading::heading;
 use crate::places::{endpoint_name, line};
 use crate::report::screen::{Screen, Style};
 use rperf_format::table::{Column, Row, Table};

@@ -1,5 +1,6 @@
 //! The answers of `rperf why` for people: states first, then where they were.
 
+use super::heading::heading;
 use super::ops;
 use crate::places::{endpoint_name, place};
 use crate::report::screen::{Screen, Style};
@@ -281,10 +282,6 @@ fn sites(why: &Why<'_>, screen: Screen) -> String {
         text += &screen.table(&table);
     }
     text
-}
-
-pub(super) fn heading(screen: Screen, text: &str) -> String {
-    format!("\n{}\n", screen.styled(Some(Style::Bold), text))
 }
 
 /// A line about what the profile lacks.

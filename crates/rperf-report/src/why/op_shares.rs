@@ -1,6 +1,6 @@
 //! What the ops of an endpoint took in typical requests and in slow ones.
 
-use super::{Means, mean};
+use super::means::{Means, mean};
 use crate::groups::Function;
 use crate::ops::Lines;
 use rperf_model::{LatencyClass, OpKey, OpSums, Profile, Requests};

@@ -10,7 +10,7 @@
 use super::cache::Changes;
 use super::{add, add_constant, put};
 use crate::profile::errors;
-use crate::running::label_set;
+use crate::running::derived_labels;
 use crate::running::{Kind, Running, session};
 use crate::sampling::section::{self, Pause, Switch};
 use crate::tracing::section::TRACING;
@@ -139,7 +139,7 @@ pub fn leave(gvl: &mut Gvl<'_>, undo: RArray) -> Result<(), Error> {
         match Integer::from_value(step) {
             Some(number) => section::leave(gvl, switch_of, number.to_u64()?),
             None => {
-                let set = label_set::without_ended_ops(gvl, step);
+                let set = derived_labels::without_ended_ops(gvl, step);
                 put(gvl, set)?;
             }
         }

@@ -5,6 +5,7 @@
 use super::{accounts, gvl};
 use crate::labels;
 use crate::ruby::threads::RubyThread;
+use crate::running::derived_labels;
 use crate::running::label_set::{self, SetObject};
 use crate::running::open_op::OpenOp;
 use crate::running::sampling::{SamplingSession, sampling};
@@ -73,7 +74,7 @@ fn finish(ruby: &Ruby, kind: RString) {
     let Some(present) = label_set::object_of(&gvl, RubyThread::current(&gvl)) else {
         return;
     };
-    let Some((set, number)) = label_set::op_around(&present) else {
+    let Some((set, number)) = derived_labels::op_around(&present) else {
         return;
     };
     let is_of_kind = with_ops(&gvl, |ops| {
@@ -95,7 +96,7 @@ fn made(ruby: &Ruby, gvl: &mut Gvl<'_>, kind: &str, text: RString) -> Result<Opt
         text::with_bytes(text, |text| ops.number(kind, text))
     });
     let number = number.filter(|it| *it != OpNumber::NONE);
-    Ok(number.and_then(|it| label_set::begin_op(gvl, RubyThread::current(gvl), outer, it)))
+    Ok(number.and_then(|it| derived_labels::begin_op(gvl, RubyThread::current(gvl), outer, it)))
 }
 
 fn open(gvl: &mut Gvl<'_>, set: Value) {
@@ -125,7 +126,7 @@ fn close(gvl: &mut Gvl<'_>, set: Value) {
         };
         with_ops(gvl, |ops| ops.add(number, request, &call));
     }
-    if let Some(outer) = label_set::outside_of(gvl, RubyThread::current(gvl), set) {
+    if let Some(outer) = derived_labels::outside_of(gvl, RubyThread::current(gvl), set) {
         labels::put_here(gvl, outer);
     }
     black_box(set);

@@ -17,51 +17,45 @@ use std::ffi::c_void;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-mod around;
-
-pub use around::{begin_op, inside, op_around, outside_of, without_ended_ops};
-
-use around::in_no_op;
-
 /// Name of the fiber-local variable, and key in the Fiber storage.
 const KEY: &str = "__rperf_label_set__";
 
-const NIL: VALUE = rb_sys::Qnil as VALUE;
+pub(super) const NIL: VALUE = rb_sys::Qnil as VALUE;
 
 /// What is looked up once per process.
-struct LabelHandles {
+pub(super) struct LabelHandles {
     key: ID,
     symbol: VALUE,
     fiber_class: VALUE,
     /// Its methods `[]` and `[]=`.
     aref: OpaqueId,
     aset: OpaqueId,
-    set_class: VALUE,
+    pub(super) set_class: VALUE,
     /// For fibers that are known to have inherited nothing.
-    none: VALUE,
+    pub(super) none: VALUE,
 }
 
-static HANDLES: OnceLock<LabelHandles> = OnceLock::new();
+pub(super) static HANDLES: OnceLock<LabelHandles> = OnceLock::new();
 
 /// What the Ruby object holds.
 pub struct SetObject {
     pub set: LabelSet,
     /// The labels as the program sees them.
-    pairs: Box<[LabelPair]>,
+    pub(super) pairs: Box<[LabelPair]>,
     /// What it was made of, if it may be made of that again.
-    origin: Option<Origin>,
+    pub(super) origin: Option<Origin>,
     /// No other set of this process has it.
-    number: u64,
+    pub(super) number: u64,
     /// The session that it was made in.
     pub session: SessionId,
     /// The serial of its thread.
-    thread: u64,
+    pub(super) thread: u64,
     /// The key of the label that names the request that it is of; nil without one.
-    request_key: VALUE,
+    pub(super) request_key: VALUE,
     /// The set that the op began with which it is in; nil without one, and in that set itself.
-    op_set: VALUE,
+    pub(super) op_set: VALUE,
     /// The op that began with it.
-    op: Option<Box<OpenOp>>,
+    pub(super) op: Option<Box<OpenOp>>,
 }
 
 /// What a label set was made of.
@@ -94,7 +88,7 @@ impl LabelPair {
 }
 
 /// The session of label sets that are of none.
-const NO_SESSION: SessionId = SessionId(0);
+pub(super) const NO_SESSION: SessionId = SessionId(0);
 
 static TYPE: DataType =
     DataType::new(c"rperf label set", Some(mark)).with_barriers(Some(free), memory_size);
@@ -165,7 +159,7 @@ pub fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
 
 impl SetObject {
     /// The Ruby object for it.
-    fn wrap(self, class: VALUE) -> VALUE {
+    pub(super) fn wrap(self, class: VALUE) -> VALUE {
         let data: *mut c_void = Box::into_raw(Box::new(self)).cast();
         // SAFETY: the type's functions fit. The new object is young, so its references need no
         // write barrier.
@@ -202,7 +196,7 @@ impl SetObject {
 
     /// A set with the same labels, for a request that the label with this key names. What is made of it is
     /// made as of this one.
-    fn in_request(&self, request: RequestNumber, key: VALUE) -> Self {
+    pub(super) fn in_request(&self, request: RequestNumber, key: VALUE) -> Self {
         let origin = self.origin.as_ref().map(|origin| Origin {
             base: origin.base,
             changes: Box::default(),
@@ -318,37 +312,6 @@ pub fn are_used(gvl: &Gvl<'_>) -> bool {
     running(gvl).is_some_and(|it| it.uses_labels())
 }
 
-/// Gives the present fiber of the calling thread the labels that it has inherited, if it is a
-/// new one. Runs Ruby code, outside of hooks but the fiber hook. Fails if an
-/// interrupt, such as a Timeout's, comes meanwhile.
-pub fn adopt(gvl: &mut Gvl<'_>) -> Result<(), Error> {
-    let Some(handles) = HANDLES.get() else {
-        return Ok(());
-    };
-    // Whether the fiber has labels, or is known to have none.
-    if handles.local(RubyThread::current(gvl)) != NIL {
-        return Ok(());
-    }
-    let inherited = handles.inherited(gvl)?;
-    let thread = RubyThread::current(gvl);
-    let is_used = is_used(gvl, &inherited, thread);
-    handles.set_local(
-        thread,
-        if is_used {
-            in_no_op(inherited)
-        } else {
-            value(handles.none)
-        },
-    );
-    Ok(())
-}
-
-/// Whether a label set from the Fiber storage is of this session and `thread`.
-fn is_used(gvl: &Gvl<'_>, set: &Value, thread: RubyThread<'_>) -> bool {
-    let set = SetObject::get(set);
-    set.is_some_and(|set| is_present(gvl, set) && set.thread == thread.serial(gvl))
-}
-
 /// Makes `set`, or nil for no labels, the label set of `thread`'s present fiber. `thread` is the
 /// calling one.
 pub fn set_local(thread: RubyThread<'_>, set: Value) {
@@ -374,7 +337,7 @@ pub fn set_inherited(gvl: &mut Gvl<'_>, set: Value) -> Result<(), Error> {
 }
 
 /// An object that this file has from the VM.
-fn value(object: VALUE) -> Value {
+pub(super) fn value(object: VALUE) -> Value {
     // SAFETY: it is one, and alive: a handle, or from where the caller says.
     unsafe { Value::from_raw(object) }
 }
@@ -382,12 +345,12 @@ fn value(object: VALUE) -> Value {
 impl LabelHandles {
     /// The label set of `thread`'s present fiber, or nil.
     #[inline]
-    fn local(&self, thread: RubyThread<'_>) -> VALUE {
+    pub(super) fn local(&self, thread: RubyThread<'_>) -> VALUE {
         self.variable(thread, None)
     }
 
     /// The current thread is `thread`. One that is frozen keeps what it has.
-    fn set_local(&self, thread: RubyThread<'_>, set: Value) {
+    pub(super) fn set_local(&self, thread: RubyThread<'_>, set: Value) {
         let object = Thread::from_value(value(thread.object()));
         if object.is_some_and(|object| !object.is_frozen()) {
             self.variable(thread, Some(set));
@@ -409,7 +372,7 @@ impl LabelHandles {
     }
 
     /// What the present fiber has in its storage under our key.
-    fn inherited(&self, gvl: &mut Gvl<'_>) -> Result<Value, Error> {
+    pub(super) fn inherited(&self, gvl: &mut Gvl<'_>) -> Result<Value, Error> {
         self.storage(gvl, self.aref, (value(self.symbol),))
     }
 

@@ -14,9 +14,9 @@ use crate::recording::sample;
 use crate::ruby::live_threads::LiveThreads;
 use crate::ruby::ractor;
 use crate::ruby::threads::RubyThread;
-use crate::running::label_set;
 use crate::running::sampling::sampling;
 use crate::running::{Running, running};
+use crate::running::{derived_labels, label_set};
 use magnus::{Error, RArray, Ruby};
 use rperf_sampling::threads::native;
 use rperf_sampling::{AtWork, RunningSession, Sections, reset_at_work, set_other_ractors};
@@ -69,7 +69,7 @@ pub fn enter(
     let opens = |sections: &Sections| sections.is_none() && !sections.is_paused();
     if label_set::are_used(gvl) {
         // Between sections nothing tells of a fiber's beginning.
-        label_set::adopt(gvl)?;
+        derived_labels::adopt(gvl)?;
     }
     let threads = match running(gvl).and_then(Running::sections).is_some_and(opens) {
         true => Some(threads(ruby, gvl)?),
@@ -152,7 +152,7 @@ pub fn resume(
     let threads = interrupts.until_done(|| {
         if label_set::are_used(gvl) {
             // Nor in pauses.
-            label_set::adopt(gvl)?;
+            derived_labels::adopt(gvl)?;
         }
         threads(ruby, gvl)
     })?;

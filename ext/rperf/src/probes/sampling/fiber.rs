@@ -7,8 +7,8 @@
 use crate::recording::sample;
 use crate::ruby::event_hook::EventHook;
 use crate::ruby::threads::RubyThread;
-use crate::running::label_set;
 use crate::running::sampling::{in_main_ractor, sampling};
+use crate::running::{derived_labels, label_set};
 use magnus::Error;
 use rb_sys::{ID, RUBY_EVENT_FIBER_SWITCH as FIBER_SWITCH, VALUE};
 use rperf_sampling::{AtWork, RunningSession};
@@ -56,7 +56,7 @@ unsafe extern "C" fn on_switch(_: u32, _: VALUE, _: VALUE, _: ID, _: VALUE) {
 
 /// The calling thread has switched to another fiber. Fails if an interrupt comes meanwhile.
 fn switched(gvl: &mut Gvl<'_>) -> Result<(), Error> {
-    let adopted = label_set::adopt(gvl);
+    let adopted = derived_labels::adopt(gvl);
     // Other threads may have run, and ended the session.
     if let Some(session) = sampling(gvl) {
         note_present(gvl, session);

@@ -2,8 +2,8 @@
 //! one runs, counts under its labels. With the GVL, on the main Ractor.
 
 use crate::ruby::threads::RubyThread;
-use crate::running::label_set;
 use crate::running::tracing::with_tracer;
+use crate::running::{derived_labels, label_set};
 use magnus::Error;
 use rperf_vm::Gvl;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -25,7 +25,7 @@ pub fn switched(gvl: &mut Gvl<'_>) -> Result<(), Error> {
     if !label_set::are_used(gvl) {
         return Ok(());
     }
-    let adopted = catch_unwind(AssertUnwindSafe(|| label_set::adopt(gvl)));
+    let adopted = catch_unwind(AssertUnwindSafe(|| derived_labels::adopt(gvl)));
     note_present(gvl);
     adopted.unwrap_or(Ok(()))
 }

@@ -1,11 +1,14 @@
-//! Label sets that are made of others, and what they keep of them: the request and the op that go on.
-//! With the GVL, outside of hooks.
+//! Label sets that are made of others or inherited, and what they keep of them: the request and the op that
+//! go on. With the GVL, outside of hooks.
 
-use super::{HANDLES, NIL, NO_SESSION, Origin, SetObject, base_of, object_of, running, value};
+use super::label_set::{
+    HANDLES, NIL, NO_SESSION, Origin, SetObject, base_of, is_present, object_of, value,
+};
+use super::open_op::OpenOp;
+use super::running;
 use crate::ruby::threads::RubyThread;
-use crate::running::open_op::OpenOp;
-use magnus::Value;
 use magnus::rb_sys::AsRawValue;
+use magnus::{Error, Value};
 use rperf_vm::{Gvl, LabelSet, OpNumber, RequestNumber};
 use std::hint::black_box;
 
@@ -118,8 +121,39 @@ pub fn without_ended_ops(gvl: &Gvl<'_>, mut set: Value) -> Value {
     set
 }
 
+/// Gives the present fiber of the calling thread the labels that it has inherited, if it is a
+/// new one. Runs Ruby code, outside of hooks but the fiber hook. Fails if an
+/// interrupt, such as a Timeout's, comes meanwhile.
+pub fn adopt(gvl: &mut Gvl<'_>) -> Result<(), Error> {
+    let Some(handles) = HANDLES.get() else {
+        return Ok(());
+    };
+    // Whether the fiber has labels, or is known to have none.
+    if handles.local(RubyThread::current(gvl)) != NIL {
+        return Ok(());
+    }
+    let inherited = handles.inherited(gvl)?;
+    let thread = RubyThread::current(gvl);
+    let is_used = is_used(gvl, &inherited, thread);
+    handles.set_local(
+        thread,
+        if is_used {
+            in_no_op(inherited)
+        } else {
+            value(handles.none)
+        },
+    );
+    Ok(())
+}
+
+/// Whether a label set from the Fiber storage is of this session and `thread`.
+fn is_used(gvl: &Gvl<'_>, set: &Value, thread: RubyThread<'_>) -> bool {
+    let set = SetObject::get(set);
+    set.is_some_and(|set| is_present(gvl, set) && set.thread == thread.serial(gvl))
+}
+
 /// The labels of `set` in no op: it is the op of the fiber that made this one.
-pub(super) fn in_no_op(set: Value) -> Value {
+fn in_no_op(set: Value) -> Value {
     let is_in_one = op_around(&set).is_some();
     let new = is_in_one.then(|| in_op(set, value(NIL), OpNumber::NONE));
     new.flatten().unwrap_or(set)
