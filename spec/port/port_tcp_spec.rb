@@ -16,7 +16,8 @@ RSpec.describe "The port of a program over TCP", if: RUBY_PLATFORM.include?("lin
 
   def bearer(token) = { "Authorization" => "Bearer #{token}" }
 
-  def told_token(socket) = File.read(socket.sub(/\.sock\z/, ".token")).chomp
+  def token_file(socket) = socket.sub(/\.sock\z/, ".token")
+  def told_token(socket) = File.read(token_file(socket)).chomp
 
   it "answers those who have the token, and no pages of web sites" do
     listening("puts [Rperf.listen('tcp://127.0.0.1:0'), Rperf.listen].join(\"\\n\"); loop { 1.0.to_s }") do |program|
@@ -83,8 +84,10 @@ RSpec.describe "The port of a program over TCP", if: RUBY_PLATFORM.include?("lin
     RUBY
     listening(code) do
       wait_until("daemon") { File.exist?(path_to("daemon")) && !File.empty?(path_to("daemon")) }
-      wait_until("port") { sockets.any? { |path| answers?(path) } }
-      token = told_token(sockets.find { |path| answers?(path) })
+      # The parent's can still answer, and its token is gone first.
+      socket = nil
+      wait_until("port") { socket = sockets.find { |path| answers?(path) && File.exist?(token_file(path)) } }
+      token = told_token(socket)
       pid = JSON.parse(get("http://127.0.0.1:#{number}/v1/hello", bearer(token)).body)["pid"]
       expect(pid).to eq(File.read(path_to("daemon")).to_i)
     ensure
