@@ -12,9 +12,9 @@ module Imports
   # Parts of directories, floor by floor from the ground up; "" is the crate itself.
   EXTENSION_FLOORS = {
     "" => [
-      %w[abi interrupts message ruby text variables without_gvl], %w[profile settings accounts], %w[running], %w[recording],
-      %w[probes], %w[sampling], %w[tracing], %w[labels], %w[fork], %w[native push made_session],
-      %w[port whole], %w[.]
+      %w[abi interrupts message ruby text variables without_gvl], %w[profile settings accounts], %w[running],
+      %w[recording], %w[probes], %w[sampling], %w[tracing], %w[labels], %w[fork],
+      %w[native push made_session], %w[port whole], %w[.]
     ],
     "probes" => [%w[sampling tracing], %w[.]]
   }.freeze
