@@ -11,10 +11,11 @@ RSpec.describe "Ops of redis-client", vm: true, skip: Servers.missing("redis-cli
 
     LISTENER = TCPServer.new("127.0.0.1", 0)
     SEEN = Queue.new
+    HUNG = Queue.new
 
     def answer(client, word, queued)
       case word
-      when "HANG" then sleep
+      when "HANG" then HUNG.push(true) && sleep
       when "DROP" then client.close
       when "FAIL" then "-ERR no\r\n"
       when "SLOW" then sleep(0.05) && "+OK\r\n"
@@ -95,7 +96,6 @@ RSpec.describe "Ops of redis-client", vm: true, skip: Servers.missing("redis-cli
 
   it "change nothing of what the program gets, raises and sends" do
     alone, inside, after = told_of(<<~'RUBY')
-      require "timeout"
       cases = {
         value: -> { REDIS.call("GET", "key") },
         failed: -> { REDIS.call("FAIL") },
@@ -103,8 +103,21 @@ RSpec.describe "Ops of redis-client", vm: true, skip: Servers.missing("redis-cli
         none: -> { REDIS.call },
         pipelined: -> { REDIS.pipelined { |it| it.call("SET", 1, 1); it.call("FAIL") } },
         multi: -> { REDIS.multi { |it| it.call("SET", 1, 1); raise "mine" } },
-        time_out: -> { Timeout.timeout(0.05) { CONFIG.new_client.call("HANG") } },
-        own_time_out: -> { REDIS.blocking_call(0.05, "HANG") },
+        # As Timeout does it, and a server's that is about to end.
+        interrupted: lambda do
+          waits = Thread.current
+          Thread.new { HUNG.pop && waits.raise(Interrupt, "mine") }
+          begin
+            CONFIG.new_client.call("HANG")
+          rescue Interrupt => error
+            error.message
+          end
+        end,
+        own_time_out: lambda do
+          REDIS.blocking_call(0.05, "HANG")
+        ensure
+          HUNG.pop
+        end,
         dropped: -> { CONFIG.new_client.call("DROP") },
         refused: -> { RedisClient.new(host: "127.0.0.1", port: 1, reconnect_attempts: 0).call("PING") },
         frozen: -> { RedisClient::Middlewares.new(REDIS).freeze.call(["X"], CONFIG) { |it| it.to_s } },
