@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "loaded"
+require_relative "named"
 
 module Rperf
   module Ops
@@ -16,13 +17,7 @@ module Rperf
         def deliver_mail(*)
           return super unless Native.main_ractor? && Native.ops? && (mailer = NAME.bind_call(self))
 
-          undo = []
-          begin
-            Native.begin_op(undo, KIND, mailer)
-            super
-          ensure
-            Native.end_op(undo)
-          end
+          Named.call(KIND, mailer) { super }
         end
       end
       private_constant :Delivery

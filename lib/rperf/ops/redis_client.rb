@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "loaded"
+require_relative "named"
 
 module Rperf
   module Ops
@@ -44,15 +45,7 @@ module Rperf
           name.upcase if name.is_a?(String)
         end
 
-        def op(name)
-          undo = []
-          begin
-            Native.begin_op(undo, KIND, name)
-            yield
-          ensure
-            Native.end_op(undo)
-          end
-        end
+        def op(name, &) = Named.call(KIND, name, &)
       end
     end
   end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "loaded"
+require_relative "named"
 
 module Rperf
   module Ops
@@ -15,15 +16,7 @@ module Rperf
           return super unless Native.main_ractor? && Native.ops?
 
           sql = arguments.first
-          return super unless sql.is_a?(String)
-
-          undo = []
-          begin
-            Native.begin_op(undo, KIND, sql)
-            super
-          ensure
-            Native.end_op(undo)
-          end
+          sql.is_a?(String) ? Named.call(KIND, sql) { super } : super
         end
       end
       private_constant :Statement
