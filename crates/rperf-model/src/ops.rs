@@ -99,6 +99,18 @@ impl OpSums {
         }
     }
 
+    /// The time of its own: the sum of its states.
+    pub fn own_ns(&self) -> u64 {
+        let states = [
+            self.running_ns,
+            self.gvl_wait_ns,
+            self.blocked_ns,
+            self.gc_ns,
+            self.suspended_ns,
+        ];
+        states.into_iter().fold(0, u64::saturating_add)
+    }
+
     /// Whether an endpoint with so many `requests` repeats it: a loop that calls it for each record, most
     /// likely. Where no request is known, as in the entry of those that found no room, that can't be told.
     pub fn is_repeated(&self, requests: u64) -> bool {

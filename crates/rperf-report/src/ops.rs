@@ -48,25 +48,6 @@ pub struct Repeat {
     pub app: Option<(Function, u32)>,
 }
 
-impl Op {
-    /// The time of its own: the sum of its states.
-    pub fn own_ns(&self) -> u64 {
-        own_ns(&self.sums)
-    }
-}
-
-/// The sum of the states: the wall time without the ops inside.
-pub fn own_ns(sums: &OpSums) -> u64 {
-    let states = [
-        sums.running_ns,
-        sums.gvl_wait_ns,
-        sums.blocked_ns,
-        sums.gc_ns,
-        sums.suspended_ns,
-    ];
-    states.into_iter().fold(0, u64::saturating_add)
-}
-
 impl OpTimes {
     /// The ops of a profile; `None` if it has none. `sort`: by the time of their own, or with the ops
     /// inside of them.
@@ -81,7 +62,7 @@ impl OpTimes {
             all.entry(&key.name).or_default().add(sums);
             total.add(sums);
         }
-        total.wall_ns = own_ns(&total);
+        total.wall_ns = total.own_ns();
         let of = |(name, sums): (&str, OpSums)| Op {
             name: name.into(),
             sums,
@@ -91,7 +72,7 @@ impl OpTimes {
         ops.sort_by_key(|op| {
             let time = match sort {
                 Sort::TotalValue => op.sums.wall_ns,
-                Sort::SelfValue => op.own_ns(),
+                Sort::SelfValue => op.sums.own_ns(),
             };
             (Reverse(time), op.name.clone())
         });
@@ -115,7 +96,7 @@ impl OpTimes {
         };
         let mut repeats: Vec<Repeat> = profile.ops.iter().filter_map(of).collect();
         // By what they cost: they are in the order of their names before.
-        repeats.sort_by_key(|it| Reverse(own_ns(&it.sums)));
+        repeats.sort_by_key(|it| Reverse(it.sums.own_ns()));
         repeats
     }
 }

@@ -2,7 +2,7 @@
 
 use rperf_model::{LatencyClass, Profile, Requests};
 use rperf_report::{
-    EndpointTimes, Function, Holder, Means, OpShare, OpTimes, Part, Repeat, Site, Sort, Why, own_ns,
+    EndpointTimes, Function, Holder, Means, OpShare, OpTimes, Part, Repeat, Site, Sort, Why,
 };
 use serde_json::{Map, Value, json};
 
@@ -135,7 +135,7 @@ fn repeat(of: &Repeat) -> Value {
     json!({
         "key": of.endpoint.0, "endpoint": of.endpoint.1, "name": of.name, "calls": of.sums.calls,
         "requests": of.sums.requests, "repeated": of.sums.repeated,
-        "endpoint_requests": of.requests, "own_ns": own_ns(&of.sums), "app": app(&of.app),
+        "endpoint_requests": of.requests, "own_ns": of.sums.own_ns(), "app": app(&of.app),
     })
 }
 

@@ -7,7 +7,7 @@ use rperf_format::table::{Column, Row, Table};
 use rperf_model::Profile;
 use rperf_report::numbers::milliseconds;
 use rperf_report::one_line::one_line;
-use rperf_report::{OpShare, OpTimes, Repeat, Sort, Why, own_ns};
+use rperf_report::{OpShare, OpTimes, Repeat, Sort, Why};
 
 /// Ops of an endpoint that are told, and others that are repeated.
 const OPS: usize = 5;
@@ -32,7 +32,7 @@ pub fn repeats(profile: &Profile, screen: Screen) -> String {
         text += &format!(
             "{title}   {:.1} calls of one op in a request (N+1), {} ms each\n",
             sums.calls as f64 / requests as f64,
-            milliseconds(i64::try_from(own_ns(sums) / requests).unwrap_or(i64::MAX)),
+            milliseconds(i64::try_from(sums.own_ns() / requests).unwrap_or(i64::MAX)),
         );
         let at = match line(app) {
             at if at.is_empty() => at,

@@ -70,7 +70,7 @@ fn ops_come_by_the_time_of_their_own_and_have_the_line_of_most_samples() {
     let names: Vec<_> = times
         .ops
         .iter()
-        .map(|it| (&*it.name, it.own_ns()))
+        .map(|it| (&*it.name, it.sums.own_ns()))
         .collect();
     assert_eq!(names, [("[SQL] item", 840), ("[op] outer", 60)]);
     assert_eq!((times.total.calls, times.total.wall_ns), (32, 900));

@@ -7,7 +7,7 @@ use rperf_format::table::{Column, Row, Table};
 use rperf_model::{OpSums, ValueType};
 use rperf_report::numbers::{counted, grouped, percent};
 use rperf_report::one_line::one_line;
-use rperf_report::{Op, OpTimes, Repeat, Scale, Sort, own_ns};
+use rperf_report::{Op, OpTimes, Repeat, Scale, Sort};
 
 /// What the figures are.
 const EXACT: &str = "Times are exact sums of all calls, without the ops inside of them; lines are told by \
@@ -68,13 +68,13 @@ impl Part<'_> {
         let rows = self.page.limit.unwrap_or(usize::MAX);
         for op in self.times.ops.iter().take(rows) {
             let Op { name, sums, app } = op;
-            let mut cells = vec![self.time(op.own_ns()), grouped(sums.calls)];
+            let mut cells = vec![self.time(sums.own_ns()), grouped(sums.calls)];
             cells.extend(self.states(sums).into_iter().map(|it| self.time(it.1)));
             cells.extend([500, 990].map(|at| self.time(sums.blocked.quantile(at))));
             cells.push(sums.objects.map_or_else(|| "-".into(), grouped));
             table.push(Row {
                 cells,
-                style: Style::of_share(percent(op.own_ns(), self.times.total.wall_ns)),
+                style: Style::of_share(percent(sums.own_ns(), self.times.total.wall_ns)),
                 name: one_line(name).into_owned(),
                 detail: line(app),
                 ..Row::default()
@@ -148,7 +148,7 @@ fn repeat_cells(of: &Repeat, time: impl Fn(u64) -> String) -> Vec<String> {
     let calls = of.sums.calls as f64 / requests as f64;
     vec![
         format!("{calls:.1}"),
-        time(own_ns(&of.sums) / requests),
+        time(of.sums.own_ns() / requests),
         format!("{:.0} %", percent(of.sums.repeated, of.requests)),
     ]
 }
