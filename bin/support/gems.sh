@@ -20,7 +20,8 @@ ACTIVE_JOB_DEBS="ruby-activejob/trixie ruby-activesupport/trixie ruby-globalid/t
 RAILS_DEBS="ruby-railties/trixie ruby-actionpack/trixie ruby-actionview/trixie ruby-activesupport/trixie
   ruby-zeitwerk/trixie ruby-thor/trixie ruby-builder/trixie ruby-erubi/trixie ruby-useragent/trixie
   ruby-rack-test/trixie ruby-rack/trixie ruby-rack-session/trixie ruby-rackup/trixie ruby-i18n/trixie
-  ruby-tzinfo/trixie ruby-concurrent/trixie ruby-connection-pool/trixie"
+  ruby-tzinfo/trixie ruby-concurrent/trixie ruby-connection-pool/trixie ruby-activerecord/trixie
+  ruby-activemodel/trixie"
 # Workloads of the benchmarks; what else they need comes with Ruby.
 TEMPLATES_DEBS="ruby-kramdown/trixie ruby-rouge/trixie ruby-liquid/trixie"
 SIDEKIQ_DEBS="ruby-sidekiq/trixie ruby-redis-client/trixie ruby-connection-pool/trixie ruby-concurrent/trixie"
