@@ -40,6 +40,30 @@ RSpec.describe "Slow requests of a Rails app", skip: Servers.missing("railties",
     expect(ops.sum { |it| it[:calls] }).to eq(Integer(File.read(path_to("asked"))))
   end
 
+  it "has files and gems of its start, as their own clocks tell" do
+    write_file("start.rb", <<~RUBY)
+      def clocked(file)
+        began = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+        require file
+        [file, Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond) - began]
+      end
+
+      $stdout.write(%w[active_support/all rails active_record active_job].map { clocked(it) }.to_h.to_json)
+      require #{File.join(File.dirname(shop), "shop.rb").inspect}
+    RUBY
+    outcome = rperf("record", "-m", "wall", "-f", "5000", "-o", "p.data", "--", ruby, "start.rb", env: app_environment)
+    expect([outcome.status, outcome.stderr]).to match([be_success, /\Arperf: wrote .*\n\z/])
+    boot = Rperf.load(path_to("p.data")).boot
+    total = boot[:files].select { |it| it[:kind] == "file" }.to_h { |it| [it[:path][%r{/lib/(.*)\.rb}, 1], it[:total]] }
+    JSON.parse(outcome.stdout).each do |file, time|
+      # A slice of time that a busy machine gave to others may go to the next file.
+      expect([file, total.fetch(file)]).to match([file, be_within((0.08 * time) + 40_000_000).of(time)])
+    end
+    gems = %w[activerecord activesupport actionpack railties].map { |name| match(/\A#{name}-7/) }
+    expect(boot[:gems].map { |it| it[:name] }).to include(*gems)
+    expect(boot[:initializers].map { |it| it[:path] }).to include(match(%r{activesupport-7\.\d.*/railtie\.rb\z}))
+  end
+
   it "names each cause, its method and line, first", alone: true do
     skip "takes a quiet machine for a minute; with RPERF_LONG=1" unless Commands::LONG
     record_customers(60)
