@@ -250,6 +250,7 @@ impl Accounting {
             wall_ns: self.pending.wall_ns - late_wall,
             cpu_ns: self.pending.cpu_ns - late_cpu,
             blame_ns: 0,
+            waited_for_ns: 0,
         };
         if values.weight_ns(self.mode) == 0 {
             return dues;
@@ -260,6 +261,7 @@ impl Accounting {
             wall_ns: late_wall,
             cpu_ns: late_cpu,
             blame_ns: 0,
+            waited_for_ns: 0,
         };
         let blame_ns = self.blame.take_sampled(values.wall_ns);
         dues.add_sample(State::Running, Values { blame_ns, ..values });
@@ -370,6 +372,7 @@ impl Accounting {
             wall_ns,
             cpu_ns,
             blame_ns: 0,
+            waited_for_ns: 0,
         };
         self.add(state, of(0, settled, 0), of(1, weight, cpu_ns), dues);
         dues.note_off_gvl();

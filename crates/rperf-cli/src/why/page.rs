@@ -6,7 +6,7 @@ use crate::places::{endpoint_name, place};
 use crate::report::screen::{Screen, Style};
 use rperf_format::table::{Column, Row, Table};
 use rperf_model::{LatencyClass, Profile, Requests};
-use rperf_report::numbers::{counted, grouped, milliseconds, percent};
+use rperf_report::numbers::{counted, grouped, milliseconds};
 use rperf_report::one_line::one_line;
 use rperf_report::{EndpointTimes, Holder, Part, Site, Why};
 
@@ -208,7 +208,7 @@ fn detail(why: &Why<'_>, part: Part) -> String {
     }
     if part == Part::GvlWait {
         let of = |it: &Holder| {
-            let share = percent(it.blame, why.blame);
+            let share = why.share_of(it);
             let held = format!("{} {share:.0} %", one_line(&it.name));
             format!("{held}: {}", place(&it.method, &it.app))
         };
@@ -231,18 +231,29 @@ fn holders(why: &Why<'_>, screen: Screen) -> String {
             "\nWho had the GVL meanwhile isn't known: it is with --measure requests,blame.\n",
         );
     };
-    let mut text = heading(
-        screen,
-        "Who had the GVL while others waited for it, whoever they were, in the whole profile",
-    );
-    let mut table = Table::new(["waits", "share"].map(Column::new));
-    let share = |it: &Holder| percent(it.blame, why.blame);
+    let are_own = holders.iter().any(|it| it.means.is_some());
+    let (title, columns): (_, &[&str]) = match are_own {
+        true => (
+            "Who had the GVL while these requests waited for it, per request, by samples",
+            &["typical", "tail", "share"],
+        ),
+        false => (
+            "Who had the GVL while others waited for it, whoever they were, in the whole profile",
+            &["waits", "share"],
+        ),
+    };
+    let mut text = heading(screen, title);
+    let mut table = Table::new(columns.iter().copied().map(Column::new));
+    let ms = |value: i64| format!("{} ms", milliseconds(value));
+    let share = |it: &Holder| why.share_of(it);
     for it in holders.iter().filter(|it| share(it) >= LEAST_PERCENT) {
+        let mut cells = match it.means {
+            Some(means) => vec![ms(means.typical), ms(means.tail)],
+            None => vec![ms(it.blame)],
+        };
+        cells.push(format!("{:.0} %", share(it)));
         table.push(Row {
-            cells: vec![
-                format!("{} ms", milliseconds(it.blame)),
-                format!("{:.0} %", share(it)),
-            ],
+            cells,
             name: one_line(&it.name).into_owned(),
             detail: match it
                 .method

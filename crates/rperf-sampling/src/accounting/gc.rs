@@ -88,6 +88,7 @@ impl Accounting {
             wall_ns,
             cpu_ns,
             blame_ns: 0,
+            waited_for_ns: 0,
         }
     }
 }
