@@ -87,8 +87,7 @@ impl Accounting {
             count,
             wall_ns,
             cpu_ns,
-            blame_ns: 0,
-            waited_for_ns: 0,
+            ..Values::default()
         }
     }
 }
