@@ -13,6 +13,9 @@ use rperf_report::{EndpointTimes, Holder, Part, Site, Why};
 /// Below this share a holder of the GVL isn't told, in percent.
 const LEAST_PERCENT: f64 = 5.0;
 
+/// Of a part with a smaller share of what the tail takes longer no places are told, in percent.
+const LEAST_GROWN: f64 = 0.5;
+
 /// The parts that the table of endpoints has.
 const SHOWN: [Part; 4] = [Part::Running, Part::GvlWait, Part::Blocked, Part::Gc];
 
@@ -201,9 +204,15 @@ fn parts(why: &Why<'_>) -> Table {
     table
 }
 
+/// Whether a part grew by so much that it matters where.
+fn has_grown(why: &Why<'_>, part: Part) -> bool {
+    let excess = why.times.parts[part as usize].excess();
+    excess > 0 && why.times.share(part) >= LEAST_GROWN
+}
+
 /// Whose fault it is, in some words.
 fn detail(why: &Why<'_>, part: Part) -> String {
-    if why.times.parts[part as usize].excess() <= 0 {
+    if !has_grown(why, part) {
         return String::new();
     }
     if part == Part::GvlWait {
@@ -223,7 +232,7 @@ fn detail(why: &Why<'_>, part: Part) -> String {
 }
 
 fn holders(why: &Why<'_>, screen: Screen) -> String {
-    if why.times.parts[Part::GvlWait as usize].excess() <= 0 {
+    if !has_grown(why, Part::GvlWait) {
         return String::new();
     }
     let Some(holders) = &why.holders else {
@@ -276,7 +285,7 @@ fn sites(why: &Why<'_>, screen: Screen) -> String {
     let mut text = String::new();
     for part in [Part::Blocked, Part::Running, Part::Gc] {
         let sites = &why.sites[part as usize];
-        if why.times.parts[part as usize].excess() <= 0 || sites.is_empty() {
+        if !has_grown(why, part) || sites.is_empty() {
             continue;
         }
         let title = format!("Where {} grew most per request, by samples", part.name());
