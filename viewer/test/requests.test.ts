@@ -3,7 +3,16 @@ import { test } from "node:test";
 import { decode } from "../src/format/decode.ts";
 import { DataError } from "../src/format/error.ts";
 import { filterProblem, labelIs, rowFilter } from "../src/model/filters.ts";
-import { allTimes, hasEnough, PARTS, partShare, placeWords, shownName, why } from "../src/model/requests.ts";
+import {
+  allTimes,
+  hasEnough,
+  holderShare,
+  PARTS,
+  partShare,
+  placeWords,
+  shownName,
+  why,
+} from "../src/model/requests.ts";
 import { Views } from "../src/model/view.ts";
 import { encode } from "./support/encode.ts";
 import { slowShop } from "./support/requests.ts";
@@ -64,15 +73,49 @@ test("who had the GVL is told by label or thread; what nobody had has its own na
   const { shop, requests } = find("GET /cart");
   const { holders, blame } = why(new Views(shop).view(query()), requests);
   assert.equal(blame, 800 * MS);
+  const hog = { method: 5, app: 5, line: 9 };
   assert.deepEqual(holders, [
-    { name: "job=ExportJob", label: ["job", "ExportJob"], blame: 700 * MS, method: 5, app: 5, line: 9 },
-    { name: "[GVL hand-over]", label: null, blame: 80 * MS, method: 6, app: -1, line: 0 },
-    { name: "endpoint=GET /cart", label: ["endpoint", "GET /cart"], blame: 20 * MS, method: 5, app: 5, line: 9 },
+    { name: "job=ExportJob", label: ["job", "ExportJob"], blame: 700 * MS, means: null, method: 5, app: 5, line: 9 },
+    { name: "[GVL hand-over]", label: null, blame: 80 * MS, means: null, method: 6, app: -1, line: 0 },
+    { name: "endpoint=GET /cart", label: ["endpoint", "GET /cart"], blame: 20 * MS, means: null, ...hog },
   ]);
   const unmeasured = slowShop();
   unmeasured.valueTypes[2].name = "other";
   const without = decode(encode(unmeasured));
   assert.equal(why(new Views(without).view(query()), requests).holders, null);
+});
+
+test("slow requests are told whom they have waited for, if that was measured", () => {
+  const draft = slowShop();
+  draft.valueTypes.push({ name: "gvl_waited_for", unit: "nanoseconds" });
+  const [profile] = draft.profiles;
+  for (const row of profile.rows) row.values.push(0);
+  // A hundred typical carts, and 25 slow ones: node, label set, and what was waited for, in ms.
+  const waits = [
+    [7, 3, 100],
+    [7, 4, 25 * 10],
+    [5, 3, 100],
+    [5, 4, 25 * 16],
+    [7, 2, 7_000],
+  ];
+  for (const [node, labelSet, ms] of waits)
+    profile.rows.push({ node, labelSet, state: 0, thread: 0, values: [0, 0, 0, ms * MS] });
+  const shop = decode(encode(draft));
+  const requests = shop.profiles[0].requests.all().find((it) => it.name === "GET /cart");
+  assert.ok(requests);
+  const found = why(new Views(shop).view(query()), requests);
+  const [first, second] = found.holders ?? [];
+  // The stack of the second one has no blame: it ran, most of all for orders.
+  assert.equal(found.holders?.length, 2);
+  assert.deepEqual([first.name, first.means], ["endpoint=GET /orders, all", { typical: MS, tail: 16 * MS }]);
+  assert.deepEqual([second.name, second.means], ["job=ExportJob", { typical: MS, tail: 10 * MS }]);
+  assert.deepEqual([second.blame, second.app, second.line], [700 * MS, 5, 9]);
+  assert.equal(holderShare(found, first), 15 / 29.5);
+  const orders = shop.profiles[0].requests.all().find((it) => it.key === "job");
+  assert.ok(orders);
+  const unknown = why(new Views(shop).view(query()), orders);
+  assert.equal(unknown.holders?.[0].means, null);
+  assert.equal(holderShare(unknown, unknown.holders[0]), 7 / 8);
 });
 
 test("filters change the places, and neither times nor objects", () => {

@@ -28,7 +28,12 @@ test("times have three digits and a unit that fits", () => {
 
 test("values have the words that people use", () => {
   const words = (name: string) => typeWords({ name, unit: "nanoseconds" });
-  assert.deepEqual(["wall", "gvl_blame", "call_time"].map(words), ["wall time", "blame for the GVL", "call time"]);
+  assert.deepEqual(["wall", "gvl_blame", "gvl_waited_for", "call_time"].map(words), [
+    "wall time",
+    "blame for the GVL",
+    "what requests waited for",
+    "call time",
+  ]);
 });
 
 test("values are shown by their unit", () => {

@@ -31,6 +31,11 @@ impl State {
         State::GcSweeping,
     ];
 
+    /// Whether a thread has the GVL in it.
+    pub fn has_gvl(self) -> bool {
+        matches!(self, State::Running | State::GcMarking | State::GcSweeping)
+    }
+
     /// Name and path of the synthetic leaf frame, if the state has one.
     pub fn synthetic_frame(self) -> Option<(&'static str, &'static str)> {
         match self {

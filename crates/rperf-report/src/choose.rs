@@ -38,6 +38,9 @@ pub fn choose_values(profile: &mut Profile, wanted: &str) -> Result<(), NoSuchVa
                 names: names.join(", "),
                 advice: match OwnColumn::named(wanted) {
                     Some(OwnColumn::GvlBlame) => " (-m wall --measure blame adds them)",
+                    Some(OwnColumn::GvlWaitedFor) => {
+                        " (-m wall --measure requests,blame adds them)"
+                    }
                     Some(OwnColumn::Objects | OwnColumn::Bytes) => " (--measure alloc adds them)",
                     _ => "",
                 },
@@ -70,6 +73,10 @@ mod tests {
         assert_eq!(profile.schema.default_type().name, "samples");
         for (wanted, advice) in [
             ("gvl_blame", "cpu (-m wall --measure blame adds them)"),
+            (
+                "gvl_waited_for",
+                "cpu (-m wall --measure requests,blame adds them)",
+            ),
             ("alloc_space", "cpu (--measure alloc adds them)"),
         ] {
             let error = choose_values(&mut profile, wanted).expect_err("not measured");

@@ -3,17 +3,20 @@
 //! the command; any thread.
 
 mod causes;
+mod holders;
 mod means;
 mod op_shares;
 
+pub use holders::Holder;
 pub use means::Means;
 pub use op_shares::OpShare;
 
+use holders::AllHolders;
 use means::mean;
 
 use crate::groups::Function;
 use crate::places::{Place, Places};
-use crate::top::{label, thread_name};
+use crate::top::label;
 use rperf_model::label_keys::{JOB, LATENCY};
 use rperf_model::{
     Column, LabelSetId, LatencyClass, NodeId, OwnColumn, Profile, RequestSums, Requests, Slowest,
@@ -21,7 +24,6 @@ use rperf_model::{
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
 
 /// Places that are told of a state.
 const SITES: usize = 3;
@@ -146,19 +148,6 @@ pub struct Site {
     pub means: Means,
 }
 
-/// Who had the GVL while others waited for it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Holder {
-    /// The request or job, as `job=ExportJob`, or the thread.
-    pub name: String,
-    /// For how long others waited meanwhile, in ns, in the whole profile.
-    pub blame: i64,
-    /// Where that was most of all: as in [`Site`].
-    pub method: Option<Function>,
-    /// See `method`.
-    pub app: Option<(Function, u32)>,
-}
-
 /// The answer for an endpoint.
 #[derive(Debug, Clone)]
 pub struct Why<'a> {
@@ -168,9 +157,9 @@ pub struct Why<'a> {
     pub objects: Option<Means>,
     /// Where each part grew most, in the order of [`Part::ALL`].
     pub sites: [Vec<Site>; 5],
-    /// Who kept others waiting most; `None` if that wasn't measured.
+    /// Who kept its slow requests waiting most, or all that waited; `None` if that wasn't measured.
     pub holders: Option<Vec<Holder>>,
-    /// All blame, in ns.
+    /// All blame of the profile, in ns.
     pub blame: i64,
     /// The time of samples of its requests that had not ended, or for which there was no room.
     pub open_ns: i64,
@@ -188,11 +177,11 @@ impl<'a> Why<'a> {
         let texts = Texts::of(profile);
         Self {
             ops: op_shares::ops_of(profile, requests),
-            ..Self::told(&texts, texts.all_holders(), requests)
+            ..Self::told(&texts, texts.all_holders().as_ref(), requests)
         }
     }
 
-    fn told(texts: &Texts<'a>, holders: Option<Vec<Holder>>, requests: &'a Requests) -> Self {
+    fn told(texts: &Texts<'a>, holders: Option<&AllHolders>, requests: &'a Requests) -> Self {
         let profile = texts.profile;
         let wall = profile.schema.find_own(OwnColumn::Wall);
         let sums = wall.map(|wall| texts.sums(requests, wall));
@@ -208,7 +197,7 @@ impl<'a> Why<'a> {
                 tail: objects[1],
             }),
             sites,
-            holders,
+            holders: holders.map(|all| texts.holders_of(requests, all)),
             blame: blame.map_or(0, |blame| profile.sum(blame)),
             open_ns,
             ops: Vec::new(),
@@ -256,6 +245,21 @@ impl<'a> Texts<'a> {
         label(self.profile, set, key)
     }
 
+    /// The class of a sample of one of these requests.
+    fn class_of(
+        &self,
+        set: LabelSetId,
+        requests: &Requests,
+        keys: &FxHashSet<&str>,
+    ) -> Option<LatencyClass> {
+        let is_theirs = self.label(set, &requests.key) == Some(&*requests.name);
+        if !is_theirs || (requests.key == JOB && is_in_request(self.profile, keys, set)) {
+            return None;
+        }
+        let class = self.label(set, LATENCY)?;
+        LatencyClass::ALL.into_iter().find(|it| it.name() == class)
+    }
+
     /// Where the parts of these requests grew most, and the time of those that are open.
     fn sums(&self, requests: &Requests, wall: Column) -> ([Vec<Site>; 5], i64) {
         let mut places: FxHashMap<NodeId, Place> = FxHashMap::default();
@@ -263,16 +267,10 @@ impl<'a> Texts<'a> {
         let mut open_ns: i64 = 0;
         let keys = judged_keys(self.profile);
         for row in self.profile.weights.iter() {
-            let set = row.key.labels;
-            let is_theirs = self.label(set, &requests.key) == Some(&*requests.name);
-            if !is_theirs || (requests.key == JOB && is_in_request(self.profile, &keys, set)) {
-                continue;
-            }
-            let class = self.label(set, LATENCY).unwrap_or_default();
-            let column = match class {
-                it if it == LatencyClass::Typical.name() => 0,
-                it if it == LatencyClass::Tail.name() => 1,
-                it if it == LatencyClass::Open.name() => {
+            let column = match self.class_of(row.key.labels, requests, &keys) {
+                Some(LatencyClass::Typical) => 0,
+                Some(LatencyClass::Tail) => 1,
+                Some(LatencyClass::Open) => {
                     open_ns = open_ns.saturating_add(row.value(wall));
                     continue;
                 }
@@ -306,56 +304,6 @@ impl<'a> Texts<'a> {
             sites.truncate(SITES);
         }
         (sites, open_ns)
-    }
-
-    /// Who kept others waiting most, and where.
-    fn holders(&self, blame: Column) -> Vec<Holder> {
-        let names = self.profile.threads.iter();
-        let names: FxHashMap<u32, &str> = names
-            .map(|it| (it.seq, self.profile.strings.get(it.name)))
-            .collect();
-        let requests = self.profile.requests.iter();
-        let keys: BTreeSet<&str> = requests.map(|it| &*it.key).collect();
-        let mut holders: FxHashMap<String, FxHashMap<Place, i64>> = FxHashMap::default();
-        for row in self.profile.weights.iter() {
-            let value = row.value(blame);
-            if value == 0 {
-                continue;
-            }
-            let mut labels = keys.iter().filter_map(|key| {
-                let value = self.label(row.key.labels, key)?;
-                Some(format!("{key}={value}"))
-            });
-            let seq = row.key.thread;
-            let place = self.places.of_node(row.key.node);
-            let nobody = place.0.filter(|_| seq == 0 && place.1.is_none());
-            let thread = || match nobody {
-                // As `[GVL hand-over]`.
-                Some(group) => self.places.function(group).name,
-                None => thread_name(seq, names.get(&seq).copied().unwrap_or_default()),
-            };
-            let name = labels.next().unwrap_or_else(thread);
-            let sum = holders.entry(name).or_default().entry(place).or_default();
-            *sum = sum.saturating_add(value);
-        }
-        let mut holders: Vec<Holder> = holders
-            .into_iter()
-            .map(|(name, places)| {
-                let blame = places.values().copied().fold(0, i64::saturating_add);
-                let most = places.into_iter();
-                let most = most.max_by_key(|(place, value)| (*value, Reverse(*place)));
-                let (method, app) = most.map(|it| it.0).unwrap_or_default();
-                Holder {
-                    name,
-                    blame,
-                    method: method.map(|group| self.places.function(group)),
-                    app: app.map(|(group, line)| (self.places.function(group), line)),
-                }
-            })
-            .collect();
-        holders.sort_by(|a, b| (b.blame, &a.name).cmp(&(a.blame, &b.name)));
-        holders.truncate(SITES);
-        holders
     }
 }
 

@@ -67,6 +67,7 @@ impl Run {
         let config = SessionConfig {
             mode: Mode::Wall,
             blames: false,
+            judges: false,
             frequency: 10_000,
             max_overhead: NO_OVERHEAD_LIMIT,
             max_nodes,

@@ -64,6 +64,7 @@ fn main() -> ExitCode {
     let config = SessionConfig {
         mode: Mode::Wall,
         blames: false,
+        judges: false,
         frequency: 1000,
         max_overhead: NO_OVERHEAD_LIMIT,
         max_nodes: DEFAULT_MAX_NODES,

@@ -60,6 +60,7 @@ fn sum_up(bencher: Bencher) {
         wall_ns: 1_000_000,
         cpu_ns: 900_000,
         blame_ns: 0,
+        waited_for_ns: 0,
         node: NodeId(1 + number * 7 % STACKS),
         thread: 1 + number % 8,
         labels: LabelSetId(0),

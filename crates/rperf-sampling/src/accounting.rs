@@ -249,7 +249,7 @@ impl Accounting {
             count: ticks,
             wall_ns: self.pending.wall_ns - late_wall,
             cpu_ns: self.pending.cpu_ns - late_cpu,
-            blame_ns: 0,
+            ..Values::default()
         };
         if values.weight_ns(self.mode) == 0 {
             return dues;
@@ -259,7 +259,7 @@ impl Accounting {
             count: 0,
             wall_ns: late_wall,
             cpu_ns: late_cpu,
-            blame_ns: 0,
+            ..Values::default()
         };
         let blame_ns = self.blame.take_sampled(values.wall_ns);
         dues.add_sample(State::Running, Values { blame_ns, ..values });
@@ -369,7 +369,7 @@ impl Accounting {
             count,
             wall_ns,
             cpu_ns,
-            blame_ns: 0,
+            ..Values::default()
         };
         self.add(state, of(0, settled, 0), of(1, weight, cpu_ns), dues);
         dues.note_off_gvl();

@@ -16,6 +16,8 @@ pub struct SessionConfig {
     pub mode: Mode,
     /// Waits for the GVL are charged to the thread that has it; in wall mode.
     pub blames: bool,
+    /// Requests are judged: with blame, it is charged to the stacks that made each of them wait, too.
+    pub judges: bool,
     /// Samples per second, 1 to 10,000.
     pub frequency: u32,
     /// How much of the program's CPU time sampling may take before intervals lengthen, in
@@ -35,6 +37,7 @@ impl SessionConfig {
         Measured {
             mode: self.mode,
             blames: self.blames && self.mode == Mode::Wall,
+            pairs: self.blames && self.judges && self.mode == Mode::Wall,
         }
     }
 

@@ -9,10 +9,13 @@ use crate::collect::packed_labels::with_op;
 use crate::collect::sample::Sample;
 use crate::counters::SessionCounters;
 use crate::tick_capture::TickLog;
+use holders::HolderLog;
 use rperf_model::{LabelSetId, LatencyClass, NodeId, State};
 use rperf_vm::{
     CapturedTree, FiberWord, Interned, LabelSet, LabelTable, LastStack, RequestNumber, Stack,
 };
+
+mod holders;
 
 /// The stack of a sample.
 #[derive(Debug, Clone, Copy)]
@@ -79,6 +82,8 @@ pub(crate) struct Recording<S = ActiveBuffer> {
     pub(crate) labels: LabelTable,
     pub(crate) buffer: S,
     pub(crate) counters: SessionCounters,
+    /// Who had the GVL lately, for requests that have waited for it.
+    holders: HolderLog,
     /// Time of ended threads that never had a stack, by state.
     pub(crate) unattributed: [Values; State::ALL.len()],
 }
@@ -91,8 +96,58 @@ impl<S: Sink> Recording<S> {
             labels: LabelTable::default(),
             buffer,
             counters: SessionCounters::default(),
+            holders: HolderLog::default(),
             unattributed: Default::default(),
         }
+    }
+
+    /// From now on it is known who had the GVL while a request waited for it; samples are an interval apart.
+    pub(crate) fn charge_holders(&mut self, interval_ns: u64) {
+        self.holders = HolderLog::new(interval_ns);
+    }
+
+    /// The call tree with all stacks so far; `empty` takes over.
+    pub(crate) fn replace_tree(&mut self, empty: CapturedTree) -> CapturedTree {
+        self.holders.clear();
+        std::mem::replace(&mut self.tree, empty)
+    }
+
+    /// `thread`, in the request of `labels`, has waited for the GVL since then, up to `now`: what had it
+    /// meanwhile gets the request's labels. Returns whether the worker has got something to do.
+    pub(crate) fn wait_ended(
+        &mut self,
+        now: u64,
+        thread: u32,
+        labels: &LabelSet,
+        since: u64,
+    ) -> bool {
+        if !self.holders.has_since(since) {
+            return false;
+        }
+        let number = self.labels.number(labels, 0);
+        let buffer = &mut self.buffer;
+        let mut is_handed_over = false;
+        self.holders.each_since(since, |holder, ns| {
+            is_handed_over |= buffer.push(Sample {
+                time_ns: now,
+                wall_ns: 0,
+                cpu_ns: 0,
+                blame_ns: 0,
+                waited_for_ns: ns,
+                node: holder.node,
+                thread,
+                labels: with_op(number, holder.op),
+                request: labels.request(),
+                state: holder.state,
+                count: 0,
+            });
+        });
+        is_handed_over
+    }
+
+    /// Bytes held for requests that wait for the GVL.
+    pub(crate) fn holders_memory(&self) -> usize {
+        self.holders.memory()
     }
 
     /// Records the `dues` of the thread of `accounting`, which is at `position`. Returns
@@ -127,6 +182,7 @@ impl<S: Sink> Recording<S> {
                 continue;
             };
             is_handed_over |= self.push(now, point, accounting.seq(), state, values);
+            self.holders.note(now, point, state, values);
             if known.is_none() && accounting.recorded_at(point, &due) {
                 is_handed_over |= self.adopt_unattributed(now, point, state);
             }
@@ -273,6 +329,7 @@ impl<S: Sink> Recording<S> {
             wall_ns: values.wall_ns,
             cpu_ns: values.cpu_ns,
             blame_ns: values.blame_ns,
+            waited_for_ns: values.waited_for_ns,
             node: point.node,
             thread,
             labels: point.labels,

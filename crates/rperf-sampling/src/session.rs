@@ -126,6 +126,10 @@ impl Session {
             seed,
         ));
         let (worker, (full, empty)) = Worker::start(worker_config, ticks, Arc::clone(&others))?;
+        let mut recording = Recording::new(epoch_nodes(&config), ActiveBuffer::new(full, empty));
+        if config.measured().pairs {
+            recording.charge_holders(config.interval());
+        }
         Ok(Session {
             config,
             start_ns,
@@ -134,7 +138,7 @@ impl Session {
             capture: Capture::Safepoint,
             missing: Missing::default(),
             tick_signal: None,
-            recording: Recording::new(epoch_nodes(&config), ActiveBuffer::new(full, empty)),
+            recording,
             budget,
             names: Vec::new(),
             epoch: 0,
@@ -265,6 +269,7 @@ impl Session {
             + self.ending.as_ref().map_or(0, EndingEpoch::memory)
             + self.recording.buffer.memory()
             + self.recording.labels.memory()
+            + self.recording.holders_memory()
             + self.thread_names.memory()
             + self.worker.memory()
     }
@@ -312,6 +317,13 @@ impl Session {
         self.wake_worker(is_handed_over);
         let has_samples = accounting.was_sampled();
         self.thread_names.ended(accounting.seq(), has_samples);
+    }
+
+    /// `thread`, in the request of `labels`, has got the GVL at `now`, for which it has waited `since`
+    /// then.
+    pub fn end_request_wait(&mut self, now: u64, thread: u32, labels: &LabelSet, since: u64) {
+        let is_handed_over = self.recording.wait_ended(now, thread, labels, since);
+        self.wake_worker(is_handed_over);
     }
 
     /// A request has ended, and is of this class: so are its samples.

@@ -14,6 +14,9 @@ pub struct Values {
     /// Time in ns that other threads have waited for the GVL while this one had it, where that is
     /// measured.
     pub blame_ns: u64,
+    /// Time in ns for which a request has waited for the GVL while this stack, mostly another thread's,
+    /// had it, where that is measured.
+    pub waited_for_ns: u64,
 }
 
 impl Values {
@@ -23,6 +26,7 @@ impl Values {
         self.wall_ns = self.wall_ns.saturating_add(other.wall_ns);
         self.cpu_ns = self.cpu_ns.saturating_add(other.cpu_ns);
         self.blame_ns = self.blame_ns.saturating_add(other.blame_ns);
+        self.waited_for_ns = self.waited_for_ns.saturating_add(other.waited_for_ns);
     }
 
     /// Whether all values are 0.

@@ -118,8 +118,15 @@ impl Reader<'_> {
         process.facts.mode = schema.default_type().name.clone();
         process.facts.frequency = self.profile.meta.frequency;
         let of_mode = process.facts.sampling().map(Mode::schema);
-        let with_blame = of_mode.as_ref().map(|it| it.with([OwnColumn::GvlBlame]));
-        process.facts.blames = with_blame.as_ref() == Some(schema);
+        let with = |columns: &[OwnColumn]| {
+            let of_mode = of_mode.as_ref();
+            of_mode.map(|it| it.with(columns.iter().copied()))
+        };
+        let with_blame = [
+            &[OwnColumn::GvlBlame][..],
+            &[OwnColumn::GvlBlame, OwnColumn::GvlWaitedFor],
+        ];
+        process.facts.blames = with_blame.map(with).iter().flatten().any(|it| it == schema);
         process.is_foreign = of_mode.as_ref() != Some(schema) && !process.facts.blames;
         place
     }

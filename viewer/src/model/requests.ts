@@ -58,8 +58,10 @@ export interface Holder extends Place {
   name: string;
   /** The label that it was known by. */
   label: [key: string, value: string] | null;
-  /** For how long others waited meanwhile, in the rows that pass the filters. */
+  /** For how long others waited meanwhile, whoever they were, in the rows that pass the filters. */
   blame: number;
+  /** For how long a request of the endpoint waited meanwhile; null if that isn't known. */
+  means: Means | null;
 }
 
 /** Why the tail of an endpoint is slow. The places are of the samples that pass the filters, all else is exact. */
@@ -131,12 +133,13 @@ export function why(view: View, requests: Requests): Why {
   };
   const walls = column("wall");
   const blames = column("gvl_blame");
+  const waitedFor = column("gvl_waited_for");
   const places = new Places(view.file, view.target.rows);
   return {
     times: endpointTimes(requests),
     objects: typical.alone > 0 && tail.alone > 0 ? { typical: objects(typical), tail: objects(tail) } : null,
     ...sitesOf(view, requests, walls, places),
-    ...holdersOf(view, blames, places),
+    ...holdersOf(view, requests, { walls, blames, waitedFor }, places),
   };
 }
 
@@ -150,17 +153,26 @@ export function foreignKeys(view: View, { key }: Requests): string[] {
   return key === JOB ? judgedKeys(view).filter((other) => other !== JOB) : [];
 }
 
-function sitesOf(view: View, requests: Requests, walls: Float64Array | null, places: Places) {
-  const { file, target } = view;
-  const { rows, kept } = target;
+/** What each label set makes a row: one of the typical (0), of the tail (1), of those that are open (2), or nothing. */
+function kindsOf(view: View, requests: Requests): number[] {
   const foreign = foreignKeys(view, requests);
-  // What each label set makes a row: one of the typical (0), of the tail (1), of those that are open (2), or nothing.
-  const kinds = file.labelSets.map((set) => {
+  return view.file.labelSets.map((set) => {
     const value = (key: string) => set.find(([name]) => name === key)?.[1];
     if (value(requests.key) !== requests.name || foreign.some((key) => value(key) !== undefined)) return -1;
     return ["typical", "tail", "open"].indexOf(value(LATENCY) ?? "");
   });
-  const counts = [requests.classes.typical, requests.classes.tail].map(({ count }) => Math.max(1, count));
+}
+
+/** Sums of the typical requests and of the tail, per request. */
+function meansOf({ classes: { typical, tail } }: Requests, sums: [number, number]): Means {
+  const of = (sum: number, count: number) => Math.trunc(sum / Math.max(1, count));
+  return { typical: of(sums[0], typical.count), tail: of(sums[1], tail.count) };
+}
+
+function sitesOf(view: View, requests: Requests, walls: Float64Array | null, places: Places) {
+  const { file, target } = view;
+  const { rows, kept } = target;
+  const kinds = kindsOf(view, requests);
   const sums = eachPart(() => new Map<number, [number, number]>());
   let open = 0;
   for (let row = 0; walls && row < walls.length; row++) {
@@ -178,10 +190,7 @@ function sitesOf(view: View, requests: Requests, walls: Float64Array | null, pla
     sums[part].set(place, sum);
   }
   const sites = eachPart((part) => {
-    const all = [...sums[part]].map(([place, [typical, tail]]): Site => {
-      const means = { typical: Math.trunc(typical / counts[0]), tail: Math.trunc(tail / counts[1]) };
-      return { ...places.known[place], means };
-    });
+    const all = [...sums[part]].map(([place, of]): Site => ({ ...places.known[place], means: meansOf(requests, of) }));
     const grown = all.filter(({ means }) => excess(means) > 0);
     grown.sort((a, b) => excess(b.means) - excess(a.means) || places.order(a, b));
     return grown.slice(0, SITES);
@@ -189,34 +198,112 @@ function sitesOf(view: View, requests: Requests, walls: Float64Array | null, pla
   return { sites, open };
 }
 
-function holdersOf(view: View, blames: Float64Array | null, places: Places) {
+/** The columns by which holders are known. */
+interface HolderColumns {
+  walls: Float64Array | null;
+  blames: Float64Array | null;
+  waitedFor: Float64Array | null;
+}
+
+/** Those who had the GVL. */
+interface AllHolders {
+  /** By name: the label, and the blame by place. */
+  names: Map<string, { label: Holder["label"]; places: Map<number, number> }>;
+  /** Who it was that had these stacks, mostly. */
+  ofNodes: Map<number, string>;
+}
+
+/** Who had the GVL while these requests waited for it; or if that isn't known, while others did. */
+function holdersOf(view: View, requests: Requests, columns: HolderColumns, places: Places) {
+  const { blames, waitedFor } = columns;
   if (!blames) return { holders: null, blame: 0 };
+  const all = allHolders(view, columns, places);
+  const sum = (values: Iterable<number>) => [...values].reduce((sum, value) => sum + value, 0);
+  const of = [...all.names].map(([name, { label, places }]) => ({ name, label, places, blame: sum(places.values()) }));
+  const blame = sum(of.map((it) => it.blame));
+  const own = waitedFor ? waitedForBy(view, requests, waitedFor, all, places) : [];
+  if (own.length > 0) {
+    const known = new Map(of.map((it) => [it.name, it.blame]));
+    const holders = own.map((it): Holder => ({ ...it, blame: known.get(it.name) ?? 0 }));
+    return { holders, blame };
+  }
+  const holders = of
+    .filter((it) => it.places.size > 0)
+    .map(({ places: of, ...it }): Holder => ({ ...it, means: null, ...places.known[most(of)] }));
+  holders.sort((a, b) => b.blame - a.blame || (a.name < b.name ? -1 : 1));
+  return { holders: holders.slice(0, SITES), blame };
+}
+
+function most(sums: Map<number, number>): number {
+  return [...sums].reduce((most, it) => (it[1] > most[1] ? it : most))[0];
+}
+
+function allHolders(view: View, { walls, blames }: HolderColumns, places: Places): AllHolders {
   const { file, target } = view;
+  const { rows } = target;
   const keys = judgedKeys(view);
   const labels = file.labelSets.map((set) => {
     const found = keys.flatMap((key) => set.filter(([name]) => name === key).slice(0, 1));
     return found[0] ?? null;
   });
-  const sums = new Map<string, { label: Holder["label"]; places: Map<number, number> }>();
-  let blame = 0;
-  for (let row = 0; row < blames.length; row++) {
-    const value = blames[row];
-    if (!target.kept[row] || value === 0) continue;
-    blame += value;
+  const hasGvl = file.states.map(({ name }) => name !== "blocked" && name !== "wait");
+  const names: AllHolders["names"] = new Map();
+  const nodes = new Map<number, Map<string, [number, number]>>();
+  for (let row = 0; row < rows.node.length; row++) {
+    const [value, wall] = [blames?.[row] ?? 0, walls?.[row] ?? 0];
+    // What requests have waited for are stacks of others.
+    if ((value === 0 && wall === 0) || !hasGvl[rows.state[row]]) continue;
     const place = places.of(row);
-    const label = labels[target.rows.labelSet[row]];
-    const name = label ? label.join("=") : threadName(file, target.rows.thread[row], places.known[place]);
-    const sum = sums.get(name) ?? { label, places: new Map<number, number>() };
-    sums.set(name, sum);
-    sum.places.set(place, (sum.places.get(place) ?? 0) + value);
+    const label = labels[rows.labelSet[row]];
+    const name = label ? label.join("=") : threadName(file, rows.thread[row], places.known[place]);
+    const ofNode = nodes.get(rows.node[row]) ?? new Map<string, [number, number]>();
+    nodes.set(rows.node[row], ofNode);
+    const times = ofNode.get(name) ?? [0, 0];
+    ofNode.set(name, [times[0] + value, times[1] + wall]);
+    const holder = names.get(name) ?? { label, places: new Map<number, number>() };
+    names.set(name, holder);
+    if (target.kept[row] && value !== 0) holder.places.set(place, (holder.places.get(place) ?? 0) + value);
   }
-  const holders = [...sums].map(([name, { label, places: of }]): Holder => {
-    const all = [...of];
-    const most = all.reduce((most, it) => (it[1] > most[1] ? it : most));
-    return { name, label, blame: all.reduce((sum, [, value]) => sum + value, 0), ...places.known[most[0]] };
+  const ofNodes = [...nodes].map(([node, names]): [number, string] => {
+    const all = [...names].sort(([a, x], [b, y]) => y[0] - x[0] || y[1] - x[1] || (a < b ? -1 : 1));
+    return [node, all[0][0]];
   });
-  holders.sort((a, b) => b.blame - a.blame || (a.name < b.name ? -1 : 1));
-  return { holders: holders.slice(0, SITES), blame };
+  return { names, ofNodes: new Map(ofNodes) };
+}
+
+/** Whose samples were lost. */
+const UNKNOWN = "(unknown)";
+
+function waitedForBy(view: View, requests: Requests, values: Float64Array, all: AllHolders, places: Places) {
+  const { rows, kept } = view.target;
+  const kinds = kindsOf(view, requests);
+  const sums = new Map<string, Map<number, [number, number]>>();
+  for (let row = 0; row < values.length; row++) {
+    const kind = kept[row] && values[row] !== 0 ? kinds[rows.labelSet[row]] : -1;
+    if (kind !== 0 && kind !== 1) continue;
+    const name = all.ofNodes.get(rows.node[row]) ?? UNKNOWN;
+    const of = sums.get(name) ?? new Map<number, [number, number]>();
+    sums.set(name, of);
+    const place = places.of(row);
+    const sum = of.get(place) ?? [0, 0];
+    sum[kind] += values[row];
+    of.set(place, sum);
+  }
+  const found = [...sums].map(([name, of]) => {
+    const both = [...of.values()].reduce((a, b): [number, number] => [a[0] + b[0], a[1] + b[1]]);
+    const grown = new Map([...of].map(([place, sums]) => [place, excess(meansOf(requests, sums))]));
+    const label = all.names.get(name)?.label ?? null;
+    return { name, label, means: meansOf(requests, both), ...places.known[most(grown)] };
+  });
+  const grown = found.filter(({ means }) => excess(means) > 0);
+  grown.sort((a, b) => excess(b.means) - excess(a.means) || (a.name < b.name ? -1 : 1));
+  return grown.slice(0, SITES);
+}
+
+/** The share of a holder in what slow requests wait longer for the GVL; or in all blame, where that isn't known. */
+export function holderShare({ times, blame }: Why, holder: Holder): number {
+  const [own, all] = holder.means ? [excess(holder.means), excess(times.parts.gvlWait)] : [holder.blame, blame];
+  return all > 0 ? Math.min(1, own / all) : 0;
 }
 
 /** What a thread is called; where nobody had the GVL, as in `[GVL hand-over]`, that. */

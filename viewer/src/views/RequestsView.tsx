@@ -12,6 +12,7 @@ import {
   fullName,
   type Holder,
   hasEnough,
+  holderShare,
   type Means,
   PARTS,
   type Part,
@@ -167,10 +168,10 @@ function useTheirs(requests: Requests) {
   ];
   const isOther = ({ kind, text }: Filter) => !own.some((it) => it.kind === kind && it.text === text);
   const filters = [...state.filters.filter(isOther), ...own];
-  const open = (kind: "typical" | "tail", method = -1) => {
+  const open = (kind: "typical" | "tail", method = -1, type = "wall") => {
     const others = filters.filter(({ kind, text }) => kind !== "tagfocus" || !text.startsWith("%latency="));
     const latency: Filter = { kind: "tagfocus", text: labelIs("%latency", kind) };
-    store.set({ ...flame(view.file.frames, method), type: typeOf("wall"), filters: [...others, latency] });
+    store.set({ ...flame(view.file.frames, method), type: typeOf(type), filters: [...others, latency] });
   };
   const typeOf = (name: string) => (session.measured(state, name) >= 0 ? name : state.type);
   return { filters, open };
@@ -261,9 +262,9 @@ function Cause({ why, part }: { why: Why; part: Part }) {
     return (
       <>
         <span class="muted">
-          had by {holder.name} {formatShare(holder.blame, why.blame)}:
+          had by {holder.name} {formatShare(holderShare(why, holder), 1)}:
         </span>{" "}
-        <BlamedPlace holder={holder} />
+        <BlamedPlace requests={why.times.requests} holder={holder} />
       </>
     );
   const site = part === "gvlWait" ? undefined : why.sites[part][0];
@@ -276,10 +277,19 @@ function SitePlace({ requests, place }: { requests: Requests; place: Place }) {
   return <PlaceLink place={place} title="In the flame graph of the tail" onOpen={(at) => theirs.open("tail", at)} />;
 }
 
-/** A place, which opens the flame graph of who kept others waiting. */
-function BlamedPlace({ holder }: { holder: Holder }) {
+/** A place, which opens the flame graph of who kept these requests waiting, or others. */
+function BlamedPlace({ requests, holder }: { requests: Requests; holder: Holder }) {
   const { store, state, view } = usePage();
+  const theirs = useTheirs(requests);
   const { label } = holder;
+  if (holder.means)
+    return (
+      <PlaceLink
+        place={holder}
+        title="In the flame graph of who kept the tail waiting"
+        onOpen={(at) => theirs.open("tail", at, "gvl_waited_for")}
+      />
+    );
   const own: Filter[] = label ? [{ kind: "tagfocus", text: labelIs(...label) }] : [];
   const filters = [...state.filters.filter(({ text }) => text !== own[0]?.text), ...own];
   return (
@@ -318,21 +328,30 @@ function Holders({ why }: { why: Why }) {
         Who had the GVL meanwhile isn't known: it is with <code>--measure requests,blame</code>.
       </p>
     );
-  const rows = why.holders.filter(({ blame }) => blame >= LEAST_SHARE * why.blame);
+  const rows = why.holders.filter((it) => holderShare(why, it) >= LEAST_SHARE);
   if (rows.length === 0) return null;
+  const areOwn = rows.some(({ means }) => means);
+  const where = state.filters.length > 0 ? "all that passes the filters" : "the whole profile";
   return (
     <PlainTable
-      caption={`Who had the GVL while others waited for it, whoever they were, in ${state.filters.length > 0 ? "all that passes the filters" : "the whole profile"}`}
-      columns={["waits", "share"]}
+      caption={
+        areOwn
+          ? "Who had the GVL while these requests waited for it, per request, by samples"
+          : `Who had the GVL while others waited for it, whoever they were, in ${where}`
+      }
+      columns={areOwn ? ["typical", "tail", "share"] : ["waits", "share"]}
       name="who, and where most of it"
     >
       {rows.map((holder) => (
         <tr key={holder.name}>
-          <td class="number">{formatTime(holder.blame)}</td>
-          <td class="number">{formatShare(holder.blame, why.blame)}</td>
+          {holder.means && <td class="number">{formatTime(holder.means.typical)}</td>}
+          <td class="number">{formatTime(holder.means?.tail ?? holder.blame)}</td>
+          <td class="number">{formatShare(holderShare(why, holder), 1)}</td>
           <th scope="row" class="name">
             <strong>{holder.name}</strong>{" "}
-            {holder.name !== view.file.frames.name[holder.method] && <BlamedPlace holder={holder} />}
+            {holder.name !== view.file.frames.name[holder.method] && (
+              <BlamedPlace requests={why.times.requests} holder={holder} />
+            )}
           </th>
         </tr>
       ))}

@@ -243,7 +243,11 @@ function whyJson(file: ProfileFile, requests: Requests) {
     enough: hasEnough(requests),
     objects: found.objects && means(found.objects),
     sites: byKey((part) => found.sites[part].map((it) => ({ ...place(it), per_request_ns: means(it.means) }))),
-    holders: found.holders?.map((it) => ({ name: it.name, blame_ns: it.blame, ...place(it) })) ?? null,
+    holders:
+      found.holders?.map((it) => {
+        const own = it.means && means(it.means);
+        return { name: it.name, blame_ns: it.blame, per_request_ns: own, ...place(it) };
+      }) ?? null,
     blame_ns: found.blame,
     open_ns: found.open,
     slowest: requests.slowest.map((it) => ({ ended_at_ms: it.endedMs, ...values(it) })),

@@ -32,7 +32,7 @@ fn cause(why: &Why<'_>, part: Part) -> Value {
         "key": label, "name": name, "state": key(part), "share": why.times.share(part),
         "per_request_ns": means(why.times.parts[part as usize]),
         "site": why.sites[part as usize].first().map(site),
-        "holders": holders.into_iter().map(self::holder).collect::<Vec<_>>(),
+        "holders": holders.into_iter().map(holder).collect::<Vec<_>>(),
     })
 }
 
@@ -149,6 +149,7 @@ fn op(of: &OpShare) -> Value {
 
 fn holder(of: &Holder) -> Value {
     json!({
-        "name": of.name, "blame_ns": of.blame, "method": function(&of.method), "app": app(&of.app),
+        "name": of.name, "blame_ns": of.blame, "per_request_ns": of.means.map(means),
+        "method": function(&of.method), "app": app(&of.app),
     })
 }

@@ -6,12 +6,15 @@ use crate::places::{endpoint_name, place};
 use crate::report::screen::{Screen, Style};
 use rperf_format::table::{Column, Row, Table};
 use rperf_model::{LatencyClass, Profile, Requests};
-use rperf_report::numbers::{counted, grouped, milliseconds, percent};
+use rperf_report::numbers::{counted, grouped, milliseconds};
 use rperf_report::one_line::one_line;
 use rperf_report::{EndpointTimes, Holder, Part, Site, Why};
 
 /// Below this share a holder of the GVL isn't told, in percent.
 const LEAST_PERCENT: f64 = 5.0;
+
+/// Of a part with a smaller share of what the tail takes longer no places are told, in percent.
+const LEAST_GROWN: f64 = 0.5;
 
 /// The parts that the table of endpoints has.
 const SHOWN: [Part; 4] = [Part::Running, Part::GvlWait, Part::Blocked, Part::Gc];
@@ -201,14 +204,20 @@ fn parts(why: &Why<'_>) -> Table {
     table
 }
 
+/// Whether a part grew by so much that it matters where.
+fn has_grown(why: &Why<'_>, part: Part) -> bool {
+    let excess = why.times.parts[part as usize].excess();
+    excess > 0 && why.times.share(part) >= LEAST_GROWN
+}
+
 /// Whose fault it is, in some words.
 fn detail(why: &Why<'_>, part: Part) -> String {
-    if why.times.parts[part as usize].excess() <= 0 {
+    if !has_grown(why, part) {
         return String::new();
     }
     if part == Part::GvlWait {
         let of = |it: &Holder| {
-            let share = percent(it.blame, why.blame);
+            let share = why.share_of(it);
             let held = format!("{} {share:.0} %", one_line(&it.name));
             format!("{held}: {}", place(&it.method, &it.app))
         };
@@ -223,7 +232,7 @@ fn detail(why: &Why<'_>, part: Part) -> String {
 }
 
 fn holders(why: &Why<'_>, screen: Screen) -> String {
-    if why.times.parts[Part::GvlWait as usize].excess() <= 0 {
+    if !has_grown(why, Part::GvlWait) {
         return String::new();
     }
     let Some(holders) = &why.holders else {
@@ -231,18 +240,29 @@ fn holders(why: &Why<'_>, screen: Screen) -> String {
             "\nWho had the GVL meanwhile isn't known: it is with --measure requests,blame.\n",
         );
     };
-    let mut text = heading(
-        screen,
-        "Who had the GVL while others waited for it, whoever they were, in the whole profile",
-    );
-    let mut table = Table::new(["waits", "share"].map(Column::new));
-    let share = |it: &Holder| percent(it.blame, why.blame);
+    let are_own = holders.iter().any(|it| it.means.is_some());
+    let (title, columns): (_, &[&str]) = match are_own {
+        true => (
+            "Who had the GVL while these requests waited for it, per request, by samples",
+            &["typical", "tail", "share"],
+        ),
+        false => (
+            "Who had the GVL while others waited for it, whoever they were, in the whole profile",
+            &["waits", "share"],
+        ),
+    };
+    let mut text = heading(screen, title);
+    let mut table = Table::new(columns.iter().copied().map(Column::new));
+    let ms = |value: i64| format!("{} ms", milliseconds(value));
+    let share = |it: &Holder| why.share_of(it);
     for it in holders.iter().filter(|it| share(it) >= LEAST_PERCENT) {
+        let mut cells = match it.means {
+            Some(means) => vec![ms(means.typical), ms(means.tail)],
+            None => vec![ms(it.blame)],
+        };
+        cells.push(format!("{:.0} %", share(it)));
         table.push(Row {
-            cells: vec![
-                format!("{} ms", milliseconds(it.blame)),
-                format!("{:.0} %", share(it)),
-            ],
+            cells,
             name: one_line(&it.name).into_owned(),
             detail: match it
                 .method
@@ -265,7 +285,7 @@ fn sites(why: &Why<'_>, screen: Screen) -> String {
     let mut text = String::new();
     for part in [Part::Blocked, Part::Running, Part::Gc] {
         let sites = &why.sites[part as usize];
-        if why.times.parts[part as usize].excess() <= 0 || sites.is_empty() {
+        if !has_grown(why, part) || sites.is_empty() {
             continue;
         }
         let title = format!("Where {} grew most per request, by samples", part.name());

@@ -3,7 +3,8 @@
 
 use crate::{Column, Schema, ValueType};
 use OwnColumn::{
-    BlockCalls, Bytes, CallTime, Calls, Cpu, GvlBlame, Objects, Overhead, Samples, Wall,
+    BlockCalls, Bytes, CallTime, Calls, Cpu, GvlBlame, GvlWaitedFor, Objects, Overhead, Samples,
+    Wall,
 };
 
 const COUNT: &str = "count";
@@ -33,12 +34,24 @@ pub enum OwnColumn {
     Bytes,
     /// Time that other threads waited for the GVL while a stack had it.
     GvlBlame,
+    /// Time that a request waited for the GVL while a stack had it, under the request's labels.
+    GvlWaitedFor,
 }
 
 impl OwnColumn {
     /// Every column.
-    pub const ALL: [Self; 10] = [
-        Samples, Wall, Cpu, Calls, BlockCalls, CallTime, Overhead, Objects, Bytes, GvlBlame,
+    pub const ALL: [Self; 11] = [
+        Samples,
+        Wall,
+        Cpu,
+        Calls,
+        BlockCalls,
+        CallTime,
+        Overhead,
+        Objects,
+        Bytes,
+        GvlBlame,
+        GvlWaitedFor,
     ];
 
     /// Name and unit in files. Objects have the names that other tools give them.
@@ -54,6 +67,7 @@ impl OwnColumn {
             Objects => ["alloc_objects", COUNT],
             Bytes => ["alloc_space", "bytes"],
             GvlBlame => ["gvl_blame", NANOSECONDS],
+            GvlWaitedFor => ["gvl_waited_for", NANOSECONDS],
         }
     }
 

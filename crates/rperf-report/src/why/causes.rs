@@ -1,7 +1,7 @@
 //! What most of the time is by which slow requests take longer, of the endpoints for which that is most.
 
 use super::{EndpointTimes, Holder, Part, Texts, Why};
-use rperf_model::{OwnColumn, Profile};
+use rperf_model::Profile;
 use std::cmp::Reverse;
 
 /// A part with a smaller share of what the tail takes longer is no cause of it, in percent.
@@ -17,12 +17,12 @@ impl<'a> Why<'a> {
         let texts = Texts::of(profile);
         let holders = texts.all_holders();
         let slow = all.iter().filter(|it| it.excess() > 0).take(limit);
-        slow.map(|it| Self::told(&texts, holders.clone(), it.requests))
+        slow.map(|it| Self::told(&texts, holders.as_ref(), it.requests))
             .collect()
     }
 
-    /// Who kept others waiting most, and who else did nearly so: it isn't known which of them an endpoint
-    /// waited for. What nobody had the GVL for, as hand-overs, is nobody's fault.
+    /// Who kept slow requests waiting most, or all others where that isn't known, and who else did so for
+    /// half as long or more. What nobody had the GVL for, as hand-overs, is nobody's fault.
     pub fn main_holders(&self) -> Vec<&Holder> {
         let is_nobody = |it: &Holder| {
             let method = it.method.as_ref();
@@ -30,13 +30,23 @@ impl<'a> Why<'a> {
         };
         let holders = self.holders.as_deref().unwrap_or_default();
         let mut main: Vec<&Holder> = holders.iter().filter(|it| !is_nobody(it)).collect();
-        let most = main.first().map_or(0, |it| it.blame);
+        let most = main.first().map_or(0, |it| it.weight());
         main.truncate(MAIN_HOLDERS);
-        main.retain(|it| it.blame >= most / 2);
+        main.retain(|it| it.weight() >= most / 2);
         match main.is_empty() {
             true => holders.first().into_iter().collect(),
             false => main,
         }
+    }
+
+    /// The share of a holder in what slow requests wait longer for the GVL, in percent; or in all blame,
+    /// where that isn't known.
+    pub fn share_of(&self, holder: &Holder) -> f64 {
+        let all = match holder.means {
+            Some(_) => self.times.parts[Part::GvlWait as usize].excess(),
+            None => self.blame,
+        };
+        rperf_model::numbers::percent(holder.weight(), all).min(100.0)
     }
 
     /// The parts that most of the difference is in, the greatest first: one at least, if any grew.
@@ -46,13 +56,5 @@ impl<'a> Why<'a> {
         parts.sort_by_key(|part| Reverse(self.times.parts[*part as usize].excess()));
         parts.retain(|part| share(part) >= LEAST_PERCENT);
         parts
-    }
-}
-
-impl Texts<'_> {
-    /// Who kept others waiting most, and where, if it was measured.
-    pub(super) fn all_holders(&self) -> Option<Vec<Holder>> {
-        let blame = self.profile.schema.find_own(OwnColumn::GvlBlame)?;
-        Some(self.holders(blame))
     }
 }

@@ -237,6 +237,110 @@ fn who_had_the_gvl_is_told_by_job_and_line() {
     assert_eq!((shown[1].1, why.blame), (40, 1_000));
     let app = holders[0].app.as_ref().map(|(it, line)| (&*it.name, *line));
     assert_eq!(app, Some(("Export#spin", 2)));
+    assert!(holders.iter().all(|it| it.means.is_none()));
+}
+
+/// A profile in which all have waited for a report most, and the slow orders for a job.
+fn profile_of_pairs() -> Profile {
+    let mut profile = profile(30);
+    let rows = std::mem::replace(&mut profile.weights, rperf_model::Weights::new(5));
+    profile.schema = profile
+        .schema
+        .with([OwnColumn::GvlBlame, OwnColumn::GvlWaitedFor]);
+    for row in rows.iter() {
+        let values = [row.values, &[0, 0]].concat();
+        profile.weights.push(row.key, &values);
+    }
+    let values = |gvl_wait| RequestValues {
+        wall: gvl_wait,
+        gvl_wait,
+        ..RequestValues::default()
+    };
+    let mut home = Requests::new("endpoint", "GET /");
+    for _ in 0..40 {
+        home.add(LatencyClass::Typical, values(2 * MS), true, 1);
+        home.add(LatencyClass::Tail, values(52 * MS), true, 2);
+    }
+    profile.requests.push(home);
+    let mut labels = |pairs: &[(&str, &str)]| {
+        let strings = &mut profile.strings;
+        let pairs = pairs.iter();
+        let pairs = pairs.map(|(key, value)| (strings.intern(key), strings.intern(value)));
+        let pairs = pairs.collect();
+        profile.label_sets.intern(pairs)
+    };
+    let job = labels(&[("job", "Export")]);
+    let report = labels(&[("endpoint", "GET /report")]);
+    let [typical, tail, slow] =
+        ["typical", "tail", "slow"].map(|it| labels(&[("endpoint", "GET /"), (LATENCY, it)]));
+    let ms = MS as i64;
+    for (frame, labels, state, values) in [
+        (SPIN, job, State::Running, [1, 9 * ms, 0, 2_000 * ms, 0]),
+        (RENDER, report, State::Running, [1, 9, 0, 8_000 * ms, 0]),
+        (RENDER, report, State::GcMarking, [1, 9, 0, 100 * ms, 0]),
+        // The same code on behalf of somebody else: it hasn't made as many wait.
+        (SPIN, report, State::Running, [1, 9 * ms, 0, ms, 0]),
+        // What the pages have waited for, in the mean 2 ms and 47 ms.
+        (RENDER, typical, State::Running, [0, 0, 0, 0, 80 * ms]),
+        (RENDER, tail, State::Running, [0, 0, 0, 0, 200 * ms]),
+        (RENDER, tail, State::GcMarking, [0, 0, 0, 0, 80 * ms]),
+        (SPIN, tail, State::Running, [0, 0, 0, 0, 1_600 * ms]),
+        (QUERY, slow, State::Running, [0, 0, 0, 0, 9_000 * ms]),
+    ] {
+        let key = WeightKey {
+            node: node(&mut profile, &[frame]),
+            thread: 1,
+            labels,
+            state,
+        };
+        profile.weights.push(key, &values);
+    }
+    profile
+}
+
+#[test]
+fn slow_requests_are_told_whom_they_have_waited_for() {
+    let profile = profile_of_pairs();
+    let why = Why::of(&profile, &profile.requests[2]);
+    let holders = why.holders.as_ref().expect("measured");
+    let shown: Vec<_> = holders
+        .iter()
+        .map(|it| {
+            let means = it.means.expect("known");
+            let ms = [it.blame, means.typical, means.tail].map(|it| it / MS as i64);
+            (&*it.name, ms, why.share_of(it))
+        })
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            ("job=Export", [2_000, 0, 40], 80.0),
+            ("endpoint=GET /report", [8_101, 2, 7], 10.0),
+        ]
+    );
+    let main: Vec<_> = why.main_holders().iter().map(|it| &*it.name).collect();
+    assert_eq!(main, ["job=Export"]);
+    let app = holders[0].app.as_ref().map(|(it, line)| (&*it.name, *line));
+    assert_eq!(app, Some(("Export#spin", 2)));
+    let all = EndpointTimes::all(&profile);
+    let first = Why::first_of(&profile, &all, 9);
+    let same = first
+        .iter()
+        .find(|it| it.times.requests.name == "GET /")
+        .and_then(|it| it.holders.as_ref());
+    assert_eq!(same, Some(holders));
+}
+
+#[test]
+fn who_has_waited_for_nobody_is_told_who_kept_others_waiting() {
+    let profile = profile_of_pairs();
+    let why = Why::of(&profile, &profile.requests[1]);
+    let holders = why.holders.as_ref().expect("measured");
+    let names: Vec<_> = holders.iter().map(|it| (&*it.name, it.means)).collect();
+    assert_eq!(
+        names,
+        [("endpoint=GET /report", None), ("job=Export", None)]
+    );
 }
 
 #[test]

@@ -87,7 +87,7 @@ impl Accounting {
             count,
             wall_ns,
             cpu_ns,
-            blame_ns: 0,
+            ..Values::default()
         }
     }
 }

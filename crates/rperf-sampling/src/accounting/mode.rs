@@ -12,13 +12,16 @@ pub struct Measured {
     pub mode: Mode,
     /// Waits for the GVL are charged to the thread that has it (wall mode).
     pub blames: bool,
+    /// Waits of requests are charged to what had the GVL, under the request's labels.
+    pub pairs: bool,
 }
 
 impl Measured {
     /// The columns of a profile.
     pub fn schema(self) -> Schema {
         let blame = self.blames.then_some(OwnColumn::GvlBlame);
-        self.mode.schema().with(blame)
+        let pairs = self.pairs.then_some(OwnColumn::GvlWaitedFor);
+        self.mode.schema().with(blame.into_iter().chain(pairs))
     }
 }
 
@@ -31,8 +34,13 @@ impl Values {
             wall_ns,
             cpu_ns,
             blame_ns,
+            waited_for_ns,
         } = self;
-        let Measured { mode, blames } = measured;
+        let Measured {
+            mode,
+            blames,
+            pairs,
+        } = measured;
         let cut = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
         row.clear();
         row.push(cut(count));
@@ -42,6 +50,9 @@ impl Values {
         row.push(cut(cpu_ns));
         if blames {
             row.push(cut(blame_ns));
+        }
+        if pairs {
+            row.push(cut(waited_for_ns));
         }
     }
 
@@ -65,14 +76,20 @@ mod tests {
             wall_ns: u64::MAX,
             cpu_ns: 3,
             blame_ns: 4,
+            waited_for_ns: 5,
         };
         let mut row = vec![9];
-        for (mode, blames, expected) in [
-            (Mode::Wall, true, &[1, i64::MAX, 3, 4][..]),
-            (Mode::Wall, false, &[1, i64::MAX, 3]),
-            (Mode::Cpu, false, &[1, 3]),
+        for (mode, blames, pairs, expected) in [
+            (Mode::Wall, true, true, &[1, i64::MAX, 3, 4, 5][..]),
+            (Mode::Wall, true, false, &[1, i64::MAX, 3, 4]),
+            (Mode::Wall, false, false, &[1, i64::MAX, 3]),
+            (Mode::Cpu, false, false, &[1, 3]),
         ] {
-            let measured = Measured { mode, blames };
+            let measured = Measured {
+                mode,
+                blames,
+                pairs,
+            };
             values.fill_row(measured, &mut row);
             assert_eq!(row, expected);
             assert_eq!(measured.schema().len(), expected.len());

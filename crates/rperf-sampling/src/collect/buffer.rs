@@ -95,6 +95,7 @@ mod tests {
         wall_ns: 3,
         cpu_ns: 0,
         blame_ns: 0,
+        waited_for_ns: 0,
         node: NodeId(1),
         thread: 1,
         labels: LabelSetId(0),

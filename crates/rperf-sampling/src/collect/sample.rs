@@ -27,6 +27,8 @@ pub struct Sample {
     pub cpu_ns: u64,
     /// Waits of other threads for the GVL, in ns.
     pub blame_ns: u64,
+    /// The request's waits for the GVL that this stack had meanwhile, in ns.
+    pub waited_for_ns: u64,
     /// The stack.
     pub node: NodeId,
     /// The thread's seq.
@@ -50,6 +52,7 @@ impl Sample {
             wall_ns: 0,
             cpu_ns: 0,
             blame_ns: 0,
+            waited_for_ns: 0,
             node,
             thread: UNATTRIBUTED,
             labels: LabelSetId::default(),
@@ -114,6 +117,7 @@ impl Sample {
             wall_ns: self.wall_ns,
             cpu_ns: self.cpu_ns,
             blame_ns: self.blame_ns,
+            waited_for_ns: self.waited_for_ns,
         }
     }
 }
@@ -265,6 +269,7 @@ mod tests {
             wall_ns,
             cpu_ns: 1,
             blame_ns: 0,
+            waited_for_ns: 0,
             node: NodeId(node),
             thread: 1,
             labels: LabelSetId::default(),
@@ -293,7 +298,7 @@ mod tests {
                 count: 2,
                 wall_ns: 17,
                 cpu_ns: 2,
-                blame_ns: 0,
+                ..Values::default()
             }
         );
         assert_eq!(
@@ -302,7 +307,7 @@ mod tests {
                 count: 1,
                 wall_ns: 9,
                 cpu_ns: 1,
-                blame_ns: 0,
+                ..Values::default()
             }
         );
     }

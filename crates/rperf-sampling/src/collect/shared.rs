@@ -189,8 +189,16 @@ impl SharedFeed {
 }
 
 impl EpochFeed {
-    /// Classes of requests are none of those who watch: they see samples at once. Ops aren't shown to them.
+    /// Classes of requests are none of those who watch: they see samples at once. Ops aren't shown to them,
+    /// nor what requests have waited for.
     fn add(&mut self, mut key: WeightKey, values: Values) {
+        let values = Values {
+            waited_for_ns: 0,
+            ..values
+        };
+        if values.is_zero() {
+            return;
+        }
         key.labels = PackedLabels::of(key.labels).number;
         self.pending.entry(key).or_default().add(values);
     }

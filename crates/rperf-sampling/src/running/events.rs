@@ -50,6 +50,7 @@ impl RunningSession {
         if let Some(read_ns) = read_ns {
             accounting.clock_was_read(read_ns);
         }
+        self.end_request_wait(gvl, &part, ready, now);
         match dues {
             Some(dues) => FollowUp::due(thread, now, dues),
             None => FollowUp::None,

@@ -4,9 +4,9 @@
 use super::RunningSession;
 use crate::accounting::Accounting;
 use crate::session::Session;
+use crate::threads::GvlPart;
 use crate::tick_capture::at_work::other_ractors;
-use rperf_vm::Waits;
-use rperf_vm::{Gvl, VmThread, clock};
+use rperf_vm::{Gvl, RequestNumber, VmThread, Waits, clock};
 
 impl RunningSession {
     /// `thread`, of the main Ractor, waits for the GVL from `now` on. On any native thread, without the
@@ -91,6 +91,22 @@ impl RunningSession {
             // What nobody had it for is this thread's then: the sum stays whole.
             (None, None) => accounting.begin_blame(waiters.held_up_to()),
             (None, Some(_)) => {}
+        }
+    }
+
+    /// The thread of `part` has got the GVL at `now`, for which it was `ready` from that time on, or 0: if
+    /// it is in a request, it is told what that has waited for.
+    #[inline]
+    pub(super) fn end_request_wait(&self, gvl: &Gvl<'_>, part: &GvlPart, ready: u64, now: u64) {
+        if self.waiters.is_some()
+            && ready != 0
+            && let Some(labels) = part.fiber_labels.noted().set
+            && labels.request() != RequestNumber::NONE
+            && let Some(accounting) = &part.accounting
+            && let Some(mut state) = self.state(gvl)
+        {
+            let thread = accounting.seq();
+            state.engine.end_request_wait(now, thread, labels, ready);
         }
     }
 

@@ -78,7 +78,7 @@ impl Session {
     pub(super) fn take_tree(&mut self) -> (Vec<CapturedNode>, FrameNames) {
         self.epoch += 1;
         let empty = CapturedTree::new(epoch_nodes(&self.config));
-        let (nodes, frames) = std::mem::replace(&mut self.recording.tree, empty).into_parts();
+        let (nodes, frames) = self.recording.replace_tree(empty).into_parts();
         let names = std::mem::take(&mut self.names);
         if let Some(told) = &mut self.told {
             told.forget_tree();

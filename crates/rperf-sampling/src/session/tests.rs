@@ -33,6 +33,7 @@ fn config() -> SessionConfig {
     SessionConfig {
         mode: Mode::Wall,
         blames: false,
+        judges: false,
         frequency: 1000,
         max_overhead: NO_OVERHEAD_LIMIT,
         max_nodes: DEFAULT_MAX_NODES,

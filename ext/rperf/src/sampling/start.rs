@@ -55,6 +55,7 @@ fn options(settings: &Settings) -> StartOptions {
         config: SessionConfig {
             mode: Mode::from_name(settings.mode()).unwrap_or_default(),
             blames: settings.measures_blame(),
+            judges: settings.measures_requests(),
             frequency: settings.frequency(),
             max_overhead: settings.max_overhead(),
             max_nodes: settings.max_nodes(),

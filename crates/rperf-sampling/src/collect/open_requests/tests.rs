@@ -18,6 +18,7 @@ fn sample(request: u32, node: u32, wall_ns: u64) -> Sample {
         wall_ns,
         cpu_ns: wall_ns / 2,
         blame_ns: wall_ns / 3,
+        waited_for_ns: wall_ns / 5,
         node: NodeId(node),
         thread: 1 + request % 3,
         labels: LabelSetId(1 + request % 5),

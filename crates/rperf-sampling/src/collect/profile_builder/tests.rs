@@ -90,6 +90,7 @@ fn epoch_of(
             wall_ns: *wall_ns,
             cpu_ns: *wall_ns / 2,
             blame_ns: 0,
+            waited_for_ns: 0,
             node: interned.node,
             thread: *thread,
             labels: LabelSetId(0),
@@ -121,6 +122,7 @@ fn profile_of(epochs: &[Vec<Sampled>], limits: ProfileLimits, tree: usize, raw: 
     let measured = Measured {
         mode: Mode::Wall,
         blames: false,
+        pairs: false,
     };
     builder.finish(measured, &[], &[], raw.then_some(0))
 }
@@ -236,6 +238,7 @@ fn an_op_is_the_leaf_of_its_samples_and_its_time_is_kept() {
     let measured = Measured {
         mode: Mode::Wall,
         blames: false,
+        pairs: false,
     };
     let ops: [Arc<str>; 2] = ["[SQL] a".into(), "[SQL] b".into()];
     let profile = builder.finish(measured, &[], &ops, None);

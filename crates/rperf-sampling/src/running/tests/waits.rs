@@ -1,7 +1,8 @@
-//! Waits whose stack is known from the last one.
+//! Waits whose stack is known from the last one, and what requests have waited for.
 
 use super::*;
-use rperf_vm::StackDigest;
+use crate::collect::packed_labels::PackedLabels;
+use rperf_vm::{RequestNumber, StackDigest};
 
 /// MAIN waits until something is due, on a stack with this digest. Returns whether the stack was known.
 fn wait(session: &RunningSession, vm: &FakeVm, main: &ThreadState, digest: StackDigest) -> bool {
@@ -71,4 +72,73 @@ fn no_digest_is_asked_for_but_after_a_wait_of_the_calling_thread() {
     assert!(!session.knows_stack(vm.gvl(), &mut wanted, || panic!("it has run")));
     record(&session, &vm, wanted);
     native::leave();
+}
+
+/// OTHER, whose labels are these, waits for the GVL while three ticks find MAIN, which has it. Returns for how
+/// long, and what it has waited for: in all, and of which label sets.
+fn wait_behind_main(config: SessionConfig, labels: Option<LabelSet>) -> (u64, u64, Vec<String>) {
+    let (vm, session) = session_with(config);
+    let main = thread(&session, MAIN);
+    let other = thread(&session, OTHER);
+    resumed(&session, &vm, main);
+    suspended(&session, &vm, main);
+    vm.thread.set(OTHER);
+    *vm.labels.borrow_mut() = labels;
+    resumed(&session, &vm, other);
+    note_labels(&session, &vm, other);
+    suspended(&session, &vm, other);
+    vm.thread.set(MAIN);
+    *vm.labels.borrow_mut() = labelled("main");
+    resumed(&session, &vm, main);
+    note_labels(&session, &vm, main);
+    tick(&session, &vm);
+    let ready = clock::monotonic_ns();
+    // SAFETY: both threads of the VM are this one.
+    unsafe { session.ready(OTHER) };
+    (0..3).for_each(|_| tick(&session, &vm));
+    suspended(&session, &vm, main);
+    let waited = clock::monotonic_ns() - ready;
+    vm.thread.set(OTHER);
+    *vm.labels.borrow_mut() = None;
+    resumed(&session, &vm, other);
+    let (_, snapshot) = sums(&session, &vm);
+    let sums = snapshot.collected.sums.iter();
+    let found: Vec<_> = sums.filter(|(_, it)| it.waited_for_ns > 0).collect();
+    let sum = found.iter().map(|(_, it)| it.waited_for_ns).sum();
+    let names = found.iter().map(|(key, values)| {
+        assert_eq!(
+            (key.state, values.count, values.wall_ns),
+            (State::Running, 0, 0)
+        );
+        let number = PackedLabels::of(key.labels).number.0 as usize;
+        snapshot.label_sets[number - 1][0].1.to_string()
+    });
+    native::leave();
+    (waited, sum, names.collect())
+}
+
+#[test]
+fn a_request_has_what_it_has_waited_for() {
+    let config = SessionConfig {
+        blames: true,
+        judges: true,
+        ..CONFIG
+    };
+    let labels = labelled("request");
+    let request = labels.as_ref().map(|it| it.in_request(RequestNumber(7)));
+    let (waited, sum, names) = wait_behind_main(config, request.clone());
+    assert_eq!(names, ["request"], "one stack");
+    assert!(
+        sum > 6_000_000 && sum <= waited + config.interval(),
+        "{sum} of {waited}"
+    );
+    assert_eq!(wait_behind_main(config, labels).1, 0, "it is in no request");
+    for (blames, judges) in [(true, false), (false, true)] {
+        let config = SessionConfig {
+            blames,
+            judges,
+            ..CONFIG
+        };
+        assert_eq!(wait_behind_main(config, request.clone()).1, 0);
+    }
 }

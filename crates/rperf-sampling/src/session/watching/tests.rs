@@ -24,6 +24,7 @@ fn session_of(max_nodes: u32) -> Session {
     let config = SessionConfig {
         mode: Mode::Wall,
         blames: false,
+        judges: false,
         frequency: 1000,
         max_overhead: NO_OVERHEAD_LIMIT,
         max_nodes,

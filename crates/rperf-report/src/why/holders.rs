@@ -1,0 +1,210 @@
+//! Who had the GVL while requests waited for it: of an endpoint where that was measured, or else of all
+//! threads that waited.
+
+use super::means::Means;
+use super::{SITES, Texts, classes, judged_keys};
+use crate::groups::Function;
+use crate::places::Place;
+use crate::top::thread_name;
+use rperf_model::{Column, LatencyClass, NodeId, OwnColumn, Requests, WeightKey};
+use rustc_hash::FxHashMap;
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
+/// Who had the GVL while others waited for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Holder {
+    /// The request or job, as `job=ExportJob`, or the thread.
+    pub name: String,
+    /// For how long others waited meanwhile, whoever they were, in ns, in the whole profile.
+    pub blame: i64,
+    /// For how long a request of the endpoint waited meanwhile; `None` if that isn't known.
+    pub means: Option<Means>,
+    /// Where that was most of all: as in [`Site`](super::Site).
+    pub method: Option<Function>,
+    /// See `method`.
+    pub app: Option<(Function, u32)>,
+}
+
+impl Holder {
+    /// What it is measured by, among others: the time by which it kept slow requests waiting longer, or
+    /// else all blame.
+    pub(super) fn weight(&self) -> i64 {
+        self.means.map_or(self.blame, |it| it.excess())
+    }
+}
+
+/// Those who had the GVL, by what is known of the whole profile.
+pub(super) struct AllHolders {
+    names: Vec<String>,
+    /// By name: the blame.
+    blame: Vec<i64>,
+    /// Who it was that had these stacks, mostly.
+    of_nodes: FxHashMap<NodeId, usize>,
+    /// Who kept others waiting most, and where.
+    most: Vec<Holder>,
+    /// Where requests have what they waited for, if that was measured.
+    waited_for: Option<Column>,
+}
+
+impl Texts<'_> {
+    /// All who had the GVL, if it was measured for how long others waited meanwhile.
+    pub(super) fn all_holders(&self) -> Option<AllHolders> {
+        let schema = &self.profile.schema;
+        let blame = schema.find_own(OwnColumn::GvlBlame)?;
+        let time = schema.find_own(OwnColumn::Wall);
+        let threads = self.profile.threads.iter();
+        let threads = threads.map(|it| (it.seq, self.profile.strings.get(it.name)));
+        let threads: FxHashMap<u32, &str> = threads.collect();
+        let keys: BTreeSet<&str> = judged_keys(self.profile).into_iter().collect();
+        let mut ids: FxHashMap<String, usize> = FxHashMap::default();
+        let mut places: Vec<FxHashMap<Place, i64>> = Vec::new();
+        let mut nodes: FxHashMap<NodeId, FxHashMap<usize, (i64, i64)>> = FxHashMap::default();
+        for row in self.profile.weights.iter() {
+            let (value, time) = (row.value(blame), time.map_or(0, |time| row.value(time)));
+            // What requests have waited for are stacks of others.
+            if (value == 0 && time == 0) || !row.key.state.has_gvl() {
+                continue;
+            }
+            let place = self.places.of_node(row.key.node);
+            let name = self.holder_name(&row.key, place, &keys, &threads);
+            let next = ids.len();
+            let id = *ids.entry(name).or_insert(next);
+            places.resize_with(ids.len(), FxHashMap::default);
+            let of_node = nodes.entry(row.key.node).or_default();
+            let of_node = of_node.entry(id).or_default();
+            of_node.0 = of_node.0.saturating_add(value);
+            of_node.1 = of_node.1.saturating_add(time);
+            if value != 0 {
+                let sum = places[id].entry(place).or_default();
+                *sum = sum.saturating_add(value);
+            }
+        }
+        let mut names = vec![String::new(); ids.len()];
+        for (name, id) in ids {
+            names[id] = name;
+        }
+        let of_nodes = nodes.into_iter().filter_map(|(node, ids)| {
+            let most = ids.into_iter();
+            let most = most.max_by_key(|(id, times)| (*times, Reverse(&names[*id])));
+            Some((node, most?.0))
+        });
+        let of_nodes = of_nodes.collect();
+        let sum = |places: &FxHashMap<Place, i64>| {
+            let values = places.values().copied();
+            values.fold(0, i64::saturating_add)
+        };
+        let blame: Vec<i64> = places.iter().map(sum).collect();
+        let mut most = Vec::new();
+        for (id, places) in places.iter().enumerate().filter(|it| !it.1.is_empty()) {
+            let places = places.iter().map(|(place, ns)| (*place, *ns));
+            most.push(self.holder(names[id].clone(), blame[id], None, places));
+        }
+        rank(&mut most);
+        Some(AllHolders {
+            names,
+            blame,
+            of_nodes,
+            most,
+            waited_for: schema.find_own(OwnColumn::GvlWaitedFor),
+        })
+    }
+
+    /// Who had the GVL while these requests waited for it; or if that isn't known, while others did.
+    pub(super) fn holders_of(&self, requests: &Requests, all: &AllHolders) -> Vec<Holder> {
+        let own = all.waited_for.map(|it| self.waited_for(requests, all, it));
+        own.filter(|it| !it.is_empty())
+            .unwrap_or_else(|| all.most.clone())
+    }
+
+    fn waited_for(&self, requests: &Requests, all: &AllHolders, column: Column) -> Vec<Holder> {
+        let keys = judged_keys(self.profile);
+        let mut holders: FxHashMap<Option<usize>, FxHashMap<Place, [i64; 2]>> =
+            FxHashMap::default();
+        for row in self.profile.weights.iter() {
+            let value = row.value(column);
+            if value == 0 {
+                continue;
+            }
+            let class = match self.class_of(row.key.labels, requests, &keys) {
+                Some(LatencyClass::Typical) => 0,
+                Some(LatencyClass::Tail) => 1,
+                _ => continue,
+            };
+            let id = all.of_nodes.get(&row.key.node).copied();
+            let place = self.places.of_node(row.key.node);
+            let places = holders.entry(id).or_default();
+            let sum = &mut places.entry(place).or_default()[class];
+            *sum = sum.saturating_add(value);
+        }
+        let counts = classes(requests).map(|it| i64::try_from(it.count.max(1)).unwrap_or(i64::MAX));
+        let means = |[typical, tail]: [i64; 2]| Means {
+            typical: typical / counts[0],
+            tail: tail / counts[1],
+        };
+        let mut found = Vec::new();
+        for (id, places) in holders {
+            let sums = places.values().fold([0_i64; 2], |sums, it| {
+                [0, 1].map(|class| sums[class].saturating_add(it[class]))
+            });
+            let name = id.map_or_else(|| UNKNOWN.into(), |id| all.names[id].clone());
+            let blame = id.map_or(0, |id| all.blame[id]);
+            let places = places
+                .iter()
+                .map(|(place, it)| (*place, means(*it).excess()));
+            found.push(self.holder(name, blame, Some(means(sums)), places));
+        }
+        found.retain(|it| it.weight() > 0);
+        rank(&mut found);
+        found
+    }
+
+    /// One who has most of its time at one of these places.
+    fn holder(
+        &self,
+        name: String,
+        blame: i64,
+        means: Option<Means>,
+        places: impl Iterator<Item = (Place, i64)>,
+    ) -> Holder {
+        let most = places.max_by_key(|(place, ns)| (*ns, Reverse(*place)));
+        let (method, app) = most.map(|it| it.0).unwrap_or_default();
+        Holder {
+            name,
+            blame,
+            means,
+            method: method.map(|group| self.places.function(group)),
+            app: app.map(|(group, line)| (self.places.function(group), line)),
+        }
+    }
+
+    /// Who had a stack: a request or a job, or a thread; or what nobody had the GVL for, as
+    /// `[GVL hand-over]`.
+    fn holder_name(
+        &self,
+        key: &WeightKey,
+        place: Place,
+        keys: &BTreeSet<&str>,
+        threads: &FxHashMap<u32, &str>,
+    ) -> String {
+        let mut labels = keys.iter().filter_map(|name| {
+            let value = self.label(key.labels, name)?;
+            Some(format!("{name}={value}"))
+        });
+        let seq = key.thread;
+        let nobody = place.0.filter(|_| seq == 0 && place.1.is_none());
+        let thread = || match nobody {
+            Some(group) => self.places.function(group).name,
+            None => thread_name(seq, threads.get(&seq).copied().unwrap_or_default()),
+        };
+        labels.next().unwrap_or_else(thread)
+    }
+}
+
+/// Whose samples were lost.
+const UNKNOWN: &str = "(unknown)";
+
+fn rank(holders: &mut Vec<Holder>) {
+    holders.sort_by(|a, b| (b.weight(), &a.name).cmp(&(a.weight(), &b.name)));
+    holders.truncate(SITES);
+}
