@@ -9,11 +9,13 @@ use crate::collect::packed_labels::with_op;
 use crate::collect::sample::Sample;
 use crate::counters::SessionCounters;
 use crate::tick_capture::TickLog;
+use crate::timer::pace::Pace;
 use holders::HolderLog;
 use rperf_model::{LabelSetId, LatencyClass, NodeId, State};
 use rperf_vm::{
     CapturedTree, FiberWord, Interned, LabelSet, LabelTable, LastStack, RequestNumber, Stack,
 };
+use std::sync::Arc;
 
 mod holders;
 
@@ -101,15 +103,21 @@ impl<S: Sink> Recording<S> {
         }
     }
 
-    /// From now on it is known who had the GVL while a request waited for it; samples are an interval apart.
-    pub(crate) fn charge_holders(&mut self, interval_ns: u64) {
-        self.holders = HolderLog::new(interval_ns);
+    /// From now on it is known who had the GVL while a request waited for it; samples come at this `pace`.
+    pub(crate) fn charge_holders(&mut self, pace: Arc<Pace>) {
+        self.holders = HolderLog::new(pace);
     }
 
     /// The call tree with all stacks so far; `empty` takes over.
     pub(crate) fn replace_tree(&mut self, empty: CapturedTree) -> CapturedTree {
         self.holders.clear();
         std::mem::replace(&mut self.tree, empty)
+    }
+
+    /// Whether it is known who had the GVL from then on, or for a part of that time.
+    #[inline]
+    pub(crate) fn has_holders_since(&self, since: u64) -> bool {
+        self.holders.has_since(since)
     }
 
     /// `thread`, in the request of `labels`, has waited for the GVL since then, up to `now`: what had it
@@ -121,9 +129,6 @@ impl<S: Sink> Recording<S> {
         labels: &LabelSet,
         since: u64,
     ) -> bool {
-        if !self.holders.has_since(since) {
-            return false;
-        }
         let number = self.labels.number(labels, 0);
         let buffer = &mut self.buffer;
         let mut is_handed_over = false;

@@ -128,7 +128,7 @@ impl Session {
         let (worker, (full, empty)) = Worker::start(worker_config, ticks, Arc::clone(&others))?;
         let mut recording = Recording::new(epoch_nodes(&config), ActiveBuffer::new(full, empty));
         if config.measured().pairs {
-            recording.charge_holders(config.interval());
+            recording.charge_holders(Arc::clone(budget.pace()));
         }
         Ok(Session {
             config,
@@ -321,9 +321,20 @@ impl Session {
 
     /// `thread`, in the request of `labels`, has got the GVL at `now`, for which it has waited `since`
     /// then.
+    #[inline]
     pub fn end_request_wait(&mut self, now: u64, thread: u32, labels: &LabelSet, since: u64) {
+        if self.recording.has_holders_since(since) {
+            self.charge_holders(now, thread, labels, since);
+        }
+    }
+
+    #[cold]
+    fn charge_holders(&mut self, now: u64, thread: u32, labels: &LabelSet, since: u64) {
+        let began = clock::monotonic_ns();
         let is_handed_over = self.recording.wait_ended(now, thread, labels, since);
         self.wake_worker(is_handed_over);
+        let ended = clock::monotonic_ns();
+        self.count_sampling(ended, StackCounts::default(), ended.saturating_sub(began));
     }
 
     /// A request has ended, and is of this class: so are its samples.
