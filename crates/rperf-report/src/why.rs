@@ -6,6 +6,7 @@ mod causes;
 mod holders;
 mod means;
 mod op_shares;
+mod texts;
 
 pub use holders::Holder;
 pub use means::Means;
@@ -13,20 +14,16 @@ pub use op_shares::OpShare;
 
 use holders::AllHolders;
 use means::mean;
+use texts::{SITES, Texts, classes};
+pub(crate) use texts::{is_in_request, judged_keys};
 
 use crate::groups::Function;
-use crate::places::{Place, Places};
-use crate::top::label;
-use rperf_model::label_keys::{JOB, LATENCY};
+use crate::places::Place;
 use rperf_model::{
-    Column, LabelSetId, LatencyClass, NodeId, OwnColumn, Profile, RequestSums, Requests, Slowest,
-    State,
+    Column, LatencyClass, NodeId, OwnColumn, Profile, RequestSums, Requests, Slowest, State,
 };
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
-
-/// Places that are told of a state.
-const SITES: usize = 3;
 
 /// A part of what a request takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -133,10 +130,6 @@ impl<'a> EndpointTimes<'a> {
     }
 }
 
-fn classes(requests: &Requests) -> [RequestSums; 2] {
-    [LatencyClass::Typical, LatencyClass::Tail].map(|class| requests.class(class))
-}
-
 /// Where time was.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Site {
@@ -216,50 +209,7 @@ impl<'a> Why<'a> {
     }
 }
 
-/// The keys of the labels by which requests and jobs were judged.
-pub(crate) fn judged_keys(profile: &Profile) -> FxHashSet<&str> {
-    profile.requests.iter().map(|it| &*it.key).collect()
-}
-
-/// Whether what has these labels was judged as a request: a job that a request runs is a part of that.
-pub(crate) fn is_in_request(profile: &Profile, keys: &FxHashSet<&str>, set: LabelSetId) -> bool {
-    let mut others = keys.iter().filter(|key| **key != JOB);
-    others.any(|key| label(profile, set, key).is_some())
-}
-
-struct Texts<'a> {
-    profile: &'a Profile,
-    places: Places<'a>,
-}
-
 impl<'a> Texts<'a> {
-    fn of(profile: &'a Profile) -> Self {
-        Self {
-            profile,
-            places: Places::of(profile),
-        }
-    }
-
-    /// The label under `key`.
-    fn label(&self, set: LabelSetId, key: &str) -> Option<&'a str> {
-        label(self.profile, set, key)
-    }
-
-    /// The class of a sample of one of these requests.
-    fn class_of(
-        &self,
-        set: LabelSetId,
-        requests: &Requests,
-        keys: &FxHashSet<&str>,
-    ) -> Option<LatencyClass> {
-        let is_theirs = self.label(set, &requests.key) == Some(&*requests.name);
-        if !is_theirs || (requests.key == JOB && is_in_request(self.profile, keys, set)) {
-            return None;
-        }
-        let class = self.label(set, LATENCY)?;
-        LatencyClass::ALL.into_iter().find(|it| it.name() == class)
-    }
-
     /// Where the parts of these requests grew most, and the time of those that are open.
     fn sums(&self, requests: &Requests, wall: Column) -> ([Vec<Site>; 5], i64) {
         let mut places: FxHashMap<NodeId, Place> = FxHashMap::default();

@@ -272,24 +272,17 @@ function Cause({ why, part }: { why: Why; part: Part }) {
 }
 
 /** A place, which opens the flame graph of the tail. */
-function SitePlace({ requests, place }: { requests: Requests; place: Place }) {
+function SitePlace({ requests, place, type }: { requests: Requests; place: Place; type?: string }) {
   const theirs = useTheirs(requests);
-  return <PlaceLink place={place} title="In the flame graph of the tail" onOpen={(at) => theirs.open("tail", at)} />;
+  const open = (at: number) => theirs.open("tail", at, type);
+  return <PlaceLink place={place} title="In the flame graph of the tail" onOpen={open} />;
 }
 
 /** A place, which opens the flame graph of who kept these requests waiting, or others. */
 function BlamedPlace({ requests, holder }: { requests: Requests; holder: Holder }) {
   const { store, state, view } = usePage();
-  const theirs = useTheirs(requests);
   const { label } = holder;
-  if (holder.means)
-    return (
-      <PlaceLink
-        place={holder}
-        title="In the flame graph of who kept the tail waiting"
-        onOpen={(at) => theirs.open("tail", at, "gvl_waited_for")}
-      />
-    );
+  if (holder.means) return <SitePlace requests={requests} place={holder} type="gvl_waited_for" />;
   const own: Filter[] = label ? [{ kind: "tagfocus", text: labelIs(...label) }] : [];
   const filters = [...state.filters.filter(({ text }) => text !== own[0]?.text), ...own];
   return (

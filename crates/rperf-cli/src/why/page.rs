@@ -13,7 +13,7 @@ use rperf_report::{EndpointTimes, Holder, Part, Site, Why};
 /// Below this share a holder of the GVL isn't told, in percent.
 const LEAST_PERCENT: f64 = 5.0;
 
-/// Of a part with a smaller share of what the tail takes longer no places are told, in percent.
+/// Below this share of what the tail takes longer no places of a part are told, in percent.
 const LEAST_GROWN: f64 = 0.5;
 
 /// The parts that the table of endpoints has.

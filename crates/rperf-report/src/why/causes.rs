@@ -1,6 +1,7 @@
 //! What most of the time is by which slow requests take longer, of the endpoints for which that is most.
 
-use super::{EndpointTimes, Holder, Part, Texts, Why};
+use super::texts::Texts;
+use super::{EndpointTimes, Holder, Part, Why};
 use rperf_model::Profile;
 use std::cmp::Reverse;
 

@@ -2,7 +2,7 @@
 //! threads that waited.
 
 use super::means::Means;
-use super::{SITES, Texts, classes, judged_keys};
+use super::texts::{SITES, Texts, classes, judged_keys};
 use crate::groups::Function;
 use crate::places::Place;
 use crate::top::thread_name;
@@ -20,9 +20,9 @@ pub struct Holder {
     pub blame: i64,
     /// For how long a request of the endpoint waited meanwhile; `None` if that isn't known.
     pub means: Option<Means>,
-    /// Where that was most of all: as in [`Site`](super::Site).
+    /// Where that was most of all: the innermost method.
     pub method: Option<Function>,
-    /// See `method`.
+    /// The innermost method of the application, or else in a file, and the line in it (0: not known).
     pub app: Option<(Function, u32)>,
 }
 
@@ -34,7 +34,7 @@ impl Holder {
     }
 }
 
-/// Those who had the GVL, by what is known of the whole profile.
+/// All who had the GVL, by what is known of the whole profile.
 pub(super) struct AllHolders {
     names: Vec<String>,
     /// By name: the blame.

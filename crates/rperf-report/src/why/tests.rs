@@ -1,9 +1,10 @@
 //! Tests of what slow requests have that others don't.
 
 use super::*;
+use rperf_model::label_keys::LATENCY;
 use rperf_model::test_profile::TestProfile;
 use rperf_model::test_support::{TestFrame, node};
-use rperf_model::{OpKey, OpSums, RequestValues, WeightKey};
+use rperf_model::{LabelSetId, OpKey, OpSums, RequestValues, WeightKey};
 
 const MS: u64 = 1_000_000;
 const RENDER: TestFrame<'_> = ("Shop#render", "/app/shop.rb", 1, 3);
