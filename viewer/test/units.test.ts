@@ -31,7 +31,7 @@ test("values have the words that people use", () => {
   assert.deepEqual(["wall", "gvl_blame", "gvl_waited_for", "call_time"].map(words), [
     "wall time",
     "blame for the GVL",
-    "what requests waited for",
+    "GVL: who kept requests waiting",
     "call time",
   ]);
 });

@@ -16,7 +16,7 @@ use crate::walk::add;
 use rperf_model::frame_kind::{is_main, method_of};
 use rperf_model::{
     Category, Column, DisplayFrame, FrameId, FrameKind, LabelSetId, NodeId, Origin, OwnColumn,
-    Profile, State, StringId, WeightKey,
+    Profile, State, StringId, Weight, WeightKey,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use waiting::Waiting;
@@ -159,9 +159,12 @@ fn main_threads(profile: &Profile, stacks: &[Stack]) -> FxHashSet<u32> {
     let named = profile.threads.iter();
     let named = named.filter(|it| profile.strings.get(it.name) == MAIN);
     let mut mains: FxHashSet<u32> = named.map(|it| it.seq).collect();
-    let rows = profile.weights.iter().map(|row| row.key);
-    let in_main = rows.filter(|key| stacks[key.node.0 as usize].is_main);
-    mains.extend(in_main.map(|key| key.thread));
+    // The stack of what requests have waited for is another thread's.
+    let waited_for = profile.schema.find_own(OwnColumn::GvlWaitedFor);
+    let is_of_others = |row: &Weight<'_>| waited_for.is_some_and(|it| row.value(it) != 0);
+    let rows = profile.weights.iter().filter(|row| !is_of_others(row));
+    let in_main = rows.filter(|row| stacks[row.key.node.0 as usize].is_main);
+    mains.extend(in_main.map(|row| row.key.thread));
     mains
 }
 

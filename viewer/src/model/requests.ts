@@ -213,7 +213,7 @@ interface AllHolders {
   ofNodes: Map<number, string>;
 }
 
-/** Who had the GVL while these requests waited for it; or if that isn't known, while others did. */
+/** Who had the GVL while these requests waited for it; or if that wasn't measured, while others did. */
 function holdersOf(view: View, requests: Requests, columns: HolderColumns, places: Places) {
   const { blames, waitedFor } = columns;
   if (!blames) return { holders: null, blame: 0 };
@@ -221,8 +221,8 @@ function holdersOf(view: View, requests: Requests, columns: HolderColumns, place
   const sum = (values: Iterable<number>) => [...values].reduce((sum, value) => sum + value, 0);
   const of = [...all.names].map(([name, { label, places }]) => ({ name, label, places, blame: sum(places.values()) }));
   const blame = sum(of.map((it) => it.blame));
-  const own = waitedFor ? waitedForBy(view, requests, waitedFor, all, places) : [];
-  if (own.length > 0) {
+  if (waitedFor) {
+    const own = waitedForBy(view, requests, waitedFor, all, places);
     const known = new Map(of.map((it) => [it.name, it.blame]));
     const holders = own.map((it): Holder => ({ ...it, blame: known.get(it.name) ?? 0 }));
     return { holders, blame };
@@ -256,8 +256,9 @@ function allHolders(view: View, { walls, blames }: HolderColumns, places: Places
     const place = places.of(row);
     const label = labels[rows.labelSet[row]];
     const name = label ? label.join("=") : threadName(file, rows.thread[row], places.known[place]);
-    const ofNode = nodes.get(rows.node[row]) ?? new Map<string, [number, number]>();
-    nodes.set(rows.node[row], ofNode);
+    const stack = places.stack(row);
+    const ofNode = nodes.get(stack) ?? new Map<string, [number, number]>();
+    nodes.set(stack, ofNode);
     const times = ofNode.get(name) ?? [0, 0];
     ofNode.set(name, [times[0] + value, times[1] + wall]);
     const holder = names.get(name) ?? { label, places: new Map<number, number>() };
@@ -281,7 +282,10 @@ function waitedForBy(view: View, requests: Requests, values: Float64Array, all: 
   for (let row = 0; row < values.length; row++) {
     const kind = kept[row] && values[row] !== 0 ? kinds[rows.labelSet[row]] : -1;
     if (kind !== 0 && kind !== 1) continue;
-    const name = all.ofNodes.get(rows.node[row]) ?? UNKNOWN;
+    const stack = places.stack(row);
+    // Stacks beyond those that a wait tells apart are told as one without frames.
+    if (stack === 0) continue;
+    const name = all.ofNodes.get(stack) ?? UNKNOWN;
     const of = sums.get(name) ?? new Map<number, [number, number]>();
     sums.set(name, of);
     const place = places.of(row);
@@ -331,13 +335,17 @@ class Places {
     this.app = file.categories.indexOf("app");
   }
 
+  /** The node of a row's stack: the last frame stands for the state, or says that there is none. */
+  stack(row: number): number {
+    const { parent, frame } = this.file.nodes;
+    const node = this.rows.node[row];
+    const isRunning = this.file.states[this.rows.state[row]].name === "running";
+    return isRunning && this.file.frames.path[frame[node]] !== NO_STACK ? node : parent[node];
+  }
+
   /** The place of a row. */
   of(row: number): number {
-    const { parent, frame } = this.file.nodes;
-    let node = this.rows.node[row];
-    // The last frame stands for the state, or says that there is none.
-    const isRunning = this.file.states[this.rows.state[row]].name === "running";
-    if (!isRunning || this.file.frames.path[frame[node]] === NO_STACK) node = parent[node];
+    const node = this.stack(row);
     let place = this.ofNode.get(node);
     if (place === undefined) {
       place = this.id(this.find(node));

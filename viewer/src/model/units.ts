@@ -82,6 +82,6 @@ export function typeWords({ name, unit }: ValueType): string {
   if (name === "wall" && unit in TIME_NS) return "wall time";
   if (name === "cpu" && unit in TIME_NS) return "CPU time";
   if (name === "gvl_blame" && unit in TIME_NS) return "blame for the GVL";
-  if (name === "gvl_waited_for" && unit in TIME_NS) return "what requests waited for";
+  if (name === "gvl_waited_for" && unit in TIME_NS) return "GVL: who kept requests waiting";
   return name === "" ? unit || "value" : name.replaceAll("_", " ");
 }

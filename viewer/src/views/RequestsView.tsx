@@ -321,6 +321,8 @@ function Holders({ why }: { why: Why }) {
         Who had the GVL meanwhile isn't known: it is with <code>--measure requests,blame</code>.
       </p>
     );
+  if (why.holders.length === 0)
+    return <p class="muted">Who had the GVL meanwhile isn't known: no sample fell into these waits.</p>;
   const rows = why.holders.filter((it) => holderShare(why, it) >= LEAST_SHARE);
   if (rows.length === 0) return null;
   const areOwn = rows.some(({ means }) => means);

@@ -32,7 +32,7 @@ fn cause(why: &Why<'_>, part: Part) -> Value {
         "key": label, "name": name, "state": key(part), "share": why.times.share(part),
         "per_request_ns": means(why.times.parts[part as usize]),
         "site": why.sites[part as usize].first().map(site),
-        "holders": holders.into_iter().map(holder).collect::<Vec<_>>(),
+        "holders": holders.into_iter().map(|it| holder(why, it)).collect::<Vec<_>>(),
     })
 }
 
@@ -52,7 +52,7 @@ pub fn endpoint(why: &Why<'_>) -> Value {
             json!(
                 why.holders
                     .as_ref()
-                    .map(|holders| { holders.iter().map(holder).collect::<Vec<_>>() })
+                    .map(|all| all.iter().map(|it| holder(why, it)).collect::<Vec<_>>())
             ),
         ),
         ("blame_ns", json!(why.blame)),
@@ -147,9 +147,9 @@ fn op(of: &OpShare) -> Value {
     })
 }
 
-fn holder(of: &Holder) -> Value {
+fn holder(why: &Why<'_>, of: &Holder) -> Value {
     json!({
-        "name": of.name, "blame_ns": of.blame, "per_request_ns": of.means.map(means),
+        "name": of.name, "share": why.share_of(of), "blame_ns": of.blame, "per_request_ns": of.means.map(means),
         "method": function(&of.method), "app": app(&of.app),
     })
 }

@@ -240,6 +240,11 @@ fn holders(why: &Why<'_>, screen: Screen) -> String {
             "\nWho had the GVL meanwhile isn't known: it is with --measure requests,blame.\n",
         );
     };
+    if holders.is_empty() {
+        return screen.wrapped(
+            "\nWho had the GVL meanwhile isn't known: no sample fell into these waits.\n",
+        );
+    }
     let are_own = holders.iter().any(|it| it.means.is_some());
     let (title, columns): (_, &[&str]) = match are_own {
         true => (

@@ -2,7 +2,7 @@
 
 use super::*;
 use rperf_model::test_support::{self, TestFrame};
-use rperf_model::{Thread, WeightTable};
+use rperf_model::{Thread, WeightTable, Weights};
 
 const POP: TestFrame<'_> = ("Thread::Queue#pop", "<internal:thread_sync>", 0, 0);
 const WAIT: TestFrame<'_> = ("Thread::ConditionVariable#wait", "<C method>", 0, 0);
@@ -177,6 +177,33 @@ fn a_main_thread_is_idle_in_a_servers_code_only() {
     let main = profile.strings.intern("main");
     profile.threads.last_mut().expect("thread 7").name = main;
     assert_eq!(Idle::of(&profile).value(), 0, "as it ends it runs blocks");
+}
+
+#[test]
+fn a_stack_that_a_thread_has_waited_for_is_not_its_own() {
+    let mut profile = profile_of(&[(&[OWN_BLOCK, POP], 7, State::GvlBlocked, &[])]);
+    let before = profile.schema.len();
+    profile.schema = profile.schema.with([OwnColumn::GvlWaitedFor]);
+    let rows = std::mem::replace(&mut profile.weights, Weights::new(before + 1));
+    for row in rows.iter() {
+        profile.weights.push(row.key, &[row.values, &[0]].concat());
+    }
+    let key = WeightKey {
+        node: test_support::node(&mut profile, &[PROGRAM]),
+        thread: 7,
+        labels: LabelSetId(0),
+        state: State::Running,
+    };
+    let mut values = vec![0; before];
+    values.push(5);
+    profile.weights.push(key, &values);
+    assert_eq!(Idle::of(&profile).value(), 10);
+    // Where it is a thread's own, that is the main thread.
+    profile.weights.push(
+        key,
+        &vec![1; before].into_iter().chain([0]).collect::<Vec<_>>(),
+    );
+    assert_eq!(Idle::of(&profile).value(), 0);
 }
 
 #[test]

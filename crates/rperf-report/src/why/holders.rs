@@ -110,11 +110,10 @@ impl Texts<'_> {
         })
     }
 
-    /// Who had the GVL while these requests waited for it; or if that isn't known, while others did.
+    /// Who had the GVL while these requests waited for it; or if that wasn't measured, while others did.
     pub(super) fn holders_of(&self, requests: &Requests, all: &AllHolders) -> Vec<Holder> {
         let own = all.waited_for.map(|it| self.waited_for(requests, all, it));
-        own.filter(|it| !it.is_empty())
-            .unwrap_or_else(|| all.most.clone())
+        own.unwrap_or_else(|| all.most.clone())
     }
 
     fn waited_for(&self, requests: &Requests, all: &AllHolders, column: Column) -> Vec<Holder> {
@@ -123,7 +122,8 @@ impl Texts<'_> {
             FxHashMap::default();
         for row in self.profile.weights.iter() {
             let value = row.value(column);
-            if value == 0 {
+            // Stacks beyond those that a wait tells apart are told as one without frames.
+            if value == 0 || row.key.node == NodeId::ROOT {
                 continue;
             }
             let class = match self.class_of(row.key.labels, requests, &keys) {

@@ -7,7 +7,7 @@ use rperf_model::LatencyClass;
 use rperf_vm::RequestNumber;
 use std::collections::BTreeMap;
 
-/// Samples that wait at most: 15 MB. Beyond them those of the oldest request go on as open.
+/// Samples that wait at most: 17 MB. Beyond them those of the oldest request go on as open.
 const MOST: usize = 1 << 18;
 
 /// Requests that have ended whose class is known, for remainders that come later: 256 KB.

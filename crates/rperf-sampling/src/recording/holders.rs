@@ -118,7 +118,10 @@ impl HolderLog {
             },
         };
         self.last_ns = at_ns;
-        let newest = self.oldest.checked_sub(1).unwrap_or(self.held.len().wrapping_sub(1));
+        let newest = self
+            .oldest
+            .checked_sub(1)
+            .unwrap_or(self.held.len().wrapping_sub(1));
         if self.held.get_mut(newest).is_some_and(|it| it.join(&held)) {
             return;
         }
@@ -289,7 +292,14 @@ mod tests {
                 while next < ends {
                     unsampled[thread] += next - now;
                     now = next;
-                    note(&mut log, now, thread as u32, State::Running, 1, unsampled[thread]);
+                    note(
+                        &mut log,
+                        now,
+                        thread as u32,
+                        State::Running,
+                        1,
+                        unsampled[thread],
+                    );
                     unsampled[thread] = 0;
                     next += gap();
                 }
@@ -305,13 +315,22 @@ mod tests {
     #[test]
     fn in_the_mean_each_is_charged_with_its_time_however_long_the_turns_are() {
         const GAP: u64 = 1_000;
-        for turns in [[50, 100], [300, 700], [2_000, 500], [10_000, 10_000], [40, 5_000]] {
+        for turns in [
+            [50, 100],
+            [300, 700],
+            [2_000, 500],
+            [10_000, 10_000],
+            [40, 5_000],
+        ] {
             let mut dither = rperf_vm::Dither::new(turns[0]);
             let memoryless = charged(turns, || dither.memoryless_gap(GAP) + 1);
             let mut dither = rperf_vm::Dither::new(turns[1]);
             let even = charged(turns, || dither.gap(GAP));
             for part in memoryless.into_iter().chain(even) {
-                assert!((0.94..1.06).contains(&part), "{turns:?}: {memoryless:?} {even:?}");
+                assert!(
+                    (0.94..1.06).contains(&part),
+                    "{turns:?}: {memoryless:?} {even:?}"
+                );
             }
         }
     }
