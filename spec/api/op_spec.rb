@@ -45,6 +45,30 @@ RSpec.describe "Rperf.op", vm: true do
     end
   end
 
+  it "has rows in tables, and leaves its time to its caller where it is hidden" do
+    told_of(<<~RUBY, settings: 'mode: :wall, frequency: 1000, measure: :ops, output: "app.pb.gz"')
+      10.times { |id| query(id, 0.01) }
+      sleep 0.05
+      Rperf.stop
+      puts 1
+    RUBY
+    profile = Rperf.load(path_to("app.pb.gz"))
+    rows = profile.top(by: :op).to_h { |row| row.values_at(:name, :self) }
+    expect(rows.keys).to contain_exactly(item, "(no op)")
+    expect(rows.values.sum).to eq(profile.totals[:total])
+    named = profile.top(sort: :total).to_h { |row| row.values_at(:name, :total) }
+    expect(rows[item]).to eq(named[item])
+    hidden = profile.filter(hide_ops: true).top(sort: :total).to_h { |row| row.values_at(:name, :total) }
+    expect(hidden).to eq(named.except(item))
+    expect(hidden["[GVL blocked]"]).to be > rows[item] / 2
+    table = rperf("report", "--top", "--by", "op", "--idle", path_to("app.pb.gz"))
+    expect([table.status.exitstatus, table.stderr]).to eq([0, ""])
+    expect(table.stdout.lines.last(2)).to contain_exactly(/#{Regexp.escape(item)}$/, /\(no op\)$/)
+    tree = rperf("report", "--tree", "--hide-ops", path_to("app.pb.gz")).stdout
+    expect(tree).to match(/Object#query.*(\n.*){0,4}Kernel#sleep.*\n.*\[GVL blocked\]/)
+    expect(tree).not_to include("[SQL]")
+  end
+
   it "counts ops inside of others in both, but their states once" do
     ops = told_of(<<~RUBY)
       Rperf.op("outer") { sleep(0.01); 3.times { query(1, 0.005) } }

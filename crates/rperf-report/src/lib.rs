@@ -75,7 +75,7 @@ pub use losses::{Loss, losses, losses_line, notes_on};
 pub use matching::Matched;
 pub use methods::{Latency, Method, Methods};
 pub use neighbours::{Neighbour, Neighbours};
-pub use ops::{Op, OpTimes, Repeat};
+pub use ops::{Op, OpTimes, Repeat, has_ops};
 pub use paths::{Path, Step};
 pub use pattern::{NamePattern, PatternError, regex};
 pub use rperf_model::numbers;
