@@ -3,7 +3,7 @@
 
 use crate::code_paths::CodePaths;
 use crate::groups::{FrameKey, Function, Groups};
-use crate::ops::op_texts;
+use crate::in_ops::op_texts;
 use crate::tags::tag_texts;
 use crate::top::{By, Sort, state_name, thread_name};
 use crate::walk::{OnceSums, Values, Visitor, add, walk_summing};
@@ -137,7 +137,7 @@ impl Methods {
             }
             By::Op => {
                 let text = op_texts(profile);
-                by_weight(profile, values, |row| text(row.key).to_string())
+                by_weight(profile, values, |row| text(row.key))
             }
         };
         let has_latency = *by == By::Function && !profile.latencies.is_empty();

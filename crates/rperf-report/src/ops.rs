@@ -6,7 +6,7 @@ use crate::groups::{Function, GroupId};
 use crate::places::Places;
 use crate::top::Sort;
 use rperf_model::frame_kind::OP;
-use rperf_model::{OpKey, OpSums, Profile, WeightKey};
+use rperf_model::{OpKey, OpSums, Profile};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -101,37 +101,49 @@ impl OpTimes {
     }
 }
 
+/// An op of an endpoint's requests.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EndpointOp<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// What it took in these requests.
+    pub sums: &'a OpSums,
+    /// The requests call it again and again.
+    pub is_repeated: bool,
+    /// The application's function and line, as in [`Repeat`].
+    pub app: Option<(Function, u32)>,
+}
+
+/// The ops of each endpoint of [`Profile::requests`], in that order, by name.
+pub fn ops_by_endpoint(profile: &Profile) -> Vec<Vec<EndpointOp<'_>>> {
+    if profile.ops.is_empty() {
+        return Vec::new();
+    }
+    let lines = Lines::of(profile);
+    let endpoints = profile.requests.iter().enumerate();
+    let rows: FxHashMap<(&str, &str), usize> = endpoints
+        .map(|(row, it)| ((&*it.key, &*it.name), row))
+        .collect();
+    let mut all = vec![Vec::new(); profile.requests.len()];
+    for (key, sums) in profile.ops.iter() {
+        let Some(&row) = rows.get(&(&*key.key, &*key.endpoint)) else {
+            continue;
+        };
+        all[row].push(EndpointOp {
+            name: &key.name,
+            sums,
+            is_repeated: sums.is_repeated(profile.requests[row].count()),
+            app: lines.of_op(&key.name, Some(key)),
+        });
+    }
+    all
+}
+
 /// How many requests of this endpoint have ended.
 pub(crate) fn requests_of(profile: &Profile, key: &OpKey) -> u64 {
     let mut all = profile.requests.iter();
     let of = all.find(|it| it.key == key.key && it.name == key.endpoint);
     of.map_or(0, |it| it.count())
-}
-
-/// The row of samples that are in no op.
-const NO_OP: &str = "(no op)";
-
-/// The op of a row: the innermost one that its stack has.
-pub(crate) fn op_texts<'a>(profile: &'a Profile) -> impl Fn(WeightKey) -> &'a str {
-    let text = |id| profile.strings.get(id);
-    let names: Vec<Option<&str>> = profile
-        .frames
-        .iter()
-        .map(|(_, frame)| (text(frame.path) == OP).then(|| text(frame.name)))
-        .collect();
-    // By node, from the root's number on: callers come first.
-    let mut ops = vec![NO_OP];
-    for (_, node) in profile.tree.iter() {
-        let around = ops[node.parent.0 as usize];
-        ops.push(names[node.frame.0 as usize].unwrap_or(around));
-    }
-    move |key| ops[key.node.0 as usize]
-}
-
-/// Whether any sample is in an op.
-pub fn has_ops(profile: &Profile) -> bool {
-    let ops = op_texts(profile);
-    profile.weights.iter().any(|row| ops(row.key) != NO_OP)
 }
 
 /// The lines that ops are called from, by samples.

@@ -2,7 +2,7 @@
 //! Used by text reports, `rperf report` and diffs; any thread.
 
 use crate::groups::{CoreMethods, FrameKey, Function, GroupId, Groups};
-use crate::ops::op_texts;
+use crate::in_ops::op_texts;
 use crate::tags::tag_texts;
 use crate::walk::{OnceSums, Values, Visitor, add, walk};
 use rperf_model::{Column, LabelSetId, Node, NodeId, Profile, State, Weight};
@@ -93,7 +93,7 @@ impl Top {
             }
             By::Op => {
                 let text = op_texts(profile);
-                by_weight(profile, columns, |weight| text(weight.key).to_string())
+                by_weight(profile, columns, |weight| text(weight.key))
             }
             By::Thread => by_thread(profile, columns),
             By::State => by_weight(profile, columns, |weight| {

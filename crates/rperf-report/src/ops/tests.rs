@@ -1,7 +1,7 @@
 //! Tests of what ops took.
 
 use super::*;
-use crate::{By, Filter, Top};
+use crate::{By, Filter, Top, has_ops};
 use rperf_model::test_profile::TestProfile;
 use rperf_model::test_support::{TestFrame, node};
 use rperf_model::{Column, LatencyClass, RequestValues, Requests, State, WeightKey};
@@ -89,6 +89,29 @@ fn ops_come_by_the_time_of_their_own_and_have_the_line_of_most_samples() {
 fn with_the_ops_inside_another_one_may_come_first() {
     let times = OpTimes::of(&profile(), Sort::TotalValue).expect("ops");
     assert_eq!(times.ops[0].name, "[op] outer");
+}
+
+#[test]
+fn each_endpoint_has_its_ops() {
+    let mut profile = profile();
+    let job = Requests::new("job", "Export");
+    profile.requests.insert(0, job);
+    let all = ops_by_endpoint(&profile);
+    let told = |ops: &[EndpointOp<'_>]| -> Vec<(String, u64, bool, Option<u32>)> {
+        let ops = ops.iter();
+        ops.map(|it| {
+            let line = it.app.as_ref().map(|app| app.1);
+            (it.name.to_string(), it.sums.calls, it.is_repeated, line)
+        })
+        .collect()
+    };
+    let item = ("[SQL] item".into(), 30, true, Some(11));
+    let outer = ("[op] outer".into(), 1, false, None);
+    assert_eq!(
+        all.iter().map(|it| told(it)).collect::<Vec<_>>(),
+        [vec![], vec![item, outer]]
+    );
+    assert!(ops_by_endpoint(&TestProfile::wall().profile).is_empty());
 }
 
 #[test]
