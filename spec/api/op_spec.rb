@@ -233,6 +233,42 @@ RSpec.describe "Rperf.op", vm: true do
     expect(ops["ops"].sum { |it| it["calls"] }).to eq(90)
   end
 
+  it "counts as outside of its request if it ends later, and leaves room for others" do
+    ops = told_of(<<~RUBY, settings: "mode: :wall, frequency: 1000, measure: %i[ops requests]")
+      require "rperf/rack"
+      late = nil
+      app = Rperf::RackMiddleware.new(lambda { |_|
+        query(1, 0.001)
+        late = Fiber.new { Rperf.op("late") { Fiber.yield } }
+        late.resume
+        [200, {}, []]
+      })
+      3.times do
+        app.call("REQUEST_METHOD" => "GET", "PATH_INFO" => "/")
+        late.resume
+      end
+      puts Rperf.stop.ops.to_json
+    RUBY
+    calls = ops["ops"].to_h { |it| [it["name"], it.values_at("calls", "displaced_calls")] }
+    expect(calls).to eq(item => [3, 0], "[op] late" => [3, 3])
+    expect(ops["total"]["displaced_calls"]).to eq(3)
+  end
+
+  it "has its name in whatever encoding the program has it, and no values of SQL for that" do
+    names = told_of(<<~'RUBY')
+      Rperf.op("größer".encode("ISO-8859-1")) {}
+      Rperf.op("größer".encode("UTF-16LE")) {}
+      Rperf.op("größer") {}
+      # The last byte of the first character is a backslash, of the second one a vertical bar.
+      Rperf.op("SELECT '表', 'secret' FROM t WHERE name = 'ポ'".encode("Shift_JIS"), kind: :sql) {}
+      Rperf.op("SELECT größe FROM t WHERE name = 'secret'".encode("UTF-16"), kind: :sql) {}
+      Rperf.op("a\xffb".b) {}
+      puts Rperf.stop.ops[:ops].to_h { [_1[:name], _1[:calls]] }.to_json
+    RUBY
+    expect(names).to eq("[op] größer" => 3, "[SQL] SELECT ?, ? FROM t WHERE name = ?" => 1,
+                        "[SQL] SELECT größe FROM t WHERE name = ?" => 1, "[op] a\uFFFDb" => 1)
+  end
+
   it "is told at the end of the session, too, if its request goes on" do
     ops = told_of(<<~RUBY, settings: "mode: :wall, frequency: 1000, measure: %i[ops requests]")
       require "rperf/rack"
