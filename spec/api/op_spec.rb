@@ -45,6 +45,30 @@ RSpec.describe "Rperf.op", vm: true do
     end
   end
 
+  it "has rows in tables, and leaves its time to its caller where it is hidden" do
+    told_of(<<~RUBY, settings: 'mode: :wall, frequency: 1000, measure: :ops, output: "app.pb.gz"')
+      10.times { |id| query(id, 0.01) }
+      sleep 0.05
+      Rperf.stop
+      puts 1
+    RUBY
+    profile = Rperf.load(path_to("app.pb.gz"))
+    rows = profile.top(by: :op).to_h { |row| row.values_at(:name, :self) }
+    expect(rows.keys).to contain_exactly(item, "(no op)")
+    expect(rows.values.sum).to eq(profile.totals[:total])
+    named = profile.top(sort: :total).to_h { |row| row.values_at(:name, :total) }
+    expect(rows[item]).to eq(named[item])
+    hidden = profile.filter(hide_ops: true).top(sort: :total).to_h { |row| row.values_at(:name, :total) }
+    expect(hidden).to eq(named.except(item))
+    expect(hidden["[GVL blocked]"]).to be > rows[item] / 2
+    table = rperf("report", "--top", "--by", "op", "--idle", path_to("app.pb.gz"))
+    expect([table.status.exitstatus, table.stderr]).to eq([0, ""])
+    expect(table.stdout.lines.last(2)).to contain_exactly(/#{Regexp.escape(item)}$/, /\(no op\)$/)
+    tree = rperf("report", "--tree", "--hide-ops", path_to("app.pb.gz")).stdout
+    expect(tree).to match(/Object#query.*(\n.*){0,4}Kernel#sleep.*\n.*\[GVL blocked\]/)
+    expect(tree).not_to include("[SQL]")
+  end
+
   it "counts ops inside of others in both, but their states once" do
     ops = told_of(<<~RUBY)
       Rperf.op("outer") { sleep(0.01); 3.times { query(1, 0.005) } }
@@ -207,6 +231,42 @@ RSpec.describe "Rperf.op", vm: true do
     expect(repeat).to include("name" => item, "endpoint" => "GET /many", "calls" => 80, "requests" => 10,
                               "repeated" => 10, "endpoint_requests" => 10)
     expect(ops["ops"].sum { |it| it["calls"] }).to eq(90)
+  end
+
+  it "counts as outside of its request if it ends later, and leaves room for others" do
+    ops = told_of(<<~RUBY, settings: "mode: :wall, frequency: 1000, measure: %i[ops requests]")
+      require "rperf/rack"
+      late = nil
+      app = Rperf::RackMiddleware.new(lambda { |_|
+        query(1, 0.001)
+        late = Fiber.new { Rperf.op("late") { Fiber.yield } }
+        late.resume
+        [200, {}, []]
+      })
+      3.times do
+        app.call("REQUEST_METHOD" => "GET", "PATH_INFO" => "/")
+        late.resume
+      end
+      puts Rperf.stop.ops.to_json
+    RUBY
+    calls = ops["ops"].to_h { |it| [it["name"], it.values_at("calls", "displaced_calls")] }
+    expect(calls).to eq(item => [3, 0], "[op] late" => [3, 3])
+    expect(ops["total"]["displaced_calls"]).to eq(3)
+  end
+
+  it "has its name in whatever encoding the program has it, and no values of SQL for that" do
+    names = told_of(<<~'RUBY')
+      Rperf.op("größer".encode("ISO-8859-1")) {}
+      Rperf.op("größer".encode("UTF-16LE")) {}
+      Rperf.op("größer") {}
+      # The last byte of the first character is a backslash, of the second one a vertical bar.
+      Rperf.op("SELECT '表', 'secret' FROM t WHERE name = 'ポ'".encode("Shift_JIS"), kind: :sql) {}
+      Rperf.op("SELECT größe FROM t WHERE name = 'secret'".encode("UTF-16"), kind: :sql) {}
+      Rperf.op("a\xffb".b) {}
+      puts Rperf.stop.ops[:ops].to_h { [_1[:name], _1[:calls]] }.to_json
+    RUBY
+    expect(names).to eq("[op] größer" => 3, "[SQL] SELECT ?, ? FROM t WHERE name = ?" => 1,
+                        "[SQL] SELECT größe FROM t WHERE name = ?" => 1, "[op] a\uFFFDb" => 1)
   end
 
   it "is told at the end of the session, too, if its request goes on" do

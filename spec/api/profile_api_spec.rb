@@ -326,7 +326,7 @@ RSpec.describe Rperf::Profile do
     {
       focus: ["(", 5, nil.to_a, "a\xff", "\xff".b, /(?=a)/], tagfocus: [/a/, "a=("], tagroot: [5, [5]],
       thread: [1.5, "("], pid: [-1, "1", 1.5, 2**40], value: ["none", 9, -1, []], by: [:gems, "label:", 5, nil],
-      sort: [:size, "flat", nil], limit: [-1, 1.5, "5"]
+      sort: [:size, "flat", nil], limit: [-1, 1.5, "5"], hide_ops: [1, "true"]
     }.each do |name, values|
       values.each do |value|
         it "refuse #{name}: #{value.inspect}, naming the argument" do

@@ -58,6 +58,16 @@ RSpec.describe "looking at profiles" do
       expect(outcome.stdout.lines.last).to end_with("(no endpiont)\n")
     end
 
+    it "says that no sample is in an op, and has all in one row" do
+      outcome = rperf("report", "--by", "op")
+      said = /\Arperf: no sample is in an op: 'rperf record -m wall --measure ops' takes them.*\n\z/
+      expect([outcome.status.exitstatus, outcome.stderr]).to match([0, said])
+      expect(outcome.stdout.lines.last).to match(/\A *1,000.0 ms +100.0% .*\(no op\)\n\z/)
+      outcome = rperf("report", "--top", "--hide-ops")
+      said = "rperf: --hide-ops matches nothing in the profile\n"
+      expect([outcome.status.exitstatus, outcome.stderr]).to eq([0, said])
+    end
+
     it "filters, and tells of what matches nothing" do
       expect(lines("--focus", "Work", "--hide", "sort").last(2))
         .to match([/\A500.0 ms  50.0% .* Work#run/, /<main>/])
@@ -138,7 +148,7 @@ RSpec.describe "looking at profiles" do
       %w[--value x] => "there are no values named 'x'; the profile has samples, wall, cpu",
       %w[--focus (] => "--focus: '(' is no valid regular expression: unclosed group",
       %w[--tree --text] => "--text and --tree can't be combined: give one of them",
-      %w[--by colour] => "--by must be method, class, file, dir, gem, gem:c, label:KEY, thread or state, not " \
+      %w[--by colour] => "--by must be method, class, file, dir, gem, gem:c, label:KEY, op, thread or state, not " \
                          "'colour'",
       %w[--callers Nobody] => "no method in the profile matches 'Nobody'",
       %w[-n -1] => "-n must be a number of rows, 0 for all, not '-1'",

@@ -55,6 +55,60 @@ RSpec.describe "Ops of ActiveSupport::Notifications", vm: true, skip: Servers.mi
     expect(op_calls).to eq(select => 2, "[SQL] BEGIN" => 1, "[SQL] UPDATE items SET name = ?" => 1, "[op] within" => 1)
   end
 
+  it "go on where they begin within labels that end before" do
+    told = told_of(<<~'RUBY')
+      instrumenter = ActiveSupport::Notifications.instrumenter
+      values = { sql: SELECT, name: "Item Load" }
+      begin_one = -> { instrumenter.start("sql.active_record", values) }
+      end_one = -> { instrumenter.finish("sql.active_record", values) }
+      labels = []
+      profile = measured(frequency: 1000) do
+        Rperf.label(x: 1) { begin_one.() }
+        labels << Rperf.labels
+        sleep 0.03
+        end_one.()
+        Rperf.label(outer: 1) do
+          DB.query("UPDATE items SET name = 'x'") do
+            Rperf.label(inner: 2) { begin_one.() }
+            labels << Rperf.labels
+            sleep 0.03
+            end_one.()
+            labels << Rperf.labels
+          end
+          labels << Rperf.labels
+        end
+        labels << Rperf.labels
+        sleep 0.03
+      end
+      top = profile.top(by: :op).to_h { [_1[:name], _1[:self] / 1_000_000] }
+      puts [labels, top, profile.top(by: "label:outer").to_h { [_1[:name], _1[:self] / 1_000_000] }].to_json
+    RUBY
+    labels, ops, outer = told
+    expect(labels).to eq([{}, { "outer" => 1 }, { "outer" => 1 }, { "outer" => 1 }, {}])
+    expect(op_calls).to eq(select => 2, "[SQL] UPDATE items SET name = ?" => 1)
+    expect(ops[select]).to be >= 55
+    expect(ops["(no op)"]).to be >= 28
+    expect(outer["1"]).to be_between(28, outer["(no outer)"] - 28)
+  end
+
+  it "end with their request, whatever doesn't end them" do
+    told = told_of(<<~'RUBY')
+      require "rperf/rack"
+      instrumenter = ActiveSupport::Notifications.instrumenter
+      app = Rperf::RackMiddleware.new(lambda { |_|
+        Rperf.label(x: 1) { instrumenter.start("sql.active_record", { sql: SELECT, name: "Item Load" }) }
+        [200, {}, []]
+      })
+      profile = measured(frequency: 1000) do
+        app.call("REQUEST_METHOD" => "GET", "PATH_INFO" => "/")
+        sleep 0.05
+      end
+      puts profile.top(by: :op).to_h { [_1[:name], _1[:self] / 1_000_000] }.to_json
+    RUBY
+    expect(told["(no op)"]).to be >= 48
+    expect(told[select].to_i).to be < 48
+  end
+
   it "are the leaf of samples as long as they take" do
     states = told_of(<<~'RUBY')
       profile = measured(frequency: 1000) { 5.times { select { sleep 0.02 } } }

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { decode } from "../src/format/decode.ts";
 import { DataError } from "../src/format/error.ts";
 import { filterProblem, labelIs, rowFilter } from "../src/model/filters.ts";
+import { opMeans, opsByTime, ownTime } from "../src/model/ops.ts";
 import {
   allTimes,
   hasEnough,
@@ -126,6 +127,43 @@ test("filters change the places, and neither times nor objects", () => {
   assert.equal(filtered.open, 0);
   const none = why(views.view(query([{ kind: "tagfocus", text: "%latency=^fast$" }])), requests);
   assert.deepEqual([none.blame, none.holders], [0, []]);
+});
+
+test("ops are in the order of what they take, in one request and in all", () => {
+  const { requests } = find("GET /orders, all");
+  const [rates, items] = opMeans(requests);
+  assert.deepEqual([rates.op.name, rates.op.app], ["[HTTP] GET rates.example.com", null]);
+  assert.deepEqual(
+    [rates.calls, rates.wall],
+    [
+      { typical: 0, tail: 1 },
+      { typical: 0, tail: 60 * MS },
+    ],
+  );
+  assert.deepEqual(
+    [items.calls, items.wall],
+    [
+      { typical: 5, tail: 5 },
+      { typical: 2 * MS, tail: 2 * MS },
+    ],
+  );
+  assert.deepEqual(opsByTime(requests.ops).map(ownTime), [1_500 * MS, 450 * MS]);
+  assert.deepEqual(find("GET /cart").requests.ops, []);
+});
+
+test("a file without ops, and one that another version has written, is read; one that is damaged isn't", () => {
+  const draft = slowShop();
+  const [profile] = draft.profiles;
+  const without = profile.requests?.map((it) => ({ ...it, ops: [] }));
+  const read = decode(encode({ ...draft, profiles: [{ ...profile, requests: without }] }));
+  assert.deepEqual(read.profiles[0].requests.all(), without);
+  const later: [string, string, Uint8Array, number] = ["ops/0/later", "sleb", new Uint8Array([2, 4]), 2];
+  const more = decode(encode(draft, { columns: [later] }));
+  assert.deepEqual(more.profiles[0].requests.all(), profile.requests);
+  const counts: [string, string, Uint8Array, number] = ["requests/0/ops", "uleb", new Uint8Array([0, 0, 3]), 3];
+  assert.throws(() => decode(encode(draft, { columns: [counts] })), DataError);
+  const many: [string, string, Uint8Array, number] = ["ops/0/name", "uleb", new Uint8Array(20_000), 20_000];
+  assert.throws(() => decode(encode(draft, { columns: [many] })), DataError);
 });
 
 test("a job that a request runs is no request of its own", () => {

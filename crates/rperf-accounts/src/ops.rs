@@ -14,8 +14,11 @@ use std::sync::Arc;
 /// Ops that are told apart in one request. Calls of others count as outside of requests.
 const PLACES: usize = 64;
 
-/// Requests whose ops are noted at a time. With more, those of the oldest count as outside of requests.
-const OPEN: usize = 1 << 10;
+/// Requests that may go on at a time. With more, the calls of the oldest count as outside of requests.
+const OPEN: usize = 1 << 16;
+
+/// Places of all requests that go on: 15 MB. With more, the oldest requests let go of theirs, likewise.
+const OPEN_PLACES: usize = 1 << 16;
 
 /// The ops of a session.
 #[derive(Debug, Default)]
@@ -25,8 +28,10 @@ pub struct SessionOps {
     ended: Ops,
     /// Calls outside of requests.
     outside: BTreeMap<OpNumber, OpSums>,
-    /// Calls in requests that go on.
+    /// The requests that go on, and the calls in them.
     open: BTreeMap<RequestNumber, Vec<Place>>,
+    /// How many places they have.
+    places: usize,
 }
 
 /// What a call took.
@@ -82,21 +87,27 @@ impl SessionOps {
         self.names.all().to_vec()
     }
 
+    /// A request has begun: calls in it are its own until it ends.
+    pub fn begin_request(&mut self, request: RequestNumber) {
+        if self.open.len() >= OPEN {
+            self.let_go_of_oldest();
+        }
+        self.open.insert(request, Vec::new());
+    }
+
     /// A call of the op has ended, in this request or in none.
     pub fn add(&mut self, op: OpNumber, request: RequestNumber, call: &OpCall) {
         if op == OpNumber::NONE {
             return;
         }
-        if request != RequestNumber::NONE
-            && let Some(place) = self.place(op, request)
-        {
+        if let Some(place) = self.place(op, request) {
             place.add(call);
             return;
         }
         let mut place = Place::of(op);
         place.add(call);
-        let sums = place.sums();
-        self.outside.entry(op).or_default().add(&sums);
+        let is_displaced = request != RequestNumber::NONE;
+        self.add_outside(&place, is_displaced);
     }
 
     /// A request has ended. Its class is `None` if it isn't known how long it took.
@@ -106,7 +117,7 @@ impl SessionOps {
         of: RequestName<'_>,
         class: Option<LatencyClass>,
     ) {
-        for place in self.open.remove(&request).unwrap_or_default() {
+        for place in self.closed(request) {
             let Some(name) = self.names.name(place.op) else {
                 continue;
             };
@@ -155,26 +166,46 @@ impl SessionOps {
         told
     }
 
+    /// The place of an op in a request; `None` if it has ended, or there is no room.
     fn place(&mut self, op: OpNumber, request: RequestNumber) -> Option<&mut Place> {
-        if self.open.len() >= OPEN
-            && !self.open.contains_key(&request)
-            && let Some((_, oldest)) = self.open.pop_first()
-        {
-            for place in oldest {
-                self.outside.entry(place.op).or_default().add(&place.sums());
-            }
-        }
-        let places = self.open.entry(request).or_default();
+        let places = self.open.get(&request)?;
         let known = places.iter().position(|it| it.op == op);
-        let row = match known {
-            Some(row) => row,
-            None if places.len() >= PLACES => return None,
-            None => {
-                places.push(Place::of(op));
-                places.len() - 1
-            }
-        };
-        places.get_mut(row)
+        if let Some(row) = known {
+            return self.open.get_mut(&request)?.get_mut(row);
+        }
+        if places.len() >= PLACES {
+            return None;
+        }
+        while self.places >= OPEN_PLACES {
+            self.let_go_of_oldest();
+        }
+        // It may have been the oldest.
+        let places = self.open.get_mut(&request)?;
+        self.places += 1;
+        places.push(Place::of(op));
+        places.last_mut()
+    }
+
+    /// What a request that has ended had.
+    fn closed(&mut self, request: RequestNumber) -> Vec<Place> {
+        let places = self.open.remove(&request).unwrap_or_default();
+        self.places -= places.len();
+        places
+    }
+
+    /// The oldest request that goes on is known no more.
+    fn let_go_of_oldest(&mut self) {
+        let oldest = self.open.first_key_value().map(|(&request, _)| request);
+        for place in oldest.map_or_else(Vec::new, |it| self.closed(it)) {
+            self.add_outside(&place, true);
+        }
+    }
+
+    /// Calls outside of requests; `is_displaced`: they were in one.
+    fn add_outside(&mut self, place: &Place, is_displaced: bool) {
+        let mut sums = place.sums();
+        sums.displaced = if is_displaced { sums.calls } else { 0 };
+        self.outside.entry(place.op).or_default().add(&sums);
     }
 }
 

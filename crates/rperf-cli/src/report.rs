@@ -26,7 +26,7 @@ use rperf_model::Profile;
 use rperf_report::numbers::grouped;
 use rperf_report::one_line::one_line;
 use rperf_report::{
-    By, Filter, Idle, Listing, NamePattern, Neighbours, Subject, tag_keys, types_with_tag,
+    By, Filter, Idle, Listing, NamePattern, Neighbours, Subject, has_ops, tag_keys, types_with_tag,
 };
 use screen::Screen;
 use std::io::{self, IsTerminal};
@@ -42,8 +42,12 @@ pub fn run(args: ReportArgs) -> Result<i32, Refusal> {
         View::Json { .. } => Idle::of(&profile).value(),
         _ => 0,
     };
-    if let By::Label(key) = &options.by {
-        say_if_missing(key, &profile);
+    match &options.by {
+        By::Label(key) => say_if_missing(key, &profile),
+        By::Op if !has_ops(&profile) => crate::say(
+            "no sample is in an op: 'rperf record -m wall --measure ops' takes them (rperf help ops)",
+        ),
+        _ => {}
     }
     let filtered = options.filter.apply(profile);
     check_time_line(&filtered.profile, &options)?;
@@ -249,7 +253,7 @@ fn check_ops(profile: &Profile, options: &Options) -> Result<(), Refusal> {
     if !options.filter.is_empty() {
         return Err(Refusal::usage(
             "filters have no meaning for --ops, which has the exact times of whole calls; in samples, \
-             ops are frames, which --focus finds",
+             ops are frames, which --focus finds, and rows of --top --by op",
         ));
     }
     Ok(())

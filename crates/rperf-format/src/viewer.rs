@@ -6,6 +6,7 @@ mod changes;
 mod columns;
 mod interned;
 mod latencies;
+mod ops;
 mod page;
 mod requests;
 mod tables;
@@ -134,6 +135,7 @@ fn encode(view: &View<'_>, least_share: f64) -> Result<Vec<u8>, FormatError> {
         write_rows(&mut columns, index, &rows, &types, &pruned);
         latencies::write(index, titled.profile, &mut tables, &mut columns);
         requests::write(index, titled.profile, &mut tables, &mut columns);
+        ops::write(index, titled.profile, &mut tables, &mut columns);
         profiles.push(meta(titled, &pruned));
     }
     if let Some(first) = view.profiles.first() {

@@ -41,6 +41,9 @@ pub struct OpSums {
     pub requests: u64,
     /// In how many of them [`OpSums::REPEATED`] times or more.
     pub repeated: u64,
+    /// How many of the calls were in a request, and count as outside of requests: it had ended, or there was
+    /// no room.
+    pub displaced: u64,
     /// The calls in requests of each class.
     pub classes: [OpCalls; LatencyClass::ENDED],
 }
@@ -90,6 +93,7 @@ impl OpSums {
             (&mut self.suspended_ns, other.suspended_ns),
             (&mut self.requests, other.requests),
             (&mut self.repeated, other.repeated),
+            (&mut self.displaced, other.displaced),
         ] {
             *ours = ours.saturating_add(theirs);
         }
@@ -155,6 +159,7 @@ impl Ops {
     pub fn add(&mut self, mut key: OpKey, sums: &OpSums) {
         let has_room =
             |ops: &Self, key: &OpKey, most| ops.len() < most || ops.entries.contains_key(key);
+        let is_displaced = !has_room(self, &key, Self::MOST) && !key.endpoint.is_empty();
         if !has_room(self, &key, Self::MOST) {
             key.key.clear();
             key.endpoint.clear();
@@ -162,7 +167,11 @@ impl Ops {
         if !has_room(self, &key, Self::MOST + Self::SPARE) {
             key.name = Self::OTHER.into();
         }
-        self.entries.entry(key).or_default().add(sums);
+        let entry = self.entries.entry(key).or_default();
+        entry.add(sums);
+        if is_displaced {
+            entry.displaced = entry.displaced.saturating_add(sums.calls);
+        }
     }
 
     /// Adds those of another process or session.
@@ -234,6 +243,8 @@ mod tests {
         let calls: u64 = ops.iter().map(|it| it.1.calls).sum();
         assert_eq!(calls as usize, Ops::MOST + Ops::SPARE + 7);
         assert_eq!(ops.entries[&key("", Ops::OTHER)].calls, 7);
+        let displaced: u64 = ops.iter().map(|it| it.1.displaced).sum();
+        assert_eq!(displaced as usize, Ops::SPARE + 7);
         assert!(ops.memory() > ops.len());
     }
 

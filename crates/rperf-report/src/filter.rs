@@ -31,6 +31,8 @@ pub struct Filter {
     pub ignore: Option<Regex>,
     /// Removes the frames that match; stacks without any other frame are dropped.
     pub hide: Option<Regex>,
+    /// Removes the frames of ops, likewise.
+    pub hides_ops: bool,
     /// Removes the frames that don't match; stacks without any other frame are dropped.
     pub show: Option<Regex>,
     /// Without the callers of the outermost frame that matches; stacks without one are
@@ -98,6 +100,7 @@ impl Filter {
         ];
         let tags = [&self.tag_focus, &self.tag_ignore];
         frames.iter().all(|regex| regex.is_none())
+            && !self.hides_ops
             && tags.iter().all(|tag| tag.is_none())
             && self.tag_root.is_empty()
             && self.tag_leaf.is_empty()
@@ -128,6 +131,7 @@ impl Filter {
             focus: self.focus.as_ref(),
             ignore: self.ignore.as_ref(),
             hide: self.hide.as_ref(),
+            hides_ops: self.hides_ops,
             show: self.show.as_ref(),
             show_from: self.show_from.as_ref(),
         };

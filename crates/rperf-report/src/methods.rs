@@ -3,6 +3,7 @@
 
 use crate::code_paths::CodePaths;
 use crate::groups::{FrameKey, Function, Groups};
+use crate::in_ops::op_texts;
 use crate::tags::tag_texts;
 use crate::top::{By, Sort, state_name, thread_name};
 use crate::walk::{OnceSums, Values, Visitor, add, walk_summing};
@@ -132,6 +133,10 @@ impl Methods {
             By::State => by_weight(profile, values, |row| state_name(row.key.state).into()),
             By::Label(key) => {
                 let mut text = tag_texts(profile, key);
+                by_weight(profile, values, |row| text(row.key))
+            }
+            By::Op => {
+                let text = op_texts(profile);
                 by_weight(profile, values, |row| text(row.key))
             }
         };
@@ -412,6 +417,7 @@ mod tests {
         assert_eq!(rows(By::Class)[1], own("Work"));
         assert_eq!(rows(By::Thread), [all("(ended threads)")]);
         assert_eq!(rows(By::Label("k".into())), [all("(no k)")]);
+        assert_eq!(rows(By::Op), [all("(no op)")]);
         assert_eq!(rows(By::State).len(), 4);
     }
 }

@@ -101,6 +101,44 @@ impl OpTimes {
     }
 }
 
+/// An op of an endpoint's requests.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EndpointOp<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// What it took in these requests.
+    pub sums: &'a OpSums,
+    /// The requests call it again and again.
+    pub is_repeated: bool,
+    /// The application's function and line, as in [`Repeat`].
+    pub app: Option<(Function, u32)>,
+}
+
+/// The ops of each endpoint of [`Profile::requests`], in that order, by name.
+pub fn ops_by_endpoint(profile: &Profile) -> Vec<Vec<EndpointOp<'_>>> {
+    if profile.ops.is_empty() {
+        return Vec::new();
+    }
+    let lines = Lines::of(profile);
+    let endpoints = profile.requests.iter().enumerate();
+    let rows: FxHashMap<(&str, &str), usize> = endpoints
+        .map(|(row, it)| ((&*it.key, &*it.name), row))
+        .collect();
+    let mut all = vec![Vec::new(); profile.requests.len()];
+    for (key, sums) in profile.ops.iter() {
+        let Some(&row) = rows.get(&(&*key.key, &*key.endpoint)) else {
+            continue;
+        };
+        all[row].push(EndpointOp {
+            name: &key.name,
+            sums,
+            is_repeated: sums.is_repeated(profile.requests[row].count()),
+            app: lines.of_op(&key.name, Some(key)),
+        });
+    }
+    all
+}
+
 /// How many requests of this endpoint have ended.
 pub(crate) fn requests_of(profile: &Profile, key: &OpKey) -> u64 {
     let mut all = profile.requests.iter();

@@ -1,7 +1,8 @@
-//! The rows with the most: by function, file, directory, gem, label, thread or state.
+//! The rows with the most: by function, file, directory, gem, label, op, thread or state.
 //! Used by text reports, `rperf report` and diffs; any thread.
 
 use crate::groups::{CoreMethods, FrameKey, Function, GroupId, Groups};
+use crate::in_ops::op_texts;
 use crate::tags::tag_texts;
 use crate::walk::{OnceSums, Values, Visitor, add, walk};
 use rperf_model::{Column, LabelSetId, Node, NodeId, Profile, State, Weight};
@@ -25,6 +26,8 @@ pub enum By {
     Gem(CoreMethods),
     /// The values of the label with this key.
     Label(String),
+    /// Ops, with one row for what is in none.
+    Op,
     /// Threads.
     Thread,
     /// The state of the threads.
@@ -86,6 +89,10 @@ impl Top {
             By::Gem(core) => by_frames(profile, columns, FrameKey::Gem(*core)),
             By::Label(key) => {
                 let mut text = tag_texts(profile, key);
+                by_weight(profile, columns, |weight| text(weight.key))
+            }
+            By::Op => {
+                let text = op_texts(profile);
                 by_weight(profile, columns, |weight| text(weight.key))
             }
             By::Thread => by_thread(profile, columns),

@@ -17,6 +17,7 @@ mod token;
 pub use token::gvl;
 
 use crate::fork;
+use crate::labels::scope::LeftOps;
 use crate::labels::{self, endpoint, scope};
 use crate::message;
 use crate::probes::tracing::targets;
@@ -44,6 +45,7 @@ pub fn init(ruby: &Ruby, rperf: RModule, native: RModule) -> Result<(), Error> {
     native.define_singleton_method("enter", function!(enter, 3))?;
     native.define_singleton_method("enter_request", function!(enter_request, 2))?;
     native.define_singleton_method("leave", function!(leave, 1))?;
+    native.define_singleton_method("leave_request", function!(leave_request, 1))?;
     native.define_singleton_method("enter_at_once", function!(enter_at_once, 2))?;
     native.define_singleton_method("leave_at_once", function!(leave_at_once, 1))?;
     native.define_singleton_method("labels", function!(labels, 0))?;
@@ -110,12 +112,17 @@ fn enter_request(ruby: &Ruby, undo: RArray, labels: Option<RHash>) -> Result<(),
     requests::begin(ruby, &mut gvl, undo, number)
 }
 
-/// See [`scope::leave`]; and the request ends that has begun with it. Labels are undone if that fails,
-/// too.
+/// See [`scope::leave`].
 fn leave(ruby: &Ruby, undo: RArray) -> Result<(), Error> {
+    scope::leave(&mut gvl(ruby), undo, LeftOps::GoOn)
+}
+
+/// `Native.leave_request(undo)`: as `Native.leave`; and the request ends that has begun with it. Labels are
+/// undone if that fails, too.
+fn leave_request(ruby: &Ruby, undo: RArray) -> Result<(), Error> {
     let mut gvl = gvl(ruby);
     let ended = requests::end(ruby, &gvl, undo);
-    scope::leave(&mut gvl, undo)?;
+    scope::leave(&mut gvl, undo, LeftOps::End)?;
     ended
 }
 

@@ -20,7 +20,7 @@ pub fn shown(ruby: &Ruby, value: Value) -> Result<String, Error> {
 }
 
 /// The text of a String of any encoding. Runs Ruby code.
-fn in_utf8(ruby: &Ruby, string: RString) -> Result<String, Error> {
+pub fn in_utf8(ruby: &Ruby, string: RString) -> Result<String, Error> {
     let converted: Result<RString, Error> = if is_readable(string) {
         Ok(string)
     } else {

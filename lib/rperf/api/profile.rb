@@ -11,8 +11,9 @@ module Rperf
   # `rperf report` and `rperf diff`: Hashes with the names of docs/guide/json.md as Symbols. As long as nothing in the
   # Hash is changed, they come from the profile itself; afterwards, from the contents of the Hash.
   #
-  # All methods take the filters of the command as keywords: `focus:`, `ignore:`, `hide:`, `show:`, `show_from:`,
-  # `tagfocus:`, `tagignore:`, `tagroot:`, `tagleaf:`, `thread:`, `pid:`, and `value:`, which chooses the values.
+  # All methods take the filters of the command as keywords: `focus:`, `ignore:`, `hide:`, `hide_ops:`, `show:`,
+  # `show_from:`, `tagfocus:`, `tagignore:`, `tagroot:`, `tagleaf:`, `thread:`, `pid:`, and `value:`, which chooses the
+  # values.
   class Profile < Hash
     include LazyValues
 
@@ -48,7 +49,7 @@ module Rperf
     # @param limit [Integer, nil] rows at most; nil: all
     # @param sort [Symbol] `:self`: by what they take themselves, without those that take nothing; `:total`: with what
     #   they call
-    # @param by [Symbol, String] what the rows are: :function, :class, :file, :dir, :gem, :thread, :state,
+    # @param by [Symbol, String] what the rows are: :function, :class, :file, :dir, :gem, :op, :thread, :state,
     #   "label:KEY", or "gem:c", where methods of C don't count for the gem that calls them
     # @return [Array<Hash>]
     def top(limit: nil, sort: :self, by: :function, **filters)

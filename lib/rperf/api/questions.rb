@@ -8,7 +8,7 @@ module Rperf
   module Questions
     # With the names that pprof has for them.
     SORTS = { "self" => %i[self flat], "total" => %i[total cum] }.freeze
-    GROUPS = %w[function class file dir gem gem:c thread state].freeze
+    GROUPS = %w[function class file dir gem gem:c op thread state].freeze
     SCALINGS = %w[none total duration].freeze
     private_constant :SORTS, :GROUPS, :SCALINGS
 
@@ -17,13 +17,14 @@ module Rperf
       #
       # @return [Hash{Symbol => String, Array<String>, Integer}] without those that are nil
       # @raise [ArgumentError] for one that isn't allowed
-      def filters(focus: nil, ignore: nil, hide: nil, show: nil, show_from: nil, tagfocus: nil, tagignore: nil,
-                  tagroot: nil, tagleaf: nil, thread: nil, pid: nil, value: nil, idle: nil)
+      def filters(focus: nil, ignore: nil, hide: nil, hide_ops: nil, show: nil, show_from: nil, tagfocus: nil,
+                  tagignore: nil, tagroot: nil, tagleaf: nil, thread: nil, pid: nil, value: nil, idle: nil)
         patterns = { focus:, ignore:, hide:, show:, show_from: }.compact.to_h { |key, it| [key, pattern(key, it)] }
         tags = { tagfocus:, tagignore: }.compact.to_h { |key, it| [key, text(key, it, "a String as 'KEY=REGEX'")] }
         keys = { tagroot:, tagleaf: }.compact.to_h { |key, it| [key, label_keys(key, it)] }
-        others = { thread: thread(thread), pid: pid(pid), value: value(value), idle: idle(idle) }.compact
-        { **patterns, **tags, **keys, **others }
+        switches = { hide_ops:, idle: }.compact.to_h { |key, it| [key, Argument.one_of(key, it, [true, false])] }
+        others = { thread: thread(thread), pid: pid(pid), value: value(value) }.compact
+        { **patterns, **tags, **keys, **switches, **others }
       end
 
       def sort(value)
@@ -115,8 +116,6 @@ module Rperf
         else text(:value, value, "the name or number of the values")
         end
       end
-
-      def idle(value) = nil.equal?(value) ? nil : Argument.one_of(:idle, value, [true, false])
     end
   end
   private_constant :Questions

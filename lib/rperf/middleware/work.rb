@@ -29,7 +29,7 @@ module Rperf
         Native.enter_at_once(undo, labels) || attempt { Native.enter_request(undo, labels) }
         yield
       ensure
-        Native.leave_at_once(undo) || attempt(LAST) { Native.leave(undo) }
+        Native.leave_at_once(undo) || attempt(LAST) { Native.leave_request(undo) }
       end
 
       # Runs the block with labels, and with an account, unless other middleware has opened one for this job.

@@ -1,5 +1,6 @@
 import { badColumn, type Columns } from "./columns.ts";
 import { tooLarge } from "./error.ts";
+import { type Op, OpTable } from "./ops.ts";
 
 /** The classes that requests are judged by, in the order in which files have them. */
 export const CLASSES = ["first", "fast", "typical", "slow", "tail"] as const;
@@ -42,6 +43,8 @@ export interface Requests {
   classes: Record<LatencyClass, RequestSums>;
   /** The slowest one first. */
   slowest: Slowest[];
+  /** By name. */
+  ops: Op[];
 }
 
 const VALUES: [keyof RequestValues, column: string][] = [
@@ -69,6 +72,7 @@ export class RequestTable {
   private readonly slowestOf: Uint32Array;
   private readonly classes: Column[];
   private readonly slowest: Column[];
+  private readonly ops: OpTable;
   private made: Requests[] | null = null;
 
   constructor(columns: Columns, index: number, string: (column: string, count: number) => string[]) {
@@ -89,6 +93,7 @@ export class RequestTable {
     if (slowest !== columns.count(`slowest/${index}/wall`))
       throw badColumn(`requests/${index}/slowest`, "asks for other requests than there are");
     this.slowest = read("slowest", slowest, ["ended_ms", ...values]);
+    this.ops = new OpTable(columns, index, count, string);
   }
 
   all(): Requests[] {
@@ -98,6 +103,7 @@ export class RequestTable {
 
   private make(): Requests[] {
     let at = 0;
+    const ops = this.ops.all();
     return this.names.map((name, i) => {
       const [count, p50, p95, p99, max] = numbers(this.walls, i);
       const sums = CLASSES.map((kind, number): [LatencyClass, RequestSums] => {
@@ -109,7 +115,7 @@ export class RequestTable {
         return { endedMs, ...named(values) };
       });
       const classes = Object.fromEntries(sums) as Requests["classes"];
-      return { key: this.keys[i], name, count, p50, p95, p99, max, classes, slowest };
+      return { key: this.keys[i], name, count, p50, p95, p99, max, classes, slowest, ops: ops[i] };
     });
   }
 }

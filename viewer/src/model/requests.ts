@@ -79,7 +79,8 @@ export interface Why {
 /** What the tail has more. */
 export const excess = ({ typical, tail }: Means): number => tail - typical;
 
-const mean = (sum: number, count: number): number => (count > 0 ? (sum - (sum % count)) / count : 0);
+/** The mean of whole numbers, as one. */
+export const mean = (sum: number, count: number): number => (count > 0 ? (sum - (sum % count)) / count : 0);
 
 const eachPart = <T>(of: (part: Part) => T): Record<Part, T> =>
   Object.fromEntries(PARTS.map((part) => [part, of(part)])) as Record<Part, T>;

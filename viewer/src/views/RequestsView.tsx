@@ -1,4 +1,3 @@
-import type { ComponentChildren } from "preact";
 import { usePage } from "../app/context.ts";
 import type { State } from "../app/state.ts";
 import { CLASSES, type Requests } from "../format/requests.ts";
@@ -13,7 +12,6 @@ import {
   type Holder,
   hasEnough,
   holderShare,
-  type Means,
   PARTS,
   type Part,
   type Place,
@@ -25,6 +23,8 @@ import {
 } from "../model/requests.ts";
 import { formatCount, formatShare, formatTime, formatWhen } from "../model/units.ts";
 import { type Column, Table } from "../ui/Table.tsx";
+import { MeansCells, PlainTable } from "./plain.tsx";
+import { RequestOps } from "./RequestOps.tsx";
 
 /** Words for a part, and the state whose colour it has. */
 const PART_WORDS: Record<Part, { name: string; help: string; state: string }> = {
@@ -144,6 +144,7 @@ function Endpoint({ times }: { times: EndpointTimes }) {
           ))}
         </>
       )}
+      <RequestOps requests={requests} onOpen={(method) => theirs.open(null, method)} />
       {isEnough && <SlowestTable requests={requests} />}
       {found.open > 0 && (
         <p class="muted">{formatTime(found.open)} of requests that had not ended, or had no room, are left out.</p>
@@ -159,7 +160,7 @@ function fewWords(requests: Requests): string {
   return `The tail has ${formatCount(count)} request${count === 1 ? "" : "s"} only: from ${FEW} on the comparison can be relied on. The slowest ones:`;
 }
 
-/** The filters for an endpoint's requests, beside those that are on, and a way to their flame graph. */
+/** The filters for an endpoint's requests, beside those that are on, and a way to the flame graph of one class or all. */
 function useTheirs(requests: Requests) {
   const { state, store, session, view } = usePage();
   const own: Filter[] = [
@@ -168,10 +169,10 @@ function useTheirs(requests: Requests) {
   ];
   const isOther = ({ kind, text }: Filter) => !own.some((it) => it.kind === kind && it.text === text);
   const filters = [...state.filters.filter(isOther), ...own];
-  const open = (kind: "typical" | "tail", method = -1, type = "wall") => {
+  const open = (kind: "typical" | "tail" | null, method = -1, type = "wall") => {
     const others = filters.filter(({ kind, text }) => kind !== "tagfocus" || !text.startsWith("%latency="));
-    const latency: Filter = { kind: "tagfocus", text: labelIs("%latency", kind) };
-    store.set({ ...flame(view.file.frames, method), type: typeOf(type), filters: [...others, latency] });
+    const latency: Filter[] = kind ? [{ kind: "tagfocus", text: labelIs("%latency", kind) }] : [];
+    store.set({ ...flame(view.file.frames, method), type: typeOf(type), filters: [...others, ...latency] });
   };
   const typeOf = (name: string) => (session.measured(state, name) >= 0 ? name : state.type);
   return { filters, open };
@@ -183,41 +184,6 @@ function flame({ name, file }: { name: string[]; file: string[] }, method: numbe
   return method < 0
     ? shown
     : { ...shown, method: `${name[method]}\t${file[method]}`, search: name[method], regexp: false };
-}
-
-/** A table with a heading, in which names are as long as they are. */
-function PlainTable(props: { caption: string; columns: string[]; name: string; children: ComponentChildren }) {
-  return (
-    <div class="wide" tabIndex={0} role="group" aria-label={props.caption}>
-      <table class="plain">
-        <caption>{props.caption}</caption>
-        <thead>
-          <tr>
-            {props.columns.map((title) => (
-              <th key={title} scope="col" class="number">
-                {title}
-              </th>
-            ))}
-            {props.name !== "" && <th scope="col">{props.name}</th>}
-          </tr>
-        </thead>
-        <tbody>{props.children}</tbody>
-      </table>
-    </div>
-  );
-}
-
-const signed = (value: number, words: (value: number) => string) =>
-  value < 0 ? `-${words(-value)}` : `+${words(value)}`;
-
-function MeansCells({ means, words }: { means: Means; words(value: number): string }) {
-  return (
-    <>
-      <td class="number">{words(means.typical)}</td>
-      <td class="number">{words(means.tail)}</td>
-      <td class="number">{signed(excess(means), words)}</td>
-    </>
-  );
 }
 
 /** States first: the stacks of a request that waits for others look innocent. */

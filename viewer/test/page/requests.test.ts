@@ -8,13 +8,16 @@ import { pathToFileURL } from "node:url";
 import { gunzipSync } from "node:zlib";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { decode, type ProfileFile } from "../../src/format/decode.ts";
+import type { Op } from "../../src/format/ops.ts";
 import { CLASSES, type Requests, type RequestValues } from "../../src/format/requests.ts";
+import { opMeans, opsByTime } from "../../src/model/ops.ts";
 import {
   allTimes,
   type EndpointTimes,
   excess,
   fullName,
   hasEnough,
+  holderShare,
   type Means,
   PARTS,
   type Part,
@@ -145,6 +148,30 @@ test("a method opens the flame graph of the tail, who had the GVL that of the bl
   });
 });
 
+const SUMS = "table:has(caption:text('Its ops: sums of all calls'))";
+const MEANS = "table:has(caption:text('What its ops took per request'))";
+
+test("an endpoint has a table of its ops, with what it calls again and again and the line", async () => {
+  await visit(shop, async (page) => {
+    assert.match(
+      await text(page, MEANS),
+      /0 s\s+60\.0 ms\s+\+60\.0 ms\s+0\s+1\s+\[HTTP\] GET rates\.example\.com\s+2\.00 ms\s+2\.00 ms\s+\+0 s\s+5\s+5\s+\[SQL\] SELECT \* FROM items WHERE id = \?\s*N\+1\s*Shop#load app\/shop\.rb:18/,
+    );
+    assert.match(
+      await text(page, SUMS),
+      /1\.50 s\s+25\s+1\s+1\.40 s\s+50\.0 ms\s+25\.0 ms\s+25\.0 ms\s+55\.0 ms\s+58\.0 ms\s+–\s+\[HTTP\]/,
+    );
+    assert.match(
+      await text(page, SUMS),
+      /450 ms\s+1,125\s+5\s+405 ms\s+0 s\s+45\.0 ms\s+0 s\s+360 µs\s+400 µs\s+2,250\s+\[SQL\]/,
+    );
+    assert.match(await text(page, ".requests"), /N\+1: one request of ten at least calls it 5 times or more/);
+    await page.getByRole("button", { name: "GET /cart" }).click();
+    assert.equal(await page.locator(SUMS).count(), 0);
+    assert.doesNotMatch(await text(page, ".requests"), /N\+1/);
+  });
+});
+
 test("an endpoint is a filter for all views", async () => {
   await visit(shop, async (page) => {
     await page.getByRole("button", { name: "job=ExportJob" }).click();
@@ -228,6 +255,33 @@ function timesJson({ requests, parts, excess }: EndpointTimes) {
   };
 }
 
+/** Its ops as `rperf why --json` has them. */
+function opsJson(requests: Requests) {
+  return opMeans(requests).map(({ op, calls, wall }) => ({
+    name: op.name,
+    per_request_ns: means(wall),
+    repeated_percent: op.repeated > 0 ? (op.repeated * 100) / requests.count : null,
+    calls,
+    app: op.app && { name: op.app.name, path: op.app.file, line: op.app.line },
+  }));
+}
+
+/** What all of them took as `rperf report --format json --ops` has it. */
+const sumsJson = (op: Op) => ({
+  name: op.name,
+  calls: op.calls,
+  wall_ns: op.wall,
+  ...byKey((part) => op[part]),
+  blocked_p50_ns: op.p50,
+  blocked_p99_ns: op.p99,
+  blocked_max_ns: op.max,
+  objects: op.objects,
+  // Calls in requests are none of these.
+  displaced_calls: 0,
+});
+
+const rounded = (percent: number) => Math.round(percent * 1e6) / 1e6;
+
 /** The same of the answer for one. */
 function whyJson(file: ProfileFile, requests: Requests) {
   const found = why(new Views(file).view(query([], { type: file.defaultType })), requests);
@@ -246,10 +300,12 @@ function whyJson(file: ProfileFile, requests: Requests) {
     holders:
       found.holders?.map((it) => {
         const own = it.means && means(it.means);
-        return { name: it.name, blame_ns: it.blame, per_request_ns: own, ...place(it) };
+        const share = rounded(100 * holderShare(found, it));
+        return { name: it.name, share, blame_ns: it.blame, per_request_ns: own, ...place(it) };
       }) ?? null,
     blame_ns: found.blame,
     open_ns: found.open,
+    ops: opsJson(requests),
     slowest: requests.slowest.map((it) => ({ ended_at_ms: it.endedMs, ...values(it) })),
   };
 }
@@ -278,9 +334,7 @@ test("a server's requests: the numbers of rperf why --json, of each endpoint and
       slow.ended_at_ms = Math.floor(slow.ended_at_ns / 1e6);
       delete slow.ended_at_ns;
     }
-    // The page has no ops, nor has this program.
-    assert.deepEqual(told.ops, []);
-    delete told.ops;
+    for (const holder of told.holders) holder.share = rounded(holder.share);
     assert.deepEqual(whyJson(file, requests), told, requests.name);
   }
   const url = `${pathToFileURL(join(DIRECTORY, "page.html")).href}#view=requests&request=`;
@@ -290,5 +344,37 @@ test("a server's requests: the numbers of rperf why --json, of each endpoint and
   });
   await visit(`${url}endpoint%3DGET+/cart`, async (page) => {
     assert.match(await text(page, parts), /GVL wait had by job=ExportJob [\d.]+ %: .*Hog#spin/);
+  });
+});
+
+test("a server's ops: the numbers of rperf why --json and rperf report --ops, and a way to their samples", async () => {
+  run(join(VIEWER, "test", "support", "ops.rb"));
+  rperf("report", "ops.pb.gz", "--html", "-o", "ops.html");
+  const all = dataOf(join(DIRECTORY, "ops.html")).profiles[0].requests.all();
+  const [about, orders] = all;
+  assert.deepEqual([about.name, about.ops, orders.name], ["GET /about", [], "GET /orders"]);
+  const told = JSON.parse(rperf("why", "ops.pb.gz", fullName(orders), "--json"));
+  assert.deepEqual(opsJson(orders), told.ops);
+  assert.match(orders.ops.find((op) => op.name.startsWith("[SQL]"))?.app?.name ?? "", / in Shop#items$/);
+  const { ops, repeats } = JSON.parse(rperf("report", "ops.pb.gz", "--format", "json", "--ops")).ops;
+  // All of them are of this endpoint.
+  const sums = ({ method: _, path: __, line: ___, ...sums }: Record<string, unknown>) => sums;
+  assert.deepEqual(opsByTime(orders.ops).map(sumsJson), ops.map(sums));
+  assert.deepEqual(
+    orders.ops.filter(({ repeated }) => repeated > 0).map(({ name, requests, repeated }) => [name, requests, repeated]),
+    repeats.map((it: Record<string, unknown>) => [it.name, it.requests, it.repeated]),
+  );
+  assert.equal(repeats.length, 1);
+  const url = `${pathToFileURL(join(DIRECTORY, "ops.html")).href}#view=requests&request=endpoint%3DGET+/orders`;
+  await visit(url, async (page) => {
+    assert.match(
+      await text(page, SUMS),
+      /\[SQL\] SELECT \* FROM items WHERE id = \?\s*N\+1\s*block \(2 levels\) in Shop#items \S*ops\.rb:9/,
+    );
+    await page.locator(SUMS).getByRole("button", { name: "[SQL] SELECT" }).click();
+    assert.equal(await page.locator("#tab-flame").getAttribute("aria-selected"), "true");
+    assert.deepEqual(await chips(page), ["tagfocus endpoint=^GET /orders$"]);
+    assert.equal((await hash(page)).get("method"), "[SQL] SELECT * FROM items WHERE id = ?\t<op>");
+    await page.waitForFunction(() => document.querySelector(".search")?.textContent?.includes("1 method"));
   });
 });

@@ -7,8 +7,9 @@ import {
 } from "../../src/format/requests.ts";
 import type { Draft } from "./encode.ts";
 import { CATEGORIES, STATES } from "./generate.ts";
+import { opColumns, ordersOps } from "./ops.ts";
 
-interface RequestColumn {
+export interface RequestColumn {
   name: string;
   texts?: string[];
   numbers: number[];
@@ -74,6 +75,10 @@ export function requestColumns(profile: number, requests: Requests[]): RequestCo
       slowest.map((it) => it.endedMs),
     ),
     ...VALUES.map(([column, value]) => signed("slowest", column, slowest.map(value))),
+    ...opColumns(
+      profile,
+      requests.map((it) => it.ops),
+    ),
   ];
 }
 
@@ -111,6 +116,7 @@ export function requestsOf(
     max: one("tail") || one("first"),
     classes: all,
     slowest: [{ ...NOTHING, ...(classes.tail ?? classes.first)?.[1], endedMs: 1_790_000_000_000 }],
+    ops: [],
   };
 }
 
@@ -205,7 +211,7 @@ export function slowShop(): Draft {
     profiles: [
       {
         meta: { title: "app.data", program: "puma" },
-        requests: [job, cart, orders],
+        requests: [job, cart, { ...orders, ops: ordersOps() }],
         rows: rows.map(([node, labelSet, state, wall, blame]) => ({
           node,
           labelSet,

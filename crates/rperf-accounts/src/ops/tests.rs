@@ -33,11 +33,19 @@ fn entries(ops: &Ops) -> Vec<(&str, &str, u64, u64)> {
         .collect()
 }
 
+/// Calls that count as outside of their requests.
+fn displaced(ops: &Ops) -> u64 {
+    ops.iter().map(|it| it.1.displaced).sum()
+}
+
 #[test]
 fn calls_are_told_by_the_request_that_they_were_in() {
     let mut ops = SessionOps::default();
     let [query, other] = ["query", "other"].map(|name| ops.number("op", name.as_bytes()));
     let [one, two] = [1, 2].map(RequestNumber);
+    for request in [one, two] {
+        ops.begin_request(request);
+    }
     for _ in 0..5 {
         ops.add(query, one, &call(10, 4, 3));
     }
@@ -101,6 +109,7 @@ fn a_call_inside_of_one_of_the_same_op_adds_no_wall_time() {
 fn objects_beside_other_ractors_are_unknown() {
     let mut ops = SessionOps::default();
     let number = ops.number("op", b"a");
+    ops.begin_request(RequestNumber(1));
     let mut beside = call(1, 0, 5);
     beside.figures.is_alone = false;
     for call in [call(1, 0, 5), beside, call(1, 0, 5)] {
@@ -117,6 +126,7 @@ fn objects_beside_other_ractors_are_unknown() {
 fn what_finds_no_room_in_a_request_counts_as_outside_of_requests() {
     let mut ops = SessionOps::default();
     let request = RequestNumber(1);
+    ops.begin_request(request);
     for name in 0..PLACES + 3 {
         let number = ops.number("op", name.to_string().as_bytes());
         ops.add(number, request, &call(1, 0, 0));
@@ -127,21 +137,68 @@ fn what_finds_no_room_in_a_request_counts_as_outside_of_requests() {
     assert_eq!(in_request.count(), PLACES);
     let others = told.iter().filter(|it| it.0.endpoint.is_empty());
     assert_eq!(others.map(|it| it.1.calls).sum::<u64>(), 3);
+    assert_eq!(displaced(&told), 3);
 }
 
 #[test]
 fn the_oldest_requests_make_room() {
     let mut ops = SessionOps::default();
     let number = ops.number("op", b"a");
-    for request in 1..=OPEN as u32 + 4 {
-        ops.add(number, RequestNumber(request), &call(1, 0, 0));
+    let last = OPEN as u32 + 4;
+    for request in (1..=last).map(RequestNumber) {
+        ops.begin_request(request);
+        ops.add(number, request, &call(1, 0, 0));
     }
-    assert_eq!(ops.open.len(), OPEN);
+    assert_eq!((ops.open.len(), ops.places), (OPEN, OPEN));
+    // The first one counts as outside already, the last one doesn't.
     ops.end_request(RequestNumber(1), NAME, None);
-    ops.end_request(RequestNumber(OPEN as u32), NAME, None);
+    ops.end_request(RequestNumber(last), NAME, None);
     let told = ops.told(true);
     assert_eq!(
         entries(&told),
         [("", "[op] a", 4, 4), ("/orders", "[op] a", 1, 1)]
     );
+    assert_eq!(displaced(&told), 4);
+}
+
+#[test]
+fn requests_with_many_ops_make_room_too() {
+    let mut ops = SessionOps::default();
+    let numbers: Vec<_> = (0..PLACES)
+        .map(|it| ops.number("op", it.to_string().as_bytes()))
+        .collect();
+    let last = (OPEN_PLACES / PLACES) as u32 + 1;
+    for request in (1..=last).map(RequestNumber) {
+        ops.begin_request(request);
+        for &number in &numbers {
+            (0..5).for_each(|_| ops.add(number, request, &call(1, 0, 0)));
+        }
+    }
+    assert_eq!(ops.places, OPEN_PLACES);
+    for request in (1..=last).map(RequestNumber) {
+        ops.end_request(request, NAME, None);
+    }
+    let told = ops.told(true);
+    let calls: u64 = told.iter().map(|it| it.1.calls).sum();
+    assert_eq!(calls, 5 * u64::from(last) * PLACES as u64);
+    // Those of the first request.
+    assert_eq!(displaced(&told), 5 * PLACES as u64);
+    let (_, sums) = told.iter().last().expect("an entry");
+    assert_eq!(sums.repeated, u64::from(last) - 1);
+    assert_eq!((ops.places, ops.open.len()), (0, 0));
+}
+
+#[test]
+fn a_call_that_ends_after_its_request_counts_as_outside_and_takes_no_place() {
+    let mut ops = SessionOps::default();
+    let number = ops.number("op", b"a");
+    let request = RequestNumber(1);
+    ops.begin_request(request);
+    ops.end_request(request, NAME, None);
+    ops.add(number, request, &call(3, 0, 0));
+    ops.add(number, RequestNumber::NONE, &call(4, 0, 0));
+    assert_eq!((ops.open.len(), ops.places), (0, 0));
+    let told = ops.told(true);
+    assert_eq!(entries(&told), [("", "[op] a", 2, 7)]);
+    assert_eq!(displaced(&told), 1);
 }

@@ -23,7 +23,7 @@ impl Counts {
     /// kind.
     pub fn of(path: &Path, profile: &Profile, by: &By, filter: &Filter) -> Result<Self, Refusal> {
         let refuse = |message: String| Err(Refusal::usage(message));
-        if matches!(by, By::Label(_) | By::Thread | By::State) {
+        if matches!(by, By::Label(_) | By::Op | By::Thread | By::State) {
             let message = "--counts goes with --by method, class, file, dir or gem";
             return refuse(message.into());
         }

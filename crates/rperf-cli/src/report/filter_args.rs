@@ -17,6 +17,9 @@ pub struct FilterArgs {
     /// Leave matching frames out of the stacks
     #[arg(long, value_name = "REGEX", allow_hyphen_values = true)]
     pub hide: Option<String>,
+    /// Leave the frames of ops out of the stacks: their time is that of the methods that wait
+    #[arg(long)]
+    pub hide_ops: bool,
     /// Leave all but matching frames out of the stacks
     #[arg(long, value_name = "REGEX", allow_hyphen_values = true)]
     pub show: Option<String>,
@@ -58,6 +61,7 @@ impl FilterArgs {
             focus: parse("--focus", &self.focus, regex)?,
             ignore: parse("--ignore", &self.ignore, regex)?,
             hide: parse("--hide", &self.hide, regex)?,
+            hides_ops: self.hide_ops,
             show: parse("--show", &self.show, regex)?,
             show_from: parse("--show-from", &self.show_from, regex)?,
             tag_focus: parse("--tagfocus", &self.tagfocus, TagFilter::new)?,

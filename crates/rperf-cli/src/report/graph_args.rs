@@ -77,8 +77,8 @@ pub fn node_kind(by: &By) -> Result<NodeKind, Refusal> {
         By::Directory => Ok(NodeKind::Directory),
         By::Gem(core) => Ok(NodeKind::Gem(*core)),
         By::Thread => Ok(NodeKind::FunctionOfThread),
-        By::State | By::Label(_) => Err(Refusal::usage(
-            "--by state and --by label:KEY go with --top, not with --dot or --svg",
+        By::State | By::Label(_) | By::Op => Err(Refusal::usage(
+            "--by state, --by op and --by label:KEY go with --top, not with --dot or --svg",
         )),
     }
 }

@@ -68,7 +68,7 @@ pub struct ReportArgs {
     #[arg(long, value_name = "FORMAT", allow_hyphen_values = true)]
     pub format: Option<String>,
     /// Rows of --top and --methods, and nodes of call graphs: method, class, file, dir, gem, gem:c
-    /// (C methods apart), thread; of tables also label:KEY, state
+    /// (C methods apart), thread; of tables also label:KEY, op, state
     #[arg(long, value_name = "WHAT", allow_hyphen_values = true)]
     pub by: Option<String>,
     /// With --top: also the calls of each method, from this profile of rperf trace
@@ -475,13 +475,14 @@ fn parse_by(text: &str) -> Result<By, Refusal> {
         "dir" => By::Directory,
         "gem" => By::Gem(CoreMethods::Caller),
         "gem:c" => By::Gem(CoreMethods::Apart),
+        "op" => By::Op,
         "thread" => By::Thread,
         "state" => By::State,
         _ => match text.strip_prefix("label:") {
             Some(key) if !key.is_empty() => By::Label(key.to_string()),
             _ => {
                 return Err(Refusal::usage(format!(
-                    "--by must be method, class, file, dir, gem, gem:c, label:KEY, thread or state, not '{text}'"
+                    "--by must be method, class, file, dir, gem, gem:c, label:KEY, op, thread or state, not '{text}'"
                 )));
             }
         },

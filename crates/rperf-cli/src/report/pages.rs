@@ -245,6 +245,7 @@ fn noun(by: &By) -> String {
         By::Directory => "directories".to_string(),
         By::Gem(_) => "gems".to_string(),
         By::Label(key) => format!("values of {}", one_line(key)),
+        By::Op => "ops".to_string(),
         By::Thread => "threads".to_string(),
         By::State => "states".to_string(),
     }

@@ -75,5 +75,6 @@ fn sums(sums: &OpSums) -> Vec<(&'static str, Data)> {
         ("blocked_p99_ns", quantile(990)),
         ("blocked_max_ns", sums.blocked.max().into()),
         ("objects", sums.objects.into()),
+        ("displaced_calls", sums.displaced.into()),
     ]
 }

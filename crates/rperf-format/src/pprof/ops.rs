@@ -50,6 +50,8 @@ struct Packed {
     /// Calls and wall time of each class in turn; nothing where there are no requests.
     #[prost(uint64, repeated, tag = "17")]
     classes: Vec<u64>,
+    #[prost(uint64, tag = "18")]
+    displaced: u64,
 }
 
 /// The field with an entry, with its number in front.
@@ -80,6 +82,7 @@ pub(crate) fn encoded(key: &OpKey, sums: &OpSums) -> Vec<u8> {
             0 => Vec::new(),
             _ => classes.collect(),
         },
+        displaced: sums.displaced,
     };
     let mut bytes = Vec::new();
     prost::encoding::message::encode(FIELD, &message, &mut bytes);
@@ -115,6 +118,7 @@ pub(crate) fn decoded(fields: &[&[u8]]) -> Result<Ops, ReadError> {
             blocked,
             requests: message.requests,
             repeated: message.repeated,
+            displaced: message.displaced,
             ..OpSums::default()
         };
         for (class, numbers) in sums.classes.iter_mut().zip(message.classes.chunks_exact(2)) {
@@ -155,6 +159,7 @@ mod tests {
             objects,
             requests: 8,
             repeated: 9,
+            displaced: 10,
             ..OpSums::default()
         };
         sums.blocked.add(5);

@@ -1,5 +1,7 @@
 //! Tests of RPV1: what is written is taken apart again.
 
+mod ops;
+
 use super::*;
 use flate2::read::GzDecoder;
 use rperf_model::test_support::{self, wall_schema};

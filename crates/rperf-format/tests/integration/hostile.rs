@@ -61,6 +61,7 @@ fn look_at(profile: Profile) {
     for by in [
         By::Function,
         By::Gem(CoreMethods::Caller),
+        By::Op,
         By::Thread,
         By::State,
         label,

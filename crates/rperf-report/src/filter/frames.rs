@@ -4,6 +4,7 @@ use crate::code_paths::CodePaths;
 use crate::keys::change_keys;
 use regex::Regex;
 use rperf_model::OwnColumn;
+use rperf_model::frame_kind::OP;
 use rperf_model::{
     CallTree, Column, DisplayFrame, FrameId, FrameText, Node, NodeId, Profile, State, WeightKey,
     Weights,
@@ -15,6 +16,7 @@ pub(super) struct FrameFilters<'a> {
     pub(super) focus: Option<&'a Regex>,
     pub(super) ignore: Option<&'a Regex>,
     pub(super) hide: Option<&'a Regex>,
+    pub(super) hides_ops: bool,
     pub(super) show: Option<&'a Regex>,
     pub(super) show_from: Option<&'a Regex>,
 }
@@ -69,14 +71,15 @@ impl Frames {
         let thread_exited = marks(DisplayFrame::ThreadExited);
         let no_frames = marks(DisplayFrame::NoFrames);
         let options = [
-            ("--focus", filter.focus, matched.focus),
-            ("--ignore", filter.ignore, matched.ignore),
-            ("--hide", filter.hide, matched.hide),
-            ("--show", filter.show, matched.show),
-            ("--show-from", filter.show_from, matched.show_from),
+            ("--focus", filter.focus.is_some(), matched.focus),
+            ("--ignore", filter.ignore.is_some(), matched.ignore),
+            ("--hide", filter.hide.is_some(), matched.hide),
+            ("--hide-ops", filter.hides_ops, matched.op),
+            ("--show", filter.show.is_some(), matched.show),
+            ("--show-from", filter.show_from.is_some(), matched.show_from),
         ];
         Self {
-            is_needed: options.iter().any(|(_, regex, _)| regex.is_some()),
+            is_needed: options.iter().any(|(_, is_given, _)| *is_given),
             by_frame,
             by_state,
             thread_exited,
@@ -84,7 +87,7 @@ impl Frames {
             has_show_from: filter.show_from.is_some(),
             unmatched: options
                 .iter()
-                .filter(|(_, regex, is_matched)| regex.is_some() && !is_matched)
+                .filter(|(_, is_given, is_matched)| *is_given && !is_matched)
                 .map(|(name, _, _)| *name)
                 .collect(),
         }
@@ -220,6 +223,7 @@ struct Matched {
     focus: bool,
     ignore: bool,
     hide: bool,
+    op: bool,
     show: bool,
     show_from: bool,
 }
@@ -234,17 +238,19 @@ impl Matched {
         let focus = matches(filter.focus);
         let is_ignored = matches(filter.ignore) == Some(true);
         let is_hidden = matches(filter.hide) == Some(true);
+        let is_op = text.path == OP;
         let show = matches(filter.show);
         let is_from = matches(filter.show_from) == Some(true);
         self.focus |= focus == Some(true);
         self.ignore |= is_ignored;
         self.hide |= is_hidden;
+        self.op |= is_op;
         self.show |= show == Some(true);
         self.show_from |= is_from;
         Marks {
             is_focus: focus != Some(false),
             is_ignored,
-            is_hidden: is_hidden || show == Some(false),
+            is_hidden: is_hidden || show == Some(false) || (filter.hides_ops && is_op),
             is_from,
         }
     }

@@ -3,7 +3,9 @@
 use super::*;
 use crate::top::{By, Sort, Top};
 use proptest::prelude::*;
+use rperf_model::frame_kind::OP;
 use rperf_model::test_profile::TestProfile;
+use rperf_model::test_support::{TestFrame, node};
 use rperf_model::{Column, LabelSetId, State};
 
 const TIME: Column = Column(1);
@@ -76,6 +78,37 @@ fn a_frame_that_is_hidden_takes_its_calls_along_and_leaves_its_time() {
         let left = filter.apply(test.profile.clone()).profile;
         assert_eq!((left.sum(Column(0)), left.sum(TIME)), (calls, 12));
     }
+}
+
+#[test]
+fn the_time_of_ops_that_are_hidden_is_that_of_their_callers() {
+    const QUERY: TestFrame<'_> = ("[SQL] item", OP, 0, 0);
+    const CALLER: TestFrame<'_> = ("DB#exec", "/app/db.rb", 1, 2);
+    let mut test = TestProfile::wall();
+    for (frames, state, wall) in [
+        (&[CALLER, QUERY][..], State::GvlBlocked, 3),
+        (&[CALLER, QUERY], State::Running, 20),
+        (&[CALLER], State::Running, 100),
+        (&[QUERY], State::Running, 1_000),
+    ] {
+        let key = WeightKey {
+            node: node(&mut test.profile, frames),
+            thread: 0,
+            labels: LabelSetId(0),
+            state,
+        };
+        test.profile.weights.push(key, &[1, wall, 0]);
+    }
+    let filter = Filter {
+        hides_ops: true,
+        ..Filter::default()
+    };
+    assert_eq!(
+        left(&test.profile, &filter),
+        expected([("DB#exec", 120), ("DB#exec;[GVL blocked]", 3)])
+    );
+    assert_eq!(filter.apply(test.profile).unmatched, [""; 0]);
+    assert_eq!(filter.apply(example()).unmatched, ["--hide-ops"]);
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! Tests of what ops took.
 
 use super::*;
+use crate::{By, Filter, Top, has_ops};
 use rperf_model::test_profile::TestProfile;
 use rperf_model::test_support::{TestFrame, node};
-use rperf_model::{LatencyClass, RequestValues, Requests, State, WeightKey};
+use rperf_model::{Column, LatencyClass, RequestValues, Requests, State, WeightKey};
 
 const LIST: TestFrame<'_> = ("Shop#list", "/app/shop.rb", 1, 3);
 const LOOP: TestFrame<'_> = ("Shop#items", "/app/shop.rb", 9, 11);
@@ -88,6 +89,53 @@ fn ops_come_by_the_time_of_their_own_and_have_the_line_of_most_samples() {
 fn with_the_ops_inside_another_one_may_come_first() {
     let times = OpTimes::of(&profile(), Sort::TotalValue).expect("ops");
     assert_eq!(times.ops[0].name, "[op] outer");
+}
+
+#[test]
+fn each_endpoint_has_its_ops() {
+    let mut profile = profile();
+    let job = Requests::new("job", "Export");
+    profile.requests.insert(0, job);
+    let all = ops_by_endpoint(&profile);
+    let told = |ops: &[EndpointOp<'_>]| -> Vec<(String, u64, bool, Option<u32>)> {
+        let ops = ops.iter();
+        ops.map(|it| {
+            let line = it.app.as_ref().map(|app| app.1);
+            (it.name.to_string(), it.sums.calls, it.is_repeated, line)
+        })
+        .collect()
+    };
+    let item = ("[SQL] item".into(), 30, true, Some(11));
+    let outer = ("[op] outer".into(), 1, false, None);
+    assert_eq!(
+        all.iter().map(|it| told(it)).collect::<Vec<_>>(),
+        [vec![], vec![item, outer]]
+    );
+    assert!(ops_by_endpoint(&TestProfile::wall().profile).is_empty());
+}
+
+#[test]
+fn samples_are_of_the_innermost_op_of_their_stack() {
+    let mut profile = profile();
+    let rows = |profile: &Profile| {
+        let top = Top::of(profile, Column(1), &By::Op);
+        let rows = top.sorted(Sort::SelfValue).into_iter();
+        rows.map(|row| (row.function.name.clone(), row.self_value, row.total_value))
+            .collect::<Vec<_>>()
+    };
+    let expected = [
+        ("(no op)".to_string(), 1_000, 1_000),
+        ("[SQL] item".to_string(), 150, 150),
+    ];
+    assert_eq!(rows(&profile), expected);
+    // What filters put below it is in it.
+    let leaf = Filter {
+        tag_leaf: vec!["endpoint".into()],
+        ..Filter::default()
+    };
+    profile = leaf.apply(profile).profile;
+    assert_eq!(rows(&profile), expected);
+    assert!(has_ops(&profile) && !has_ops(&TestProfile::wall().profile));
 }
 
 #[test]

@@ -10,6 +10,7 @@
 use super::cache::Changes;
 use super::{add, add_constant, put};
 use crate::profile::errors;
+use crate::ruby::threads::RubyThread;
 use crate::running::derived_labels;
 use crate::running::{Kind, Running, session};
 use crate::sampling::section::{self, Pause, Switch};
@@ -126,20 +127,34 @@ pub fn leave_at_once(gvl: &mut Gvl<'_>, undo: RArray) -> Result<bool, Error> {
     };
     let closes_none = !session(gvl).is_some_and(ends);
     if closes_none {
-        leave(gvl, undo)?;
+        leave(gvl, undo, LeftOps::End)?;
     }
     Ok(closes_none)
 }
 
+/// What becomes of ops that have begun within what is left, and go on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum LeftOps {
+    /// They go on: their library ends them later.
+    GoOn,
+    /// Nothing will end them: their request, job or test is over.
+    End,
+}
+
 /// `Native.leave(undo)`: undoes what `enter` has noted, the last step first. So a section
 /// ends with its own labels, and all is done when the first interrupt can come.
-pub fn leave(gvl: &mut Gvl<'_>, undo: RArray) -> Result<(), Error> {
+pub fn leave(gvl: &mut Gvl<'_>, undo: RArray, ops: LeftOps) -> Result<(), Error> {
     while !undo.is_empty() {
         let step: Value = undo.pop()?;
         match Integer::from_value(step) {
             Some(number) => section::leave(gvl, switch_of, number.to_u64()?),
             None => {
-                let set = derived_labels::without_ended_ops(gvl, step);
+                let set = match ops {
+                    LeftOps::GoOn => {
+                        derived_labels::with_open_op(gvl, RubyThread::current(gvl), step)
+                    }
+                    LeftOps::End => derived_labels::without_ended_ops(gvl, step),
+                };
                 put(gvl, set)?;
             }
         }

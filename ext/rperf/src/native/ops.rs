@@ -91,9 +91,14 @@ fn made(ruby: &Ruby, gvl: &mut Gvl<'_>, kind: &str, text: RString) -> Result<Opt
         return Ok(None);
     }
     accounts::look_for_ractors(ruby, gvl)?;
+    // In some encodings a part of a character looks like a quote: then the values of SQL could stay.
+    let converted = (!text::is_readable(text))
+        .then(|| text::in_utf8(ruby, text))
+        .transpose()?;
     let outer = labels::present(ruby, gvl)?;
-    let number = with_ops(gvl, |ops| {
-        text::with_bytes(text, |text| ops.number(kind, text))
+    let number = with_ops(gvl, |ops| match &converted {
+        Some(text) => ops.number(kind, text.as_bytes()),
+        None => text::with_bytes(text, |text| ops.number(kind, text)),
     });
     let number = number.filter(|it| *it != OpNumber::NONE);
     Ok(number.and_then(|it| derived_labels::begin_op(gvl, RubyThread::current(gvl), outer, it)))
@@ -148,6 +153,11 @@ fn is_within(op: &OpenOp, number: OpNumber) -> bool {
         around = next;
     }
     false
+}
+
+/// A request begins with this number.
+pub fn begin_request(gvl: &Gvl<'_>, request: RequestNumber) {
+    with_ops(gvl, |ops| ops.begin_request(request));
 }
 
 /// A request has ended. Its class is `None` if it isn't known how long it took.

@@ -1,5 +1,5 @@
 //! The begin and the end of requests and jobs whose session judges them: `Native.enter_request`,
-//! `Native.leave` and what goes with it. The middleware calls them, on threads of the main Ractor, with
+//! `Native.leave_request` and what goes with it. The middleware calls them, on threads of the main Ractor, with
 //! the GVL. In between, the label set of the fiber has the request's number, and so do its samples; and
 //! an account of it is open.
 //!
@@ -37,7 +37,11 @@ pub fn begin(
 ) -> Result<(), Error> {
     let present = label_set::of_thread(gvl, RubyThread::current(gvl)).map(LabelSet::request);
     match number {
-        Some(number) if present == Some(number) => open_into(ruby, gvl, undo, false),
+        Some(number) if present == Some(number) => {
+            open_into(ruby, gvl, undo, false)?;
+            ops::begin_request(gvl, number);
+            Ok(())
+        }
         _ => Ok(()),
     }
 }

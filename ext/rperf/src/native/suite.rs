@@ -3,7 +3,7 @@
 
 use super::gvl;
 use crate::accounts::object::AccountObject;
-use crate::labels::scope;
+use crate::labels::scope::{self, LeftOps};
 use crate::running::sampling::{SamplingSession, sampling};
 use crate::text;
 use magnus::{Error, RArray, RHash, RModule, RString, Ruby, Value, function, prelude::*};
@@ -80,7 +80,7 @@ fn end(ruby: &Ruby, opened: RArray, undo: RArray, title: Value) -> Result<(), Er
         // So it's seen to have ended.
         opened.clear()?;
     }
-    scope::leave(&mut gvl(ruby), undo)
+    scope::leave(&mut gvl(ruby), undo, LeftOps::End)
 }
 
 fn keep(ruby: &Ruby, opened: RArray, title: Value, account: &AccountObject) -> Result<(), Error> {

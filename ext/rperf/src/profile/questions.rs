@@ -91,6 +91,7 @@ fn top(
         "dir" => By::Directory,
         "gem" => By::Gem(CoreMethods::Caller),
         "gem:c" => By::Gem(CoreMethods::Apart),
+        "op" => By::Op,
         "thread" => By::Thread,
         "state" => By::State,
         other => match other.strip_prefix("label:") {
@@ -272,6 +273,7 @@ impl View {
                 focus: filters.parsed("focus", regex)?,
                 ignore: filters.parsed("ignore", regex)?,
                 hide: filters.parsed("hide", regex)?,
+                hides_ops: filters.get("hide_ops")?.unwrap_or(false),
                 show: filters.parsed("show", regex)?,
                 show_from: filters.parsed("show_from", regex)?,
                 tag_focus: filters.parsed("tagfocus", TagFilter::new)?,

@@ -60,22 +60,7 @@ pub fn begin_op(
     let within = op_around(&outer).map_or(NIL, |(op_set, _)| op_set.as_raw());
     let mut new = match SetObject::get(&outer) {
         Some(set) => set.in_request(set.set.request(), set.request_key),
-        None => {
-            // What is made of it is made as of none.
-            let base = base_of(gvl, thread, &outer);
-            let changes = Box::default();
-            SetObject {
-                set: LabelSet::empty(),
-                pairs: Box::default(),
-                origin: Some(Origin { base, changes }),
-                number: base,
-                session: running(gvl).map_or(NO_SESSION, |it| it.id),
-                thread: thread.serial(gvl),
-                request_key: NIL,
-                op_set: NIL,
-                op: None,
-            }
-        }
+        None => without_labels(gvl, thread, &outer),
     };
     new.set = new.set.in_op(number);
     new.op_set = NIL;
@@ -119,6 +104,60 @@ pub fn without_ended_ops(gvl: &Gvl<'_>, mut set: Value) -> Value {
         set = new;
     }
     set
+}
+
+/// The labels of `set`, or nil, as a block that has put others on puts them back: in the innermost op that
+/// goes on, which may have begun in the block, and ends later.
+pub fn with_open_op(gvl: &Gvl<'_>, thread: RubyThread<'_>, set: Value) -> Value {
+    let set = without_ended_ops(gvl, set);
+    let Some((op_set, number)) = open_op(gvl, thread) else {
+        return set;
+    };
+    let same = op_around(&set).is_some_and(|(around, _)| around.as_raw() == op_set.as_raw());
+    if same {
+        return set;
+    }
+    let new = match SetObject::get(&set) {
+        Some(_) => in_op(set, op_set, number),
+        None => HANDLES.get().map(|handles| {
+            let mut new = without_labels(gvl, thread, &set);
+            new.set = new.set.in_op(number);
+            new.op_set = op_set.as_raw();
+            value(new.wrap(handles.set_class))
+        }),
+    };
+    black_box(op_set.as_raw());
+    new.unwrap_or(set)
+}
+
+/// The set with which the innermost op began that goes on in the present fiber, and the op's number.
+fn open_op(gvl: &Gvl<'_>, thread: RubyThread<'_>) -> Option<(Value, OpNumber)> {
+    let (mut op_set, mut number) = op_around(&object_of(gvl, thread)?)?;
+    loop {
+        let op = SetObject::get(&op_set)?.op()?;
+        if !op.is_over(gvl) {
+            return Some((op_set, number));
+        }
+        op_set = op.within();
+        number = SetObject::get(&op_set)?.set.op();
+    }
+}
+
+/// A set without labels, in place of `none`, which is nil. What is made of it is made as of none.
+fn without_labels(gvl: &Gvl<'_>, thread: RubyThread<'_>, none: &Value) -> SetObject {
+    let base = base_of(gvl, thread, none);
+    let changes = Box::default();
+    SetObject {
+        set: LabelSet::empty(),
+        pairs: Box::default(),
+        origin: Some(Origin { base, changes }),
+        number: base,
+        session: running(gvl).map_or(NO_SESSION, |it| it.id),
+        thread: thread.serial(gvl),
+        request_key: NIL,
+        op_set: NIL,
+        op: None,
+    }
 }
 
 /// Gives the present fiber of the calling thread the labels that it has inherited, if it is a

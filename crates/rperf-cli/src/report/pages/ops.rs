@@ -46,8 +46,16 @@ impl Part<'_> {
             .into_iter()
             .map(|(name, ns)| format!("{} {name}", self.time(ns)))
             .collect();
+        let displaced = match total.displaced {
+            0 => String::new(),
+            calls => format!(
+                "{} in requests {} as outside of them, as the request had ended or there was no room.\n",
+                counted(calls, "call"),
+                if calls == 1 { "counts" } else { "count" },
+            ),
+        };
         format!(
-            "{} of {}: {} = {}\n{EXACT}",
+            "{} of {}: {} = {}\n{EXACT}{displaced}",
             counted(total.calls, "call"),
             counted(self.times.ops.len() as u64, "op"),
             self.time(total.wall_ns),
