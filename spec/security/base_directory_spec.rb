@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# Root may have the variables of another user, as after `su` without `-`: what that user can exchange is not used.
+# Root may have the variables of another user, as after `su` without `-`: what that user can exchange is not used. The
+# user namespace of an emulated run has one user.
 RSpec.describe "The directory of a session", vm: true, if: Process.euid.zero? do
   other = 12_345
   # Beside the directories of these examples, which are in /tmp, too.
@@ -23,14 +24,14 @@ RSpec.describe "The directory of a session", vm: true, if: Process.euid.zero? do
   end
 
   %i[XDG_RUNTIME_DIR TMPDIR].each do |variable|
-    it "isn't in a directory of another user that #{variable} names" do
+    it "isn't in a directory of another user that #{variable} names", emulated: false do
       path = directory_of(other, 0o700)
       safe = File.realpath(path_to("."))
       next_place = variable == :TMPDIR ? elsewhere : "#{safe}/rperf-"
       expect(session_of(TMPDIR: safe, variable => path)).to start_with(next_place)
     end
 
-    it "isn't below a directory of another user, which could be exchanged (#{variable})" do
+    it "isn't below a directory of another user, which could be exchanged (#{variable})", emulated: false do
       path = directory_of(other, 0o755)
       Dir.mkdir(File.join(path, "inner"), 0o700)
       expect(session_of(TMPDIR: "/tmp", variable => File.join(path, "inner"))).to start_with(elsewhere)
@@ -103,7 +104,7 @@ RSpec.describe "The directory of a session", vm: true, if: Process.euid.zero? do
     "empty" => ["File.truncate(path, 0)", "holds none"],
     "something else" => ["File.write(path, 'x')", "holds none"]
   }.each do |what, (change, reason)|
-    it "says once that a program isn't profiled whose settings are #{what}" do
+    it "says once that a program isn't profiled whose settings are #{what}", emulated: what != "another user's" do
       said = /\Arperf: its session's settings can't be read \(.*#{reason}\); running without profiling\n\z/
       expect(told_after(change)).to match([[], [said]])
     end
@@ -118,7 +119,7 @@ RSpec.describe "The directory of a session", vm: true, if: Process.euid.zero? do
   end
 
   exchanges.each do |what, exchange|
-    it "says and hears nothing by a #{what} in the place of its own" do
+    it "says and hears nothing by a #{what} in the place of its own", emulated: what != "file of another user" do
       script = write_file("script.rb", <<~RUBY)
         child = [#{ruby.inspect}, "-e", "p defined?(Rperf) && Rperf.running?"]
         path = File.join(ENV.fetch("RPERF_SESSION"), ARGV[0])
@@ -145,7 +146,7 @@ RSpec.describe "The directory of a session", vm: true, if: Process.euid.zero? do
     expect(session_of(XDG_RUNTIME_DIR: path)).to start_with(File.realpath(path))
   end
 
-  it "is no place for a port if another user owns a directory above it" do
+  it "is no place for a port if another user owns a directory above it", emulated: false do
     path = directory_of(other, 0o755)
     inner = File.join(path, "inner").tap { |directory| Dir.mkdir(directory, 0o700) }
     code = "puts 'runs'"

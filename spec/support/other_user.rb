@@ -6,8 +6,23 @@ require "tmpdir"
 # Programs of another user than the one that runs the specs, who is root.
 module OtherUser
   NAME = "nobody"
-  # Its number; nil where nobody can become it.
-  USER = (Etc::Passwd.find { |it| it.name == NAME }&.uid if Process.euid.zero? && RUBY_PLATFORM.include?("linux"))
+
+  # @return [Boolean] whether this namespace of users has the one with this number: some have root alone
+  def self.here?(number)
+    File.foreach("/proc/self/uid_map").any? do |line|
+      first, _, count = line.split.map(&:to_i)
+      (first...(first + count)).cover?(number)
+    end
+  end
+
+  # @return [Integer, nil] its number; nil where root can't become it
+  def self.number
+    return unless Process.euid.zero? && RUBY_PLATFORM.include?("linux")
+
+    Etc::Passwd.find { |it| it.name == NAME }&.uid&.then { |number| number if here?(number) }
+  end
+
+  USER = number
   # What runs a command as this user, who may read the Ruby of whoever runs the specs.
   COMMAND = %W[setpriv --reuid #{USER} --regid #{USER} --clear-groups --inh-caps -all,+dac_read_search
                --ambient-caps +dac_read_search --bounding-set -all,+dac_read_search].freeze

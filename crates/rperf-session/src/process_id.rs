@@ -56,14 +56,20 @@ impl ProcessId {
 
 /// The process that has started the one with this number, where the system tells.
 pub fn parent(pid: i32) -> Option<i32> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let stat = stat(pid)?;
     let (_, rest) = stat.rsplit_once(") ")?;
     rest.split(' ').nth(1)?.parse().ok().filter(|it| *it > 0)
 }
 
 /// State and start from /proc, where there is such a thing.
 fn kernel_state(pid: i32) -> Option<(char, u64)> {
-    parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+    parse(&stat(pid)?)
+}
+
+/// What the kernel says of the process, by its first thread. QEMU makes up `/proc/PID/stat` for the
+/// program that reads of itself: what it says has started with the parent, or anew with each exec.
+fn stat(pid: i32) -> Option<String> {
+    fs::read_to_string(format!("/proc/{pid}/task/{pid}/stat")).ok()
 }
 
 fn parse(stat: &str) -> Option<(char, u64)> {
