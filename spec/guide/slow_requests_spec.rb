@@ -9,7 +9,7 @@ RSpec.describe "The example of slow requests" do
   # What `rperf why` tells of so many seconds with customers, as JSON and as text.
   define_method(:told_of) do |seconds|
     outcome = rperf("record", "-f", "100", "-m", "wall", "--measure", "requests,blame,ops", "-o", path_to("shop.data"),
-                    ruby, File.join(example, "load.rb"), seconds.to_s)
+                    ruby, File.join(example, "load.rb"), seconds.to_s, limit: seconds + Commands::TIME_LIMIT)
     expect(outcome.status).to be_success, outcome.stderr
     [JSON.parse(rperf("why", "--json", path_to("shop.data")).stdout), rperf("why", path_to("shop.data")).stdout]
   end
@@ -39,7 +39,8 @@ RSpec.describe "The example of slow requests" do
     expect(app["GET /orders/:id", "blocked_ns"]).to match(/Shop::Orders#text/)
     expect(app["GET /reports/:id", "gc_ns"]).to match(/Shop::Reports#(rows|page)/)
     holders = causes.fetch(["GET /", "gvl_wait_ns"]).fetch("holders").map { |it| it.fetch("app").fetch("name") }
-    expect(holders).to include(match(/Shop::ExportJob#rows/))
+    # Others are waited for longer in all, but not by this page's slow requests.
+    expect(holders.first).to match(/Shop::ExportJob#rows/)
     expect(text.lines.first(20).join).to include("Shop::Search#by_description", "Shop::Orders#text",
                                                  "Shop::ExportJob#rows")
   end
