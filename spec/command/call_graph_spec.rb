@@ -170,7 +170,7 @@ RSpec.describe "call graphs" do
     %w[--dot --nodecount x] => "--nodecount must be a number of nodes, 0 for all, not 'x'",
     %w[--svg --nodefraction 5] => "--nodefraction must be a share from 0 to 1, such as 0.01, not '5'",
     %w[--dot --edgefraction -1] => "--edgefraction must be a share from 0 to 1, such as 0.01, not '-1'",
-    %w[--dot --by state] => "--by state and --by label:KEY go with --top, not with --dot or --svg",
+    %w[--dot --by state] => "--by state, --by op and --by label:KEY go with --top, not with --dot or --svg",
     %w[--dot --by file --clusters] => "--clusters are of methods: it goes with --by method only",
     %w[--dot -n 3] => "-n goes with --top, --methods, --tree, --boot, --tests, --ops, --callers, --annotate, " \
                       "--format json or --format markdown, not with --dot",

@@ -4,7 +4,7 @@ use super::heading::heading;
 use crate::places::{endpoint_name, line};
 use crate::report::screen::{Screen, Style};
 use rperf_format::table::{Column, Row, Table};
-use rperf_model::Profile;
+use rperf_model::{LatencyClass, Profile};
 use rperf_report::numbers::milliseconds;
 use rperf_report::one_line::one_line;
 use rperf_report::{OpShare, OpTimes, Repeat, Sort, Why};
@@ -30,7 +30,7 @@ pub fn repeats(profile: &Profile, screen: Screen) -> String {
             &endpoint_name(&it.endpoint.0, &it.endpoint.1),
         );
         text += &format!(
-            "{title}   {:.1} calls of one op in a request (N+1), {} ms each\n",
+            "{title}   {:.1} calls of one op in a request (N+1), {} ms a request\n",
             sums.calls as f64 / requests as f64,
             milliseconds(i64::try_from(sums.own_ns() / requests).unwrap_or(i64::MAX)),
         );
@@ -50,6 +50,9 @@ pub fn repeats(profile: &Profile, screen: Screen) -> String {
 pub fn of_endpoint(why: &Why<'_>, screen: Screen) -> String {
     let names = ["typical", "tail", "calls", "tail"];
     let mut table = Table::new(names.map(Column::new)).with_names("op, per request");
+    let requests = why.times.requests;
+    let has = |class| requests.class(class).count > 0;
+    let [has_typical, has_tail] = [LatencyClass::Typical, LatencyClass::Tail].map(has);
     let mut has_repeats = false;
     let is_repeated = |it: &OpShare| it.repeated_percent.is_some();
     let (first, others) = why.ops.split_at(why.ops.len().min(OPS));
@@ -60,12 +63,14 @@ pub fn of_endpoint(why: &Why<'_>, screen: Screen) -> String {
         has_repeats |= is_repeated(it);
         let mark = if is_repeated(it) { "N+1  " } else { "" };
         table.push(Row {
-            cells: vec![
-                ms(it.wall.typical),
-                ms(it.wall.tail),
-                calls(it.calls.typical),
-                calls(it.calls.tail),
-            ],
+            cells: [
+                (has_typical, ms(it.wall.typical)),
+                (has_tail, ms(it.wall.tail)),
+                (has_typical, calls(it.calls.typical)),
+                (has_tail, calls(it.calls.tail)),
+            ]
+            .map(|(is_known, text)| if is_known { text } else { "-".into() })
+            .into(),
             name: one_line(&it.name).into_owned(),
             detail: format!("{mark}{}", line(&it.app)),
             needs_detail: true,
@@ -77,6 +82,9 @@ pub fn of_endpoint(why: &Why<'_>, screen: Screen) -> String {
     }
     let mut text = heading(screen, "What its ops took, by exact sums of all calls");
     text += &screen.table(&table);
+    if !has_typical && !has_tail {
+        text += "No request was judged; 'rperf report --ops' has the sums of all calls.\n";
+    }
     if has_repeats {
         text += &screen.wrapped(
             "N+1: one request of ten at least calls it 5 times or more; one query for all would do, most \

@@ -44,9 +44,9 @@ pub fn endpoints(
             ..Row::default()
         });
     }
-    let text = "Of what the slowest requests (from p99) take longer than typical ones (p25 to p75), \
-                in percent: by state. The endpoints whose slowest requests cost most come first; \
-                'rperf why FILE ENDPOINT' says why.\n";
+    let text = "running, GVL wait, blocked and GC are shares of the time by which the slowest requests \
+                (from p99) take longer than typical ones (p25 to p75). The endpoints whose slowest \
+                requests cost most come first; 'rperf why FILE ENDPOINT' says why.\n";
     format!(
         "{}{}{}{}\n{}",
         causes(first, screen),
@@ -65,9 +65,13 @@ fn causes(first: &[Why<'_>], screen: Screen) -> String {
         let tail = requests.class(LatencyClass::Tail).count;
         let title = screen.styled(Some(Style::Bold), &name(requests));
         text += &format!(
-            "{title}   {}, +{} ms each\n",
+            "{title}   {}, +{} ms each{}\n",
             counted(tail, "slow request"),
-            milliseconds(why.times.excess())
+            milliseconds(why.times.excess()),
+            match why.has_enough() {
+                true => String::new(),
+                false => format!(" (few: from {} on this can be relied on)", Why::FEW),
+            }
         );
         for part in why.causes() {
             let place = match detail(why, part) {
@@ -222,13 +226,20 @@ fn detail(why: &Why<'_>, part: Part) -> String {
             format!("{held}: {}", place(&it.method, &it.app))
         };
         let held: Vec<String> = why.main_holders().into_iter().map(of).collect();
+        let unknown =
+            unknown(why).map_or_else(String::new, |share| format!("; {share:.0} % isn't known"));
         return match held.is_empty() {
             true => String::new(),
-            false => format!("had by {}", held.join("; by ")),
+            false => format!("had by {}{unknown}", held.join("; by ")),
         };
     }
     let site = why.sites[part as usize].first();
     site.map_or_else(String::new, |it| place(&it.method, &it.app))
+}
+
+/// The share of a wait for the GVL of which it isn't known who had it, if that is worth telling.
+fn unknown(why: &Why<'_>) -> Option<f64> {
+    why.share_unknown().filter(|share| *share >= LEAST_PERCENT)
 }
 
 fn holders(why: &Why<'_>, screen: Screen) -> String {
@@ -278,6 +289,14 @@ fn holders(why: &Why<'_>, screen: Screen) -> String {
                 false => place(&it.method, &it.app),
             },
             needs_detail: true,
+            ..Row::default()
+        });
+    }
+    if let Some(share) = unknown(why) {
+        let cells = ["", "", &format!("{share:.0} %")].map(String::from);
+        table.push(Row {
+            cells: cells.into(),
+            name: "(not known: nobody, or many for a short time each)".into(),
             ..Row::default()
         });
     }

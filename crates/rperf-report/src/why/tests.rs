@@ -319,6 +319,8 @@ fn slow_requests_are_told_whom_they_have_waited_for() {
             ("endpoint=GET /report", [8_101, 2, 7], 10.0),
         ]
     );
+    // Of 50 ms more, 45 are known.
+    assert_eq!(why.share_unknown().map(f64::round), Some(10.0));
     let main: Vec<_> = why.main_holders().iter().map(|it| &*it.name).collect();
     assert_eq!(main, ["job=Export"]);
     let app = holders[0].app.as_ref().map(|(it, line)| (&*it.name, *line));
@@ -338,6 +340,7 @@ fn who_has_waited_for_nobody_has_no_holders() {
     let why = Why::of(&profile, &profile.requests[1]);
     assert_eq!(why.holders.as_deref(), Some(&[][..]));
     assert!(why.main_holders().is_empty());
+    assert_eq!(why.share_unknown(), None);
 }
 
 #[test]
