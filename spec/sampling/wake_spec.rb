@@ -136,9 +136,15 @@ RSpec.describe "A program that waits", vm: true, if: Gem::Platform.local.os == "
     expect([name, are_same_signals]).to eq([name, true]) unless is_attached
     return if name.start_with?("unreachable")
 
-    found = answers.find { |answer| answer["source"] == "vm" && (is_attached || answer["woken"]) }
-    outermost = found&.dig("threads", 0, "frames")&.last
-    expect([name, outermost && found["frames"].fetch(outermost)["name"]]).to eq([name, "<main>"])
+    # A scheduler's fiber may run as the first question comes.
+    found = answers.select { |answer| answer["source"] == "vm" && (is_attached || answer["woken"]) }
+    outermost = found.map { |answer| outermost_frame(answer) }
+    expect([name, outermost]).to match([name, include("<main>")])
+  end
+
+  def outermost_frame(answer)
+    frame = answer.dig("threads", 0, "frames")&.last
+    frame && answer["frames"].fetch(frame)["name"]
   end
 
   # It may not wait yet when it is asked.

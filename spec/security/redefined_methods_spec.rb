@@ -40,24 +40,41 @@ RSpec.describe "A program that has redefined a method", vm: true do
 
   def children = File.readlines(path_to("children"), chomp: true).to_h { |line| [line.to_i, line[/ (.*)/, 1]] }
 
+  def ends_alone(*program)
+    outcome = run(ruby, *program)
+    expect(outcome.status).to be_success, outcome.stderr
+    children.values
+  end
+
+  # Each child has its profile, and says nothing of rperf.
+  def ends_profiled(*program, least:)
+    outcome = rperf("record", "-o", "p.pb.gz", "-m", "wall", "--", ruby, *program)
+    expect(outcome.status).to be_success, outcome.stderr
+    profiled = profiled_processes(path_to("p.pb.gz")).uniq
+    expect(children.except(*profiled).values).to eq([])
+    expect(profiled.size).to be > least * children.size
+    expect(Dir[path_to("*.err")].flat_map { |path| File.readlines(path).grep(/rperf/) }).to eq([])
+    children.values
+  end
+
+  # The children that end otherwise if they are profiled, with both ends.
+  def changed_ends(script, owner, how, body)
+    alone = ends_alone(script, owner, how, body)
+    # With the children's own, some of which may end before their first sample on a busy machine: the last Ruby
+    # code before them is that of the hook of fork.
+    profiled = ends_profiled(script, owner, how, body, least: how == "fork" ? 1.8 : 0)
+    (alone - profiled) | (profiled - alone)
+  end
+
   ends = Commands::LONG ? %w[end exit! exec fork].product(%w[returns raises]) : [%w[end returns], %w[fork raises]]
   owners = %w[Integer String Array Hash Kernel Module Process Method Thread Symbol Exception Ractor]
   owners.product(ends).each do |owner, (how, body)|
     it "has its profile at its end (#{owner}, #{how}, #{body})" do
       script = write_file("program.rb", redefining)
-      alone = run(ruby, script, owner, how, body)
-      expect(alone.status).to be_success, alone.stderr
-      ends_alone = children.values
-      outcome = rperf("record", "-o", "p.pb.gz", "-m", "wall", "--", ruby, script, owner, how, body)
-      expect(outcome.status).to be_success, outcome.stderr
-      profiled = profiled_processes(path_to("p.pb.gz")).uniq
-      expect(children.except(*profiled).values).to eq([])
-      # With the children's own, some of which may end before their first sample on a busy machine: the last Ruby
-      # code before them is that of the hook of fork.
-      expect(profiled.size).to be > 1.8 * children.size if how == "fork"
-      expect(children.values - ends_alone).to eq([])
-      expect(children.values).to eq(ends_alone)
-      expect(Dir[path_to("*.err")].flat_map { |path| File.readlines(path).grep(/rperf/) }).to eq([])
+      changed = changed_ends(script, owner, how, body)
+      # On a busy machine a child can end otherwise by itself; what rperf changes is changed each time.
+      changed &= changed_ends(script, owner, how, body) if changed.any?
+      expect(changed).to eq([])
     end
   end
 
