@@ -23,18 +23,7 @@ module RailsApps
     RUBY
     # Those besides Rails.
     "config/gems.rb" => "",
-    # What ActionController::API is made of, but for rendering, which loads the helpers too.
-    "app/controllers/application_controller.rb" => <<~RUBY,
-      class ApplicationController < ActionController::Metal
-        include AbstractController::Callbacks
-        include ActionController::UrlFor
-        include ActionController::StrongParameters
-        include ActionController::Rescue
-        include ActionController::Instrumentation
-
-        def answer(text) = self.response_body = text
-      end
-    RUBY
+    "app/controllers/application_controller.rb" => File.read(File.join(__dir__, "apps/application_controller.rb")),
     "config.ru" => <<~RUBY
       require_relative "config/environment"
       run Rails.application

@@ -296,6 +296,14 @@ fn profile_of_pairs() -> Profile {
         };
         profile.weights.push(key, &values);
     }
+    // Stacks beyond those that a wait tells apart: of nobody in particular.
+    let key = WeightKey {
+        node: rperf_model::NodeId::ROOT,
+        thread: 1,
+        labels: tail,
+        state: State::Running,
+    };
+    profile.weights.push(key, &[0, 0, 0, 0, 9_000 * ms]);
     profile
 }
 

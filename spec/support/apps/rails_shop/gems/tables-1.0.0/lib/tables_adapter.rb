@@ -7,7 +7,7 @@ require "active_record/connection_adapters/abstract_adapter"
 # shop asks, and nothing is written. At its end the program writes the file that ASKED names: how often it was asked.
 class TablesAdapter < ActiveRecord::ConnectionAdapters::AbstractAdapter
   ADAPTER_NAME = "Tables"
-  TABLES = {} # rubocop:disable Style/MutableConstant -- whoever makes a table adds it
+  class_attribute :tables, instance_accessor: false, default: {}
   @asked = 0
   @counting = Thread::Mutex.new
   at_exit { File.write(ENV["ASKED"], @asked.to_s) if ENV["ASKED"] }
@@ -20,7 +20,7 @@ class TablesAdapter < ActiveRecord::ConnectionAdapters::AbstractAdapter
   SELECT = /\ASELECT "(?<table>\w+)"\.\* FROM "\w+" WHERE (?:#{INDEXED}|#{DESCRIBED})(?: LIMIT (?<limit>\d+))?\z/
   private_constant :QUICK, :SLOW, :INDEXED, :DESCRIBED, :SELECT
 
-  def self.add(table, rows) = TABLES[table] = rows
+  def self.add(table, rows) = tables[table] = rows
   def self.count = @counting.synchronize { @asked += 1 }
   def self.quote_column_name(name) = %("#{name}")
 
@@ -33,14 +33,14 @@ class TablesAdapter < ActiveRecord::ConnectionAdapters::AbstractAdapter
   end
 
   def columns(table)
-    TABLES.fetch(table).first.map do |name, value|
+    self.class.tables.fetch(table).first.map do |name, value|
       type = value.is_a?(Integer) ? "integer" : "text"
       ActiveRecord::ConnectionAdapters::Column.new(name, nil, fetch_type_metadata(type))
     end
   end
 
-  def data_sources = TABLES.keys
-  def data_source_exists?(name) = TABLES.key?(name)
+  def data_sources = self.class.tables.keys
+  def data_source_exists?(name) = self.class.tables.key?(name)
   def primary_key(_table) = "id"
   def indexes(_table) = []
   def active? = true
@@ -61,11 +61,13 @@ class TablesAdapter < ActiveRecord::ConnectionAdapters::AbstractAdapter
 
   def indexed(asked)
     table, key = asked.values_at(:table, :key)
-    index = (@indexes ||= {})[[table, key]] ||= TABLES.fetch(table).group_by { |row| row[key] }
+    index = (@indexes ||= {})[[table, key]] ||= self.class.tables.fetch(table).group_by { |row| row[key] }
     index.fetch(asked[:value].to_i, [])
   end
 
-  def described(asked) = TABLES.fetch(asked[:table]).select { |row| row["description"].include?(asked[:word]) }
+  def described(asked)
+    self.class.tables.fetch(asked[:table]).select { |row| row["description"].include?(asked[:word]) }
+  end
 end
 
 ActiveRecord::ConnectionAdapters.register("tables", "TablesAdapter", __FILE__)
