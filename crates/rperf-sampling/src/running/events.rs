@@ -36,10 +36,11 @@ impl RunningSession {
         let begin = |accounting: &mut Accounting| {
             accounting.begin_off_gvl(if ready == 0 { now } else { ready });
         };
+        let was_counted = self.leave_waits(thread.thread, now);
         let Some(accounting) = self.enter(gvl, thread, &mut part, begin) else {
             return FollowUp::None;
         };
-        self.end_wait(gvl, thread.thread, accounting, ready, now);
+        self.end_wait(gvl, was_counted, accounting, ready, now);
         let mut read_ns = None;
         let cpu = || {
             let cpu = clock::thread_cpu_ns();

@@ -127,6 +127,9 @@ impl RunningSession {
         };
         let has_drained = self.drain(gvl, &mut part, &guard);
         let begin = |accounting: &mut Accounting| accounting.begin_running(now);
+        let accounting = part.accounting.as_ref();
+        let is_blamed = accounting.is_some_and(|it| it.is_running() && it.blamed_up_to().is_some());
+        let was_counted = !is_blamed && self.leave_waits(thread.thread, now);
         let Some(accounting) = self.enter(gvl, thread, &mut part, begin) else {
             return self.after_drain(gvl, has_drained);
         };
@@ -134,10 +137,10 @@ impl RunningSession {
         // Else what is due is of the time before the tick.
         let was_running = accounting.is_running();
         let tick = self.ticks.last_tick();
-        if was_running && accounting.blamed_up_to().is_some() {
+        if is_blamed {
             accounting.blame_at_tick(self.waits(tick));
         } else {
-            self.end_wait(gvl, thread.thread, accounting, ready, now);
+            self.end_wait(gvl, was_counted, accounting, ready, now);
         }
         let dues = accounting.sample(now, tick, ready, clock::thread_cpu_ns);
         let counters = CaptureCounters {

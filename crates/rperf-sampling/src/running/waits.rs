@@ -66,13 +66,22 @@ impl RunningSession {
         }
     }
 
-    /// `thread` has got the GVL at `now`, after it was `ready` from that time on, or 0. What others
-    /// wait from here on is the blame of its `accounting`, which hasn't been told yet.
+    /// `thread` has got the GVL at `now`. Before ticks know that it has, because a tick counts who waits.
+    /// Returns whether its wait was counted.
+    #[inline]
+    pub(super) fn leave_waits(&self, thread: VmThread, now: u64) -> bool {
+        let left = self.waiters.as_ref().map(|it| it.leave(thread, now));
+        left.flatten().is_some()
+    }
+
+    /// A thread has got the GVL at `now`, after it was `ready` from that time on, or 0; `was_counted` is
+    /// what [`RunningSession::leave_waits`] has returned. What others wait from here on is the blame of
+    /// its `accounting`, which hasn't been told yet.
     #[inline]
     pub(super) fn end_wait(
         &self,
         gvl: &Gvl<'_>,
-        thread: VmThread,
+        was_counted: bool,
         accounting: &mut Accounting,
         ready: u64,
         now: u64,
@@ -80,7 +89,6 @@ impl RunningSession {
         let Some(waiters) = &self.waiters else {
             return;
         };
-        let was_counted = waiters.leave(thread, now).is_some();
         if !was_counted && ready != 0 && !accounting.is_running() {
             self.count_unknown_holder(gvl, now.saturating_sub(ready));
         }

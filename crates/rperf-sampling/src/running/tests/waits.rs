@@ -3,6 +3,8 @@
 use super::*;
 use crate::collect::packed_labels::PackedLabels;
 use rperf_vm::{RequestNumber, StackDigest};
+use std::sync::atomic::AtomicBool;
+use std::thread;
 
 /// MAIN waits until something is due, on a stack with this digest. Returns whether the stack was known.
 fn wait(session: &RunningSession, vm: &FakeVm, main: &ThreadState, digest: StackDigest) -> bool {
@@ -71,6 +73,43 @@ fn no_digest_is_asked_for_but_after_a_wait_of_the_calling_thread() {
     };
     assert!(!session.knows_stack(vm.gvl(), &mut wanted, || panic!("it has run")));
     record(&session, &vm, wanted);
+    native::leave();
+}
+
+#[test]
+fn a_thread_that_ticks_can_find_waits_no_more() {
+    const HAND_OVERS: u32 = 100_000;
+    let (vm, session) = session_with(SessionConfig {
+        blames: true,
+        ..CONFIG
+    });
+    let main = thread(&session, MAIN);
+    resumed(&session, &vm, main);
+    let (ticks, waiters) = (&session.ticks, session.waiters.as_ref());
+    let waiters = waiters.expect("blame is measured");
+    let is_over = AtomicBool::new(false);
+    let found = thread::scope(|scope| {
+        let looks = scope.spawn(|| {
+            let mut found = 0;
+            while !is_over.load(Relaxed) {
+                let holder = ticks.holder();
+                let waits = waiters.since(MAIN).is_some();
+                if holder.is_some() && waits && ticks.holder() == holder {
+                    found += 1;
+                }
+            }
+            found
+        });
+        for _ in 0..HAND_OVERS {
+            suspended(&session, &vm, main);
+            // SAFETY: MAIN's native thread is this one.
+            unsafe { session.ready(MAIN) };
+            resumed(&session, &vm, main);
+        }
+        is_over.store(true, Relaxed);
+        looks.join().expect("it doesn't panic")
+    });
+    assert_eq!(found, 0, "of {HAND_OVERS} turns");
     native::leave();
 }
 
