@@ -1,7 +1,9 @@
 //! Requests and jobs by endpoint, and how long each took among its like: its class. Under the GVL.
 
 use crate::{Figures, table};
-use rperf_model::{LatencyClass, Quantiles, RequestValues, Requests};
+use rperf_model::{
+    AmongSlowest, LatencyClass, Quantiles, RequestId, RequestValues, Requests, Slowest,
+};
 use rustc_hash::FxHashMap;
 
 /// How many of an endpoint must be known before one is judged.
@@ -38,22 +40,24 @@ struct Endpoint {
 }
 
 impl JudgedRequests {
-    /// A request has ended with these `figures`, at `now_ns` on the monotonic clock and `ended_ns` since
-    /// the epoch: its class.
+    /// The request `id` has ended with these `figures`, at `now_ns` on the monotonic clock and `ended_ns`
+    /// since the epoch: its class, and whether it is one of the slowest of its endpoint.
     pub fn add(
         &mut self,
         name: RequestName<'_>,
+        id: RequestId,
         figures: &Figures,
         now_ns: u64,
         ended_ns: u64,
-    ) -> LatencyClass {
+    ) -> (LatencyClass, AmongSlowest) {
         let endpoint = self.endpoint(name);
         let class = endpoint.judge.judge(figures.wall_ns, now_ns);
-        let values = values(figures);
-        endpoint
-            .requests
-            .add(class, values, figures.is_alone, ended_ns);
-        class
+        let request = Slowest {
+            id,
+            ..values(figures).ended_at(ended_ns)
+        };
+        let place = endpoint.requests.add(class, request, figures.is_alone);
+        (class, place)
     }
 
     /// All that is told of them; `clear`: it is told once. What they are judged by stays.

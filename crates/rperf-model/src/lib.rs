@@ -57,7 +57,7 @@ pub use ops::{OpCalls, OpKey, OpSums, Ops};
 pub use origin::{Category, Origin};
 pub use profile::{Meta, PathView, Period, Profile, RawSamples, SamplingStats, Thread};
 pub use quantiles::Quantiles;
-pub use requests::{RequestSums, RequestValues, Requests, Slowest};
+pub use requests::{AmongSlowest, RequestId, RequestSums, RequestValues, Requests, Slowest};
 pub use schema::columns::OwnColumn;
 pub use schema::mode::{Mode, TRACE};
 pub use schema::{Column, Schema, ValueType};

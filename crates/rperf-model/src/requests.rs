@@ -3,6 +3,7 @@
 //! files, and read by `rperf why`. Any thread, no I/O.
 
 use crate::{LatencyClass, Quantiles};
+use std::fmt;
 
 /// The requests of one endpoint, or the jobs of one class.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -52,13 +53,46 @@ pub struct RequestValues {
     pub objects: u64,
 }
 
+/// A request: its samples have it as a label, if it is one of the slowest.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RequestId {
+    /// The process that it was in.
+    pub pid: u32,
+    /// Its number there; 0 if it isn't known.
+    pub number: u32,
+}
+
+impl RequestId {
+    /// Whether there is one. Earlier versions have written none.
+    pub fn is_known(self) -> bool {
+        self.number != 0
+    }
+}
+
+impl fmt::Display for RequestId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.pid, self.number)
+    }
+}
+
 /// One of the slowest requests.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Slowest {
+    /// Which one it is.
+    pub id: RequestId,
     /// When it ended, in ns since the Unix epoch.
     pub ended_ns: u64,
     /// What it took.
     pub values: RequestValues,
+}
+
+/// Whether a request is one of the slowest now.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct AmongSlowest {
+    /// It is.
+    pub is_one: bool,
+    /// The one that is none any more since.
+    pub in_place_of: Option<RequestId>,
 }
 
 impl Requests {
@@ -76,21 +110,16 @@ impl Requests {
         }
     }
 
-    /// Adds a request that ended at `ended_ns`. `is_alone`: its objects and blame are known.
-    pub fn add(
-        &mut self,
-        class: LatencyClass,
-        values: RequestValues,
-        is_alone: bool,
-        ended_ns: u64,
-    ) {
+    /// Adds a request of this `class`. `is_alone`: its objects and blame are known.
+    pub fn add(&mut self, class: LatencyClass, request: Slowest, is_alone: bool) -> AmongSlowest {
+        let values = request.values;
         self.walls.add(values.wall);
         if let Some(sums) = self.classes.get_mut(class as usize) {
             sums.count += 1;
             sums.alone += u64::from(is_alone);
             sums.sums = sums.sums.plus(values);
         }
-        self.note(Slowest { ended_ns, values });
+        self.note(request)
     }
 
     /// How many there are.
@@ -126,13 +155,19 @@ impl Requests {
             + self.slowest.capacity() * size_of::<Slowest>()
     }
 
-    fn note(&mut self, slow: Slowest) {
+    fn note(&mut self, slow: Slowest) -> AmongSlowest {
         let is_faster = |other: &Slowest| other.values.wall < slow.values.wall;
         let place = self.slowest.iter().position(is_faster);
         let place = place.unwrap_or(self.slowest.len());
-        if place < Self::SLOWEST {
-            self.slowest.truncate(Self::SLOWEST - 1);
-            self.slowest.insert(place, slow);
+        if place >= Self::SLOWEST {
+            return AmongSlowest::default();
+        }
+        let last = self.slowest.get(Self::SLOWEST - 1).map(|it| it.id);
+        self.slowest.truncate(Self::SLOWEST - 1);
+        self.slowest.insert(place, slow);
+        AmongSlowest {
+            is_one: true,
+            in_place_of: last,
         }
     }
 }
@@ -176,6 +211,15 @@ impl RequestValues {
         }
     }
 
+    /// A request that took so much and ended so many ns after the Unix epoch; it isn't known which one.
+    pub fn ended_at(self, ended_ns: u64) -> Slowest {
+        Slowest {
+            ended_ns,
+            values: self,
+            ..Slowest::default()
+        }
+    }
+
     /// Both together.
     pub fn plus(self, other: Self) -> Self {
         let mut sums = self.numbers();
@@ -190,12 +234,19 @@ impl RequestValues {
 mod tests {
     use super::*;
 
-    fn took(wall: u64) -> RequestValues {
-        RequestValues {
-            wall,
-            running: wall / 2,
-            objects: 1,
-            ..RequestValues::default()
+    fn took(wall: u64) -> Slowest {
+        Slowest {
+            id: RequestId {
+                pid: 7,
+                number: wall as u32,
+            },
+            ended_ns: wall,
+            values: RequestValues {
+                wall,
+                running: wall / 2,
+                objects: 1,
+                ..RequestValues::default()
+            },
         }
     }
 
@@ -205,8 +256,11 @@ mod tests {
         for wall in 1..=40 {
             let class = LatencyClass::ALL[wall as usize % LatencyClass::ENDED];
             let half = if wall % 3 == 0 { &mut one } else { &mut other };
-            half.add(class, took(wall), wall % 2 == 0, wall);
-            all.add(class, took(wall), wall % 2 == 0, wall);
+            half.add(class, took(wall), wall % 2 == 0);
+            let place = all.add(class, took(wall), wall % 2 == 0);
+            let sixth = wall.checked_sub(5).filter(|it| *it > 0);
+            assert_eq!(place.in_place_of, sixth.map(|it| took(it).id));
+            assert!(place.is_one);
         }
         one.merge(&other);
         assert_eq!(one, all);
@@ -215,6 +269,10 @@ mod tests {
         assert_eq!(walls, [40, 39, 38, 37, 36]);
         let tail = one.class(LatencyClass::Tail);
         assert_eq!((tail.count, tail.alone, tail.sums.objects), (8, 4, 8));
+        let fast = all.add(LatencyClass::Fast, took(36), true);
+        assert_eq!(fast, AmongSlowest::default());
+        assert_eq!(one.slowest[0].id.to_string(), "7-40");
+        assert!(one.slowest[0].id.is_known() && !RequestId::default().is_known());
     }
 
     #[test]

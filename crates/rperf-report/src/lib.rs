@@ -88,4 +88,4 @@ pub use top::{By, Sort, Top, TopRow, state_name, thread_name};
 pub use tree::{Branch, Direction, Tree, TreeLimits};
 pub use units::{Scale, nanoseconds_per};
 pub use waits::{Wait, WaitSite};
-pub use why::{EndpointTimes, Holder, Means, OpShare, Part, Site, Why};
+pub use why::{EndpointTimes, Holder, Means, OpShare, Part, Site, SlowRequest, Why};

@@ -6,11 +6,13 @@ mod causes;
 mod holders;
 mod means;
 mod op_shares;
+mod slowest;
 mod texts;
 
 pub use holders::Holder;
 pub use means::Means;
 pub use op_shares::OpShare;
+pub use slowest::SlowRequest;
 
 use holders::AllHolders;
 use means::mean;
@@ -19,9 +21,7 @@ pub(crate) use texts::{is_in_request, judged_keys};
 
 use crate::groups::Function;
 use crate::places::Place;
-use rperf_model::{
-    Column, LatencyClass, NodeId, OwnColumn, Profile, RequestSums, Requests, Slowest, State,
-};
+use rperf_model::{Column, LatencyClass, NodeId, OwnColumn, Profile, RequestSums, Requests, State};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 
@@ -159,6 +159,8 @@ pub struct Why<'a> {
     /// Its ops, those first that a request of the tail spends most with; none where several endpoints are
     /// told of.
     pub ops: Vec<OpShare>,
+    /// The slowest requests, the slowest one first.
+    pub slowest: Vec<SlowRequest>,
 }
 
 impl<'a> Why<'a> {
@@ -194,12 +196,8 @@ impl<'a> Why<'a> {
             blame: blame.map_or(0, |blame| profile.sum(blame)),
             open_ns,
             ops: Vec::new(),
+            slowest: slowest::slowest(profile, requests),
         }
-    }
-
-    /// The slowest requests, the slowest one first.
-    pub fn slowest(&self) -> &'a [Slowest] {
-        &self.times.requests.slowest
     }
 
     /// Whether there are enough of both kinds to be compared.

@@ -6,12 +6,12 @@ use crate::Values;
 use crate::accounting::{Accounting, Dues, SamplePoint, UNATTRIBUTED};
 use crate::collect::buffer::ActiveBuffer;
 use crate::collect::packed_labels::with_op;
-use crate::collect::sample::Sample;
+use crate::collect::sample::{RequestNews, Sample};
 use crate::counters::SessionCounters;
 use crate::tick_capture::TickLog;
 use crate::timer::pace::Pace;
 use holders::HolderLog;
-use rperf_model::{LabelSetId, LatencyClass, NodeId, State};
+use rperf_model::{LabelSetId, NodeId, State};
 use rperf_vm::{
     CapturedTree, FiberWord, Interned, LabelSet, LabelTable, LastStack, RequestNumber, Stack,
 };
@@ -246,10 +246,10 @@ impl<S: Sink> Recording<S> {
         is_handed_over
     }
 
-    /// Tells that a request has ended, after the samples that were recorded so far. Returns whether the
+    /// Tells `news` of a request, after the samples that were recorded so far. Returns whether the
     /// worker has got something to do.
-    pub(crate) fn end_request(&mut self, request: RequestNumber, class: LatencyClass) -> bool {
-        self.buffer.push(Sample::request_ended(request, class))
+    pub(crate) fn tell_of_request(&mut self, request: RequestNumber, news: RequestNews) -> bool {
+        self.buffer.push(Sample::of_request(request, news))
     }
 
     /// Records what no thread is left to record: the unattributed time. Returns whether the

@@ -5,7 +5,7 @@ use crate::accounting::{Accounting, Dues};
 use crate::collect::buffer::ActiveBuffer;
 use crate::collect::messages::AwaitedReply;
 use crate::collect::profile_builder::{ProfileLimits, RAW_CAP, ROW_CAP};
-use crate::collect::sample::SumLimits;
+use crate::collect::sample::{RequestNews, SumLimits};
 use crate::config::{Missing, SessionConfig};
 use crate::counters::{Capture, CaptureCounters, StackCounts};
 use crate::ractors::{OtherRactors, RecorderConfig};
@@ -16,7 +16,7 @@ use crate::tick_capture::signal::{self, TickSignal};
 use crate::tick_capture::{TickCapture, TickLog};
 use crate::timer::sources::{TimerConfig, TimerKind};
 use crate::timer::ticks::Ticks;
-use rperf_model::LatencyClass;
+use rperf_model::{AmongSlowest, LatencyClass};
 use rperf_vm::{
     CapturedTree, FrameWord, LabelSet, LastStack, RequestNumber, ResolvedFrame, ThreadNames,
     TickVm, Unknown, clock, names_memory,
@@ -337,9 +337,25 @@ impl Session {
         self.count_sampling(ended, StackCounts::default(), ended.saturating_sub(began));
     }
 
-    /// A request has ended, and is of this class: so are its samples.
-    pub fn end_request(&mut self, request: RequestNumber, class: LatencyClass) {
-        let is_handed_over = self.recording.end_request(request, class);
+    /// A request has ended, and is of this class: so are its samples. If it is `among_slowest` they are told
+    /// apart from all others, in place of those of another one.
+    pub fn end_request(
+        &mut self,
+        request: RequestNumber,
+        class: LatencyClass,
+        among_slowest: AmongSlowest,
+    ) {
+        let is_kept = among_slowest.is_one;
+        // First, because there is room for so many.
+        if let Some(id) = among_slowest.in_place_of {
+            let number = RequestNumber(id.number);
+            self.tell_of_request(number, RequestNews::LetGo);
+        }
+        self.tell_of_request(request, RequestNews::Ended { class, is_kept });
+    }
+
+    fn tell_of_request(&mut self, request: RequestNumber, news: RequestNews) {
+        let is_handed_over = self.recording.tell_of_request(request, news);
         self.wake_worker(is_handed_over);
     }
 

@@ -28,6 +28,13 @@ fn figures(wall_ns: u64) -> Figures {
     }
 }
 
+fn id(number: u64) -> RequestId {
+    RequestId {
+        pid: 1,
+        number: number as u32,
+    }
+}
+
 /// How many of each class there are, as [`LatencyClass::ALL`] has them.
 fn counts(classes: impl IntoIterator<Item = LatencyClass>) -> [usize; 6] {
     let mut counts = [0; 6];
@@ -117,10 +124,16 @@ fn endpoints_are_judged_apart_and_told_once_if_cleared() {
     let mut judged = JudgedRequests::default();
     for number in 0..200 {
         let add = |judged: &mut JudgedRequests, key, name, wall| {
-            judged.add(RequestName { key, name }, &figures(wall), 0, number)
+            judged.add(
+                RequestName { key, name },
+                id(number),
+                &figures(wall),
+                0,
+                number,
+            )
         };
         add(&mut judged, "endpoint", "GET /slow", 100 * MS);
-        let class = add(&mut judged, "endpoint", "GET /", MS);
+        let (class, _) = add(&mut judged, "endpoint", "GET /", MS);
         assert_eq!(class == LatencyClass::First, number < KNOWN);
         add(&mut judged, "job", "GET /", 5 * MS);
     }
@@ -140,17 +153,24 @@ fn endpoints_are_judged_apart_and_told_once_if_cleared() {
     assert_eq!(all(&judged.told(false)), expected);
     assert_eq!(all(&judged.told(true)), expected);
     assert_eq!(judged.told(true), []);
-    let class = judged.add(named("job", "GET /"), &figures(5 * MS), 0, 0);
+    let (class, place) = judged.add(named("job", "GET /"), id(1), &figures(5 * MS), 0, 0);
     assert_eq!(class, LatencyClass::Typical, "what it is judged by stays");
+    assert!(place.is_one, "there is room again");
 }
 
 #[test]
 fn further_names_are_judged_together() {
     let mut judged = JudgedRequests::default();
     for number in 0..table::MOST + 5 {
-        judged.add(named("endpoint", &format!("/{number}")), &figures(1), 0, 0);
+        judged.add(
+            named("endpoint", &format!("/{number}")),
+            id(1),
+            &figures(1),
+            0,
+            0,
+        );
     }
-    judged.add(named("endpoint", "/0"), &figures(1), 0, 0);
+    judged.add(named("endpoint", "/0"), id(1), &figures(1), 0, 0);
     let told = judged.told(false);
     let count = |name: &str| told.iter().find(|it| it.name == name).map(Requests::count);
     assert_eq!((told.len(), count("/0")), (table::MOST + 1, Some(2)));
@@ -162,7 +182,13 @@ fn a_name_is_told_as_the_table_has_it() {
     let mut judged = JudgedRequests::default();
     let long = "x".repeat(table::LONGEST + 1);
     for number in 0..table::MOST {
-        judged.add(named("endpoint", &number.to_string()), &figures(MS), 0, 0);
+        judged.add(
+            named("endpoint", &number.to_string()),
+            id(1),
+            &figures(MS),
+            0,
+            0,
+        );
     }
     for (name, told) in [
         ("7", "7"),

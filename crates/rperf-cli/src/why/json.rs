@@ -60,12 +60,12 @@ pub fn endpoint(why: &Why<'_>) -> Value {
         ("ops", why.ops.iter().map(op).collect()),
         (
             "slowest",
-            why.slowest()
+            why.slowest
                 .iter()
                 .map(|it| {
-                    let values = it.values;
+                    let values = it.took.values;
                     json!({
-                        "ended_at_ns": it.ended_ns, "wall_ns": values.wall,
+                        "request": it.label, "ended_at_ns": it.took.ended_ns, "wall_ns": values.wall,
                         "running_ns": values.running, "gvl_wait_ns": values.gvl_wait,
                         "blocked_ns": values.blocked, "gc_ns": values.gc,
                         "suspended_ns": values.suspended, "objects": values.objects,

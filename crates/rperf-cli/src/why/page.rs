@@ -112,6 +112,10 @@ pub fn endpoint(profile: &Profile, why: &Why<'_>, screen: Screen) -> String {
         text += &sites(why, screen);
     }
     text += &ops::of_endpoint(why, screen);
+    if why.has_enough() {
+        text += "\nThe slowest requests\n";
+        text += &slowest(why, screen);
+    }
     if why.open_ns > 0 {
         text += &format!(
             "\n{} ms of requests that had not ended, or had no room, are left out.\n",
@@ -143,8 +147,12 @@ fn few(why: &Why<'_>, tail: u64) -> String {
 fn slowest(why: &Why<'_>, screen: Screen) -> String {
     let names = ["wall ms", "running", "GVL wait", "blocked", "GC", "objects"];
     let mut table = Table::new(names.map(Column::new));
-    for it in why.slowest() {
-        let values = it.values;
+    let first = why.slowest.iter().find_map(|it| it.label.as_deref());
+    if first.is_some() {
+        table = table.with_names("%request");
+    }
+    for it in &why.slowest {
+        let values = it.took.values;
         let times = [
             values.wall,
             values.running,
@@ -156,10 +164,15 @@ fn slowest(why: &Why<'_>, screen: Screen) -> String {
         cells.push(grouped(values.objects));
         table.push(Row {
             cells,
+            name: it.label.clone().unwrap_or_default(),
             ..Row::default()
         });
     }
-    screen.table(&table)
+    let mut text = screen.table(&table);
+    if let Some(label) = first {
+        text += &format!("One of them: rperf report --tagfocus '%request={label}$' FILE\n");
+    }
+    text
 }
 
 /// States first: the stacks of a request that waits for others look innocent.

@@ -3,7 +3,9 @@
 
 use crate::ReadError;
 use prost::Message;
-use rperf_model::{LatencyClass, Quantiles, RequestSums, RequestValues, Requests, Slowest};
+use rperf_model::{
+    LatencyClass, Quantiles, RequestId, RequestSums, RequestValues, Requests, Slowest,
+};
 
 /// The field's number in the profile.
 pub(crate) const FIELD: u32 = 1_003;
@@ -35,6 +37,10 @@ struct Packed {
     /// So many for each of the slowest.
     #[prost(uint64, repeated, tag = "8")]
     slowest: Vec<u64>,
+    /// Which ones these are: the process in the upper half, and the number there. Earlier versions have
+    /// written none.
+    #[prost(uint64, repeated, tag = "9")]
+    ids: Vec<u64>,
 }
 
 /// The field with the requests of an endpoint, with its number in front.
@@ -54,6 +60,7 @@ pub(crate) fn encoded(of: &Requests) -> Vec<u8> {
         numbers.extend(it.values.numbers());
         numbers
     };
+    let id = |it: &Slowest| u64::from(it.id.pid) << 32 | u64::from(it.id.number);
     let message = Packed {
         key: of.key.clone(),
         name: of.name.clone(),
@@ -63,6 +70,7 @@ pub(crate) fn encoded(of: &Requests) -> Vec<u8> {
         requests,
         classes: of.classes.iter().flat_map(class).collect(),
         slowest: of.slowest.iter().flat_map(slow).collect(),
+        ids: of.slowest.iter().map(id).collect(),
     };
     let mut bytes = Vec::new();
     prost::encoding::message::encode(FIELD, &message, &mut bytes);
@@ -75,7 +83,8 @@ pub(crate) fn decoded(bytes: &[u8]) -> Result<Requests, ReadError> {
     let is_whole = message.bucket.len() == message.requests.len()
         && message.classes.len() == OF_CLASS * LatencyClass::ENDED
         && message.slowest.len().is_multiple_of(OF_SLOWEST)
-        && message.slowest.len() <= OF_SLOWEST * Requests::SLOWEST;
+        && message.slowest.len() <= OF_SLOWEST * Requests::SLOWEST
+        && message.ids.len() <= message.slowest.len() / OF_SLOWEST;
     if !is_whole {
         return Err(ReadError::damaged(
             "the requests of an endpoint lack numbers",
@@ -96,8 +105,14 @@ pub(crate) fn decoded(bytes: &[u8]) -> Result<Requests, ReadError> {
         };
     }
     let slowest = message.slowest.chunks_exact(OF_SLOWEST);
+    let ids = message.ids.into_iter().chain(std::iter::repeat(0));
     requests.slowest = slowest
-        .map(|numbers| Slowest {
+        .zip(ids)
+        .map(|(numbers, id)| Slowest {
+            id: RequestId {
+                pid: (id >> 32) as u32,
+                number: id as u32,
+            },
             ended_ns: numbers[0],
             values: values(&numbers[1..]),
         })
@@ -124,12 +139,26 @@ mod tests {
                 objects: 3,
                 ..RequestValues::default()
             };
-            requests.add(LatencyClass::Tail, values, wall > 1, 7);
+            let request = Slowest {
+                id: RequestId {
+                    pid: u32::MAX,
+                    number: wall as u32,
+                },
+                ended_ns: 7,
+                values,
+            };
+            requests.add(LatencyClass::Tail, request, wall > 1);
         }
         let field = encoded(&requests);
         // Two bytes of number and kind, and two of length.
         assert_eq!(decoded(&field[4..]).expect("a field"), requests);
         let whole = Packed::decode(&field[4..]).expect("a message");
+        let earlier = Packed {
+            ids: Vec::new(),
+            ..whole.clone()
+        };
+        let earlier = decoded(&earlier.encode_to_vec()).expect("a message");
+        assert!(earlier.slowest.iter().all(|it| !it.id.is_known()));
         for damaged in [
             Packed {
                 requests: vec![1],
@@ -145,6 +174,10 @@ mod tests {
             },
             Packed {
                 slowest: vec![0; OF_SLOWEST * (Requests::SLOWEST + 1)],
+                ..whole.clone()
+            },
+            Packed {
+                ids: vec![1; 5],
                 ..whole.clone()
             },
             Packed {

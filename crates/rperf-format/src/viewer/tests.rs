@@ -422,11 +422,15 @@ fn it_tells_of_requests_by_endpoint_and_class() {
     let mut profile = Profile::new(wall_schema());
     let took = |wall: u64| RequestValues::of([wall, wall - 3, 1, 2, 0, 0, 7, 100]);
     let mut orders = Requests::new("endpoint", "GET /orders");
-    orders.add(LatencyClass::Typical, took(1_000), true, 5_000_000);
-    orders.add(LatencyClass::Typical, took(1_100), false, 6_000_000);
-    orders.add(LatencyClass::Tail, took(9_000), true, 7_999_999);
+    orders.add(LatencyClass::Typical, took(1_000).ended_at(5_000_000), true);
+    orders.add(
+        LatencyClass::Typical,
+        took(1_100).ended_at(6_000_000),
+        false,
+    );
+    orders.add(LatencyClass::Tail, took(9_000).ended_at(7_999_999), true);
     let mut job = Requests::new("job", "ExportJob");
-    job.add(LatencyClass::First, took(u64::MAX), true, u64::MAX);
+    job.add(LatencyClass::First, took(u64::MAX).ended_at(u64::MAX), true);
     profile.requests = vec![orders, job];
     let none = Profile::new(wall_schema());
     let decoded = Decoded::of(&view(&[("", &none), ("", &profile)]), MAX_BYTES);

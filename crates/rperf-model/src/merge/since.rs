@@ -3,7 +3,7 @@
 
 use super::Ids;
 use crate::fold::settle;
-use crate::label_keys::{CALL, LATENCY};
+use crate::label_keys::{CALL, LATENCY, REQUEST};
 use crate::{Profile, SamplingStats, Suite, WeightTable, Weights};
 use std::borrow::Cow;
 
@@ -33,8 +33,7 @@ impl Profile {
             return Err(NotEarlier);
         }
         let earlier = &*without_what_changes(earlier);
-        self.remove_label(CALL);
-        self.remove_label(LATENCY);
+        CHANGING.iter().for_each(|key| self.remove_label(key));
         // Those that aren't there any more have been added up under thread 0.
         let seqs = self.threads.iter().map(|it| (it.seq, it.seq)).collect();
         let ids = Ids::intern(self, earlier, seqs);
@@ -117,16 +116,18 @@ impl Profile {
     }
 }
 
-/// The slowest calls as all others: they aren't the same ones later. Requests without their classes:
-/// some that are open have one later.
+/// Labels that samples can come to have later, or lose: some requests that are open have a class then,
+/// and others are the slowest ones.
+const CHANGING: [&str; 3] = [CALL, LATENCY, REQUEST];
+
+/// The slowest calls and requests as all others, and requests without their classes.
 fn without_what_changes(profile: &Profile) -> Cow<'_, Profile> {
-    let changes = |&(key, _): &(_, _)| [CALL, LATENCY].contains(&profile.strings.get(key));
+    let changes = |&(key, _): &(_, _)| CHANGING.contains(&profile.strings.get(key));
     if !profile.label_sets.iter().any(|set| set.iter().any(changes)) {
         return Cow::Borrowed(profile);
     }
     let mut profile = profile.clone();
-    profile.remove_label(CALL);
-    profile.remove_label(LATENCY);
+    CHANGING.iter().for_each(|key| profile.remove_label(key));
     Cow::Owned(profile)
 }
 

@@ -34,7 +34,11 @@ fn profile() -> Profile {
     let profile = &mut test.profile;
     let mut requests = Requests::new("endpoint", "/list");
     for _ in 0..10 {
-        requests.add(LatencyClass::First, RequestValues::default(), true, 1);
+        requests.add(
+            LatencyClass::First,
+            RequestValues::default().ended_at(1),
+            true,
+        );
     }
     profile.requests = vec![requests];
     let mut repeated = sums(30, 900, 800);

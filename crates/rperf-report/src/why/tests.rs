@@ -25,13 +25,17 @@ fn profile(tail: u64) -> Profile {
         ..RequestValues::default()
     };
     for _ in 0..60 {
-        orders.add(LatencyClass::Typical, values(10 * MS, 0), true, 1);
+        orders.add(LatencyClass::Typical, values(10 * MS, 0).ended_at(1), true);
     }
     for _ in 0..tail {
-        orders.add(LatencyClass::Tail, values(12 * MS, 400 * MS), true, 2);
+        orders.add(
+            LatencyClass::Tail,
+            values(12 * MS, 400 * MS).ended_at(2),
+            true,
+        );
     }
     let mut quiet = Requests::new("job", "Export");
-    quiet.add(LatencyClass::First, values(5 * MS, 0), false, 3);
+    quiet.add(LatencyClass::First, values(5 * MS, 0).ended_at(3), false);
     profile.requests = vec![quiet, orders];
     let mut labels = |pairs: &[(&str, &str)]| {
         let pairs = pairs.iter();
@@ -103,12 +107,12 @@ fn the_costly_endpoints_come_with_their_causes() {
     let mut mixed = Requests::new("endpoint", "GET /mixed");
     let mut even = Requests::new("endpoint", "GET /even");
     for _ in 0..20 {
-        mixed.add(LatencyClass::Typical, values(MS, 0, 0), true, 1);
+        mixed.add(LatencyClass::Typical, values(MS, 0, 0).ended_at(1), true);
         // Of 40 ms more these are 70, 25 and 5 %.
         let slow = values(3 * MS, 28 * MS, 10 * MS);
-        mixed.add(LatencyClass::Tail, slow, true, 2);
-        even.add(LatencyClass::Typical, values(MS, 0, 0), true, 1);
-        even.add(LatencyClass::Tail, values(MS, 0, 0), true, 2);
+        mixed.add(LatencyClass::Tail, slow.ended_at(2), true);
+        even.add(LatencyClass::Typical, values(MS, 0, 0).ended_at(1), true);
+        even.add(LatencyClass::Tail, values(MS, 0, 0).ended_at(2), true);
     }
     profile.requests.extend([even, mixed]);
     let all = EndpointTimes::all(&profile);
@@ -176,7 +180,7 @@ fn numbers_that_a_file_makes_up_do_no_harm() {
     };
     // Counts up to the largest by adding a thing to itself.
     let mut orders = profile.requests[1].clone();
-    orders.add(LatencyClass::Tail, huge, true, 2);
+    orders.add(LatencyClass::Tail, huge.ended_at(2), true);
     for _ in 0..70 {
         let same = orders.clone();
         orders.merge(&same);
@@ -199,7 +203,7 @@ fn few_are_said_to_be_few() {
     let profile = profile(19);
     let why = Why::of(&profile, &profile.requests[1]);
     assert!(!why.has_enough());
-    assert_eq!(why.slowest().len(), Requests::SLOWEST);
+    assert_eq!(why.slowest.len(), Requests::SLOWEST);
     let why = Why::of(&profile, &profile.requests[0]);
     assert!(!why.has_enough() && why.objects.is_none());
 }
@@ -259,8 +263,8 @@ fn profile_of_pairs() -> Profile {
     };
     let mut home = Requests::new("endpoint", "GET /");
     for _ in 0..40 {
-        home.add(LatencyClass::Typical, values(2 * MS), true, 1);
-        home.add(LatencyClass::Tail, values(52 * MS), true, 2);
+        home.add(LatencyClass::Typical, values(2 * MS).ended_at(1), true);
+        home.add(LatencyClass::Tail, values(52 * MS).ended_at(2), true);
     }
     profile.requests.push(home);
     let mut labels = |pairs: &[(&str, &str)]| {
@@ -384,4 +388,27 @@ fn ops_are_told_by_request_of_each_kind() {
     assert_eq!((op.calls.typical, op.calls.tail), (1_000, 20_000));
     assert_eq!((op.wall.typical, op.wall.tail), (MS as i64, 20 * MS as i64));
     assert_eq!(op.repeated_percent, Some(50.0));
+}
+
+#[test]
+fn a_slow_request_has_its_label_if_samples_have_it() {
+    let mut profile = profile(19);
+    let [known, lost, unknown] = [7, 8, 0].map(|number| rperf_model::RequestId { pid: 3, number });
+    for (id, wall) in [(known, 3), (lost, 2), (unknown, 1)] {
+        let took = RequestValues {
+            wall: wall * 1_000 * MS,
+            ..RequestValues::default()
+        };
+        let slow = rperf_model::Slowest {
+            id,
+            ..took.ended_at(1)
+        };
+        profile.requests[1].add(LatencyClass::Tail, slow, true);
+    }
+    let [key, value] = ["%request", "3-7"].map(|text| profile.strings.intern(text));
+    profile.label_sets.intern(vec![(key, value)]);
+    profile.strings.intern("3-8");
+    let why = Why::of(&profile, &profile.requests[1]);
+    let labels: Vec<_> = why.slowest.iter().map(|it| it.label.as_deref()).collect();
+    assert_eq!(labels, [Some("3-7"), None, None, None, None]);
 }

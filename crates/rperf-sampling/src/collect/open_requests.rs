@@ -2,9 +2,10 @@
 //! and get that class then. On the worker's thread.
 
 use super::packed_labels::{CLASS_BITS, with_class};
-use super::sample::Sample;
+use super::sample::{RequestNews, Sample};
 use rperf_model::LatencyClass;
 use rperf_vm::RequestNumber;
+use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
 
 /// Samples that wait at most: 17 MB. Beyond them those of the oldest request go on as open.
@@ -20,34 +21,50 @@ pub struct OpenRequests {
     samples: usize,
     /// By the lower half of the number: the upper half and the class.
     ended: Vec<u32>,
+    /// Those that have ended and are told apart from all others: their samples keep the number.
+    kept: FxHashSet<RequestNumber>,
 }
 
 impl OpenRequests {
     /// Takes a sample, or news; `put` gets the samples that wait for nothing more, and all news but of
-    /// the ends of requests.
+    /// requests.
     #[inline]
     pub fn take(&mut self, sample: &Sample, put: &mut impl FnMut(&Sample)) {
-        if let Some(class) = sample.class_of_ended() {
-            self.end(sample.request, class, put);
-        } else if sample.request == RequestNumber::NONE {
-            put(sample);
-        } else {
-            self.wait(sample, put);
+        match sample.request_news() {
+            Some(RequestNews::Ended { class, is_kept }) => {
+                if is_kept {
+                    self.kept.insert(sample.request);
+                }
+                self.end(sample.request, class, put);
+            }
+            Some(RequestNews::LetGo) => self.forget(sample.request),
+            None if sample.request == RequestNumber::NONE => put(sample),
+            None => self.wait(sample, put),
         }
+    }
+
+    /// The samples of `request` are told apart no more.
+    pub fn forget(&mut self, request: RequestNumber) {
+        self.kept.remove(&request);
+    }
+
+    /// No request is told apart any more: what is collected begins anew.
+    pub fn forget_all(&mut self) {
+        self.kept.clear();
     }
 
     /// Hands all samples that wait to `put`, as open: what they lead to goes. Those that follow wait.
     pub fn let_go(&mut self, mut put: impl FnMut(&Sample)) {
         self.samples = 0;
         for samples in std::mem::take(&mut self.waiting).into_values() {
-            put_all(&samples, LatencyClass::Open, &mut put);
+            put_all(&samples, LatencyClass::Open, RequestNumber::NONE, &mut put);
         }
     }
 
     /// Hands copies of them to `put`, as open; they go on waiting.
     pub fn each(&self, mut put: impl FnMut(&Sample)) {
         for samples in self.waiting.values() {
-            put_all(samples, LatencyClass::Open, &mut put);
+            put_all(samples, LatencyClass::Open, RequestNumber::NONE, &mut put);
         }
     }
 
@@ -57,18 +74,19 @@ impl OpenRequests {
         self.samples * size_of::<Sample>()
             + self.waiting.len() * size_of::<(RequestNumber, Vec<Sample>)>()
             + self.ended.capacity() * size_of::<u32>()
+            + self.kept.capacity() * (size_of::<RequestNumber>() + 1)
     }
 
     fn wait(&mut self, sample: &Sample, put: &mut impl FnMut(&Sample)) {
         if let Some(class) = self.class_of(sample.request) {
-            put_all(&[*sample], class, put);
+            put_all(&[*sample], class, self.told_apart(sample.request), put);
             return;
         }
         if self.samples >= MOST
             && let Some((_, samples)) = self.waiting.pop_first()
         {
             self.samples -= samples.len();
-            put_all(&samples, LatencyClass::Open, put);
+            put_all(&samples, LatencyClass::Open, RequestNumber::NONE, put);
         }
         self.samples += 1;
         self.waiting
@@ -85,7 +103,15 @@ impl OpenRequests {
         self.ended[place] = known;
         if let Some(samples) = self.waiting.remove(&request) {
             self.samples -= samples.len();
-            put_all(&samples, class, put);
+            put_all(&samples, class, self.told_apart(request), put);
+        }
+    }
+
+    /// The number by which samples of `request` are told apart, if they are.
+    fn told_apart(&self, request: RequestNumber) -> RequestNumber {
+        match self.kept.contains(&request) {
+            true => request,
+            false => RequestNumber::NONE,
         }
     }
 
@@ -104,11 +130,16 @@ fn remembered(request: RequestNumber, class: LatencyClass) -> (usize, u32) {
     (place, rest << CLASS_BITS | (class as u32 + 1))
 }
 
-fn put_all(samples: &[Sample], class: LatencyClass, put: &mut impl FnMut(&Sample)) {
+fn put_all(
+    samples: &[Sample],
+    class: LatencyClass,
+    request: RequestNumber,
+    put: &mut impl FnMut(&Sample),
+) {
     for sample in samples {
         put(&Sample {
             labels: with_class(sample.labels, class),
-            request: RequestNumber::NONE,
+            request,
             ..*sample
         });
     }

@@ -4,22 +4,26 @@
 
 use crate::accounting::UNATTRIBUTED;
 use crate::accounting::mode::Measured;
-use crate::collect::packed_labels::PackedLabels;
+use crate::collect::kept_requests::KeptRequests;
 use crate::collect::sample::{Sample, SampleSums};
 use crate::config::DEFAULT_MAX_NODES;
 use crate::{Mode, Values};
 use rperf_model::fold::{FoldLimits, folded_frame};
-use rperf_model::frame_kind::{FOLDED_FRAME, OP, TRUNCATED_FRAME};
-use rperf_model::label_keys::LATENCY;
+use rperf_model::frame_kind::{FOLDED_FRAME, TRUNCATED_FRAME};
 use rperf_model::{
-    CallTree, Frame, FrameId, Frames, LabelSetId, LatencyClass, Node, NodeId, Profile, RawSamples,
-    StringId, Strings, Thread, WeightKey, Weights,
+    CallTree, Frame, FrameId, Frames, Node, NodeId, Profile, RawSamples, StringId, Strings, Thread,
+    WeightKey, Weights,
 };
-use rperf_vm::{CapturedNode, FOLDED, LabelTexts, OpNumber, ResolvedFrame, TRUNCATED, TreeSize};
+use rperf_vm::{
+    CapturedNode, FOLDED, LabelTexts, RequestNumber, ResolvedFrame, TRUNCATED, TreeSize,
+};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 mod folding;
+mod profile_ids;
+
+use profile_ids::ProfileIds;
 
 /// Rows of summed samples that an epoch holds at most, and a profile after each epoch, if stacks can
 /// be folded so far.
@@ -36,6 +40,7 @@ pub struct ProfileBuilder {
     fold_at: FoldLimits,
     tables: Tables,
     sums: FxHashMap<WeightKey, Values>,
+    kept: KeptRequests,
     raw: Vec<Sample>,
     ended: Vec<u32>,
     truncated: Option<NodeId>,
@@ -94,6 +99,7 @@ impl ProfileBuilder {
             },
             tables: Tables::default(),
             sums: FxHashMap::default(),
+            kept: KeptRequests::default(),
             raw: Vec::new(),
             ended: Vec::new(),
             truncated: None,
@@ -111,16 +117,13 @@ impl ProfileBuilder {
         let map = self.add_nodes(nodes, frames);
         let truncated = self.truncated;
         let new_node = |node: NodeId| map.get(node.0 as usize).copied().unwrap_or(NodeId::ROOT);
-        // In the order of capture, so that equal runs give equal profiles.
-        let mut sums: Vec<_> = epoch.sums.into_iter().collect();
-        sums.sort_unstable_by_key(|(key, _)| (key.node, key.thread, key.labels, key.state));
-        for (mut key, values) in sums {
+        for (request, mut key, values) in in_order(&epoch.sums, &epoch.kept) {
             let was_truncated = is_truncated(nodes, key.node);
             key.node = new_node(key.node);
             if Some(key.node) == truncated && !was_truncated {
                 self.counts.truncated += values.count;
             }
-            self.add_sum(key, values);
+            self.add_row(request, key, values);
         }
         for sample in epoch.raw {
             let was_truncated = is_truncated(nodes, sample.node);
@@ -169,7 +172,20 @@ impl ProfileBuilder {
 
     /// The sums of the epochs so far.
     pub fn sums(&self) -> impl Iterator<Item = (WeightKey, Values)> + '_ {
-        self.sums.iter().map(|(key, values)| (*key, *values))
+        let sums = self.sums.iter().map(|(key, values)| (*key, *values));
+        sums.chain(self.kept.iter().map(|(_, key, values)| (key, values)))
+    }
+
+    /// `request` is told apart from all others no more.
+    pub fn let_go(&mut self, request: RequestNumber) {
+        for (key, values) in self.kept.take(request) {
+            self.add_sum(key, values);
+        }
+    }
+
+    /// Rows of requests that are told apart from all others.
+    pub fn kept_rows(&self) -> usize {
+        self.kept.rows()
     }
 
     /// What the epochs so far had, by names.
@@ -187,6 +203,7 @@ impl ProfileBuilder {
         self.tables.tree.len() * node
             + self.tables.frames.len() * frame
             + self.sums.capacity() * (size_of::<(WeightKey, Values)>() + 1)
+            + self.kept.memory()
             + self.raw.capacity() * size_of::<Sample>()
             + self.ended.capacity() * size_of::<u32>()
     }
@@ -205,13 +222,11 @@ impl ProfileBuilder {
         profile.frames = self.tables.frames;
         profile.tree = self.tables.tree;
         let mut ids = ProfileIds::add(&mut profile, label_sets, ops);
-        let mut sums: Vec<_> = self.sums.into_iter().collect();
-        sums.sort_unstable_by_key(|(key, _)| (key.node, key.thread, key.labels, key.state));
         let mut row = Vec::new();
-        for (key, values) in sums {
+        for (request, key, values) in in_order(&self.sums, &self.kept) {
             values.fill_row(measured, &mut row);
             if row.iter().any(|value| *value != 0) {
-                let key = ids.of(&mut profile, key);
+                let key = ids.of(&mut profile, key, request);
                 profile.weights.push(key, &row);
             }
         }
@@ -220,7 +235,8 @@ impl ProfileBuilder {
             for sample in &self.raw {
                 let time_ns = sample.time_ns.saturating_sub(since);
                 sample.values().fill_row(measured, &mut row);
-                samples.push(time_ns, ids.of(&mut profile, sample.key()), &row);
+                let key = ids.of(&mut profile, sample.key(), RequestNumber::NONE);
+                samples.push(time_ns, key, &row);
             }
             // Those of other Ractors came later.
             samples.sort();
@@ -228,6 +244,15 @@ impl ProfileBuilder {
         }
         profile.threads = threads_of(&profile.weights);
         profile
+    }
+
+    /// Adds to a row of `request`, if there is one.
+    fn add_row(&mut self, request: RequestNumber, key: WeightKey, values: Values) {
+        if request == RequestNumber::NONE {
+            self.add_sum(key, values);
+        } else {
+            self.kept.add(request, key, values);
+        }
     }
 
     fn add_sum(&mut self, key: WeightKey, values: Values) {
@@ -326,67 +351,19 @@ fn intern_frame(tables: &mut Tables, frame: &ResolvedFrame) -> FrameId {
     })
 }
 
-/// The profile's ids for what samples have: label sets, with a class or without, and nodes, in an op or
-/// not.
-struct ProfileIds<'a> {
-    plain: Vec<LabelSetId>,
-    with_class: FxHashMap<(LabelSetId, LatencyClass), LabelSetId>,
-    ops: &'a [Arc<str>],
-}
-
-impl<'a> ProfileIds<'a> {
-    /// Adds the sets, which have the numbers from 1 in samples; number 0 is the empty one.
-    fn add(profile: &mut Profile, sets: &[LabelTexts], ops: &'a [Arc<str>]) -> Self {
-        let mut plain = vec![LabelSetId::default()];
-        plain.extend(sets.iter().map(|set| {
-            let pairs = set.iter().map(|(key, value)| {
-                let key = profile.strings.intern(key);
-                (key, profile.strings.intern(value))
-            });
-            let pairs = pairs.collect();
-            profile.label_sets.intern(pairs)
-        }));
-        Self {
-            plain,
-            with_class: FxHashMap::default(),
-            ops,
-        }
-    }
-
-    /// The key with ids in place of numbers. An op is the leaf of the stack.
-    fn of(&mut self, profile: &mut Profile, key: WeightKey) -> WeightKey {
-        let PackedLabels { number, op, class } = PackedLabels::of(key.labels);
-        let plain = self.plain[number.0 as usize];
-        let labels = match class {
-            None => plain,
-            Some(class) => *self.with_class.entry((plain, class)).or_insert_with(|| {
-                let mut pairs = profile.label_sets.get(plain).to_vec();
-                let key = profile.strings.intern(LATENCY);
-                pairs.push((key, profile.strings.intern(class.name())));
-                profile.label_sets.intern(pairs)
-            }),
-        };
-        let node = self.node(profile, key.node, op);
-        WeightKey {
-            node,
-            labels,
-            ..key
-        }
-    }
-
-    fn node(&self, profile: &mut Profile, node: NodeId, op: OpNumber) -> NodeId {
-        let row = usize::from(op.0).checked_sub(1);
-        let Some(name) = row.and_then(|row| self.ops.get(row)) else {
-            return node;
-        };
-        let frame = Frame {
-            name: profile.strings.intern(name),
-            path: profile.strings.intern(OP),
-            first_line: 0,
-        };
-        let frame = profile.frames.intern(frame);
-        profile.tree.intern(node_of(node, frame, 0))
-    }
+/// The rows of `sums` and of the requests that are told apart, in the order of capture, so that equal runs
+/// give equal profiles.
+fn in_order(
+    sums: &FxHashMap<WeightKey, Values>,
+    kept: &KeptRequests,
+) -> Vec<(RequestNumber, WeightKey, Values)> {
+    let sums = sums.iter();
+    let sums = sums.map(|(key, values)| (RequestNumber::NONE, *key, *values));
+    let mut rows: Vec<_> = sums.chain(kept.iter()).collect();
+    rows.sort_unstable_by_key(|(request, key, _)| {
+        (key.node, key.thread, key.labels, key.state, request.0)
+    });
+    rows
 }
 
 /// The threads that weights name; thread 0 needs no row.

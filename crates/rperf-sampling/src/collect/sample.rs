@@ -3,6 +3,8 @@
 
 use crate::Values;
 use crate::accounting::UNATTRIBUTED;
+use crate::collect::kept_requests::KeptRequests;
+use crate::collect::packed_labels::PackedLabels;
 use rperf_model::{LabelSetId, LatencyClass, NodeId, State, WeightKey};
 use rperf_vm::RequestNumber;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -13,8 +15,22 @@ const FOLD_ROWS: usize = 1 << 14;
 /// In place of a node: not a sample, but the news that its thread has ended.
 const THREAD_ENDED: NodeId = NodeId(u32::MAX);
 
-/// Likewise, the news that its request has ended.
-const REQUEST_ENDED: NodeId = NodeId(u32::MAX - 1);
+/// Likewise, news of its request.
+const REQUEST_NEWS: NodeId = NodeId(u32::MAX - 1);
+
+/// What such news have in place of a count: that it goes, or its class, and this if it is kept.
+const LET_GO: u16 = u16::MAX;
+const KEPT: u16 = 1 << 8;
+
+/// What is told of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RequestNews {
+    /// It has ended, and is of this class: of its samples only remainders follow. `is_kept`: they are
+    /// told apart from all others.
+    Ended { class: LatencyClass, is_kept: bool },
+    /// Its samples are told apart no more.
+    LetGo,
+}
 
 /// A sample on its way to the worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,12 +86,16 @@ impl Sample {
         }
     }
 
-    /// Says that `request` has ended, and its class: of its samples only remainders follow.
-    pub fn request_ended(request: RequestNumber, class: LatencyClass) -> Self {
+    /// Tells `news` of `request`.
+    pub fn of_request(request: RequestNumber, news: RequestNews) -> Self {
+        let count = match news {
+            RequestNews::Ended { class, is_kept } => class as u16 | u16::from(is_kept) * KEPT,
+            RequestNews::LetGo => LET_GO,
+        };
         Self {
             request,
-            count: class as u16,
-            ..Self::news(REQUEST_ENDED)
+            count,
+            ..Self::news(REQUEST_NEWS)
         }
     }
 
@@ -84,13 +104,28 @@ impl Sample {
         self.node == THREAD_ENDED
     }
 
-    /// The class of its request, if it only says that this has ended.
+    /// What it tells of its request, if it is no sample.
     #[inline]
-    pub fn class_of_ended(&self) -> Option<LatencyClass> {
-        if self.node != REQUEST_ENDED {
+    pub fn request_news(&self) -> Option<RequestNews> {
+        if self.node != REQUEST_NEWS {
             return None;
         }
-        LatencyClass::ALL.get(usize::from(self.count)).copied()
+        if self.count == LET_GO {
+            return Some(RequestNews::LetGo);
+        }
+        let class = LatencyClass::ALL.get(usize::from(self.count % KEPT));
+        class.map(|&class| RequestNews::Ended {
+            class,
+            is_kept: self.count >= KEPT,
+        })
+    }
+
+    /// The request that it is told apart by: then it has a class, too.
+    #[inline]
+    pub fn kept_request(&self) -> Option<RequestNumber> {
+        let is_kept =
+            self.request != RequestNumber::NONE && PackedLabels::of(self.labels).class.is_some();
+        is_kept.then_some(self.request)
     }
 
     /// What it is summed by.
@@ -127,7 +162,9 @@ impl Sample {
 pub struct SampleSums {
     /// Sums by key, when samples are aggregated.
     pub sums: FxHashMap<WeightKey, Values>,
-    /// The samples in the order they were taken, when they are not.
+    /// Sums of the requests that are told apart from all others; none of samples that aren't aggregated.
+    pub kept: KeptRequests,
+    /// The samples in the order they were taken, when they are not aggregated.
     pub raw: Vec<Sample>,
     /// Samples that found no room, and the wall and CPU time they stood for.
     pub lost: Values,
@@ -150,6 +187,7 @@ impl SampleSums {
     /// Whether there is nothing.
     pub fn is_empty(&self) -> bool {
         self.sums.is_empty()
+            && self.kept.is_empty()
             && self.raw.is_empty()
             && self.lost.is_zero()
             && self.ended.is_empty()
@@ -189,12 +227,29 @@ impl SampleSums {
             self.thread_ended(sample.thread, limits);
         } else if !limits.aggregate {
             self.keep(sample, limits);
-        } else if let Some(sum) = self.sums.get_mut(&sample.key()) {
-            sum.add(sample.values());
-        } else if self.sums.len() < limits.rows {
-            self.sums.insert(sample.key(), sample.values());
+        } else if let Some(request) = sample.kept_request() {
+            self.kept.add(request, sample.key(), sample.values());
         } else {
-            self.lost.add(sample.values());
+            self.add_sum(sample.key(), sample.values(), limits);
+        }
+    }
+
+    /// `request` is told apart no more.
+    pub fn let_go(&mut self, request: RequestNumber, limits: SumLimits) {
+        for (key, values) in self.kept.take(request) {
+            self.add_sum(key, values, limits);
+        }
+    }
+
+    /// Adds `values` to a row, if there is room.
+    #[inline]
+    pub fn add_sum(&mut self, key: WeightKey, values: Values, limits: SumLimits) {
+        if let Some(sum) = self.sums.get_mut(&key) {
+            sum.add(values);
+        } else if self.sums.len() < limits.rows {
+            self.sums.insert(key, values);
+        } else {
+            self.lost.add(values);
         }
     }
 
@@ -224,6 +279,7 @@ impl SampleSums {
     /// Bytes held.
     pub fn memory(&self) -> usize {
         self.sums.capacity() * (size_of::<(WeightKey, Values)>() + 1)
+            + self.kept.memory()
             + self.raw.capacity() * size_of::<Sample>()
             + self.ended.capacity() * size_of::<u32>()
     }

@@ -108,7 +108,7 @@ impl SharedFeed {
         for sample in samples {
             if sample.has_ended() {
                 self.present.ended_threads.push(sample.thread);
-            } else if sample.class_of_ended().is_none() {
+            } else if sample.request_news().is_none() {
                 self.present.add(sample.key(), sample.values());
             }
         }
@@ -207,6 +207,8 @@ impl EpochFeed {
         sums.sums
             .iter()
             .for_each(|(key, values)| self.add(*key, *values));
+        let kept = sums.kept.iter();
+        kept.for_each(|(_, key, values)| self.add(key, values));
         sums.raw
             .iter()
             .for_each(|it| self.add(it.key(), it.values()));

@@ -225,14 +225,9 @@ impl SampleSums {
     /// Takes `other` in.
     pub fn merge(&mut self, other: SampleSums, limits: SumLimits) {
         for (key, values) in other.sums {
-            if let Some(sum) = self.sums.get_mut(&key) {
-                sum.add(values);
-            } else if self.sums.len() < limits.rows {
-                self.sums.insert(key, values);
-            } else {
-                self.lost.add(values);
-            }
+            self.add_sum(key, values, limits);
         }
+        self.kept.merge(other.kept);
         let room = limits.rows.saturating_sub(self.raw.len());
         let (kept, lost): (Vec<Sample>, Vec<Sample>) = if other.raw.len() <= room {
             (other.raw, Vec::new())

@@ -6,19 +6,22 @@ use crate::collect::messages::{
 };
 use crate::collect::open_requests::OpenRequests;
 use crate::collect::profile_builder::{ProfileBuilder, ProfileLimits};
-use crate::collect::sample::{Sample, SampleSums, SumLimits};
+use crate::collect::sample::{RequestNews, Sample, SampleSums, SumLimits};
 use crate::collect::shared::{News, SharedFeed};
 use crate::ractors::OtherRactors;
 use crate::timer::sources::{Source, TimerConfig};
 use crate::timer::ticks::Ticks;
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
-use rperf_vm::TreeSize;
 use rperf_vm::native_thread::{ask_for_short_slices, block_all_signals, restore_signals};
+use rperf_vm::{RequestNumber, TreeSize};
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread::{self, JoinHandle};
+
+/// Rows of requests that are told apart from all others: 4 MB. One that ends beyond them isn't.
+const KEPT_ROWS: usize = 1 << 16;
 
 /// What the worker is started with.
 #[derive(Debug)]
@@ -321,14 +324,38 @@ impl WorkerMain {
 
     /// Whoever watches sees what is collected, too.
     fn add(&mut self, samples: &[Sample]) {
-        let (collected, limits) = (&mut self.collected, self.limits);
         for sample in samples {
+            let (collected, limits) = (&mut self.collected, self.limits);
             let mut put = |it: &Sample| collected.add_one(it, limits);
             self.requests.take(sample, &mut put);
+            if let Some(news) = sample.request_news() {
+                self.tend_kept(sample.request, news);
+            }
         }
         if let Some(watched) = &mut self.watched {
             watched.add(samples);
         }
+    }
+
+    /// After `news` of `request`: rows of kept ones go if there are too many, or it is none any more.
+    fn tend_kept(&mut self, request: RequestNumber, news: RequestNews) {
+        let goes = match news {
+            RequestNews::LetGo => true,
+            RequestNews::Ended { is_kept, .. } => is_kept && self.kept_rows() > KEPT_ROWS,
+        };
+        if !goes {
+            return;
+        }
+        self.requests.forget(request);
+        let limits = self.limits;
+        let epochs = self.unnamed.iter_mut().chain([&mut self.collected]);
+        epochs.for_each(|it| it.let_go(request, limits));
+        self.earlier.let_go(request);
+    }
+
+    fn kept_rows(&self) -> usize {
+        let unnamed = self.unnamed.iter().map(|it| it.kept.rows());
+        self.collected.kept.rows() + self.earlier.kept_rows() + unnamed.sum::<usize>()
     }
 
     /// All samples that wait for the end of a request are collected as they are.
@@ -376,6 +403,7 @@ impl WorkerMain {
             },
             RequestKind::TakeAll | RequestKind::Stop => {
                 self.let_requests_go();
+                self.requests.forget_all();
                 let earlier = ProfileBuilder::new(self.profile);
                 Reply {
                     collected: std::mem::take(&mut self.collected),

@@ -17,9 +17,10 @@ use crate::running::sampling::{Requests, catching, counting_session, sampling};
 use crate::text;
 use magnus::{Error, RArray, Ruby, TryConvert, TypedData, Value, prelude::*};
 use rperf_accounts::{Figures, OTHER, RequestName};
-use rperf_model::LatencyClass;
+use rperf_model::{AmongSlowest, LatencyClass, RequestId};
 use rperf_sampling::AtWork;
 use rperf_vm::{Gvl, LabelSet, RequestNumber, clock};
+use std::process;
 
 /// The number of a request or a job that is about to begin, if the session judges them.
 pub fn next(gvl: &Gvl<'_>) -> Option<RequestNumber> {
@@ -82,15 +83,21 @@ fn end_of_present(ruby: &Ruby, gvl: &Gvl<'_>, figures: Option<&Figures>) -> Resu
         key: OTHER,
         name: OTHER,
     });
-    let (name, class) = match requests(gvl).and_then(|it| it.judged.borrow(gvl)) {
+    let number = set.set.request();
+    let id = RequestId {
+        pid: process::id(),
+        number: number.0,
+    };
+    let (name, judged) = match requests(gvl).and_then(|it| it.judged.borrow(gvl)) {
         None => (name, None),
         Some(mut judged) => {
             let (now, ended) = (clock::monotonic_ns(), clock::realtime_ns());
-            let class = figures.map(|figures| judged.add(name, figures, now, ended));
-            (judged.told_as(name), class)
+            let of_class = figures.map(|figures| judged.add(name, id, figures, now, ended));
+            (judged.told_as(name), of_class)
         }
     };
-    ops::end_request(session, gvl, set.set.request(), name, class);
+    let (class, place) = judged.unzip();
+    ops::end_request(session, gvl, number, name, class);
     // What ran at the last ticks is of this request.
     let guard = AtWork::begin(gvl);
     if let Some(session) = counting_session(gvl) {
@@ -98,7 +105,8 @@ fn end_of_present(ruby: &Ruby, gvl: &Gvl<'_>, figures: Option<&Figures>) -> Resu
     }
     if let Some(mut state) = session.state(gvl) {
         let class = class.unwrap_or(LatencyClass::Open);
-        state.engine.end_request(set.set.request(), class);
+        let place = place.unwrap_or_else(AmongSlowest::default);
+        state.engine.end_request(number, class, place);
     }
     Ok(())
 }

@@ -10,7 +10,11 @@ fn it_tells_of_the_ops_of_each_endpoint() {
     let mut profile = Profile::new(wall_schema());
     let mut orders = Requests::new("endpoint", "/orders");
     for _ in 0..10 {
-        orders.add(LatencyClass::Typical, RequestValues::default(), true, 1);
+        orders.add(
+            LatencyClass::Typical,
+            RequestValues::default().ended_at(1),
+            true,
+        );
     }
     profile.requests = vec![Requests::new("endpoint", "/about"), orders];
     let key = |endpoint: &str, name: &str| OpKey {

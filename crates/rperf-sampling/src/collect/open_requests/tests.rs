@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::collect::packed_labels::PackedLabels;
-use crate::collect::sample::{SampleSums, SumLimits};
+use crate::collect::sample::{RequestNews, SampleSums, SumLimits};
 use proptest::prelude::*;
 use rperf_model::{LabelSetId, NodeId, State};
 use rustc_hash::FxHashMap;
@@ -29,7 +29,16 @@ fn sample(request: u32, node: u32, wall_ns: u64) -> Sample {
 }
 
 fn ended(request: u32, class: LatencyClass) -> Sample {
-    Sample::request_ended(RequestNumber(request), class)
+    ended_as(request, class, false)
+}
+
+fn ended_as(request: u32, class: LatencyClass, is_kept: bool) -> Sample {
+    let news = RequestNews::Ended { class, is_kept };
+    Sample::of_request(RequestNumber(request), news)
+}
+
+fn let_go(request: u32) -> Sample {
+    Sample::of_request(RequestNumber(request), RequestNews::LetGo)
 }
 
 /// What comes out of these samples.
@@ -79,6 +88,42 @@ fn samples_wait_for_the_end_of_their_request_and_remainders_get_its_class() {
 }
 
 #[test]
+fn samples_of_a_kept_request_are_told_apart_until_it_is_let_go() {
+    let (mut requests, mut sums) = <(OpenRequests, SampleSums)>::default();
+    let mut take = |sums: &mut SampleSums, sample| {
+        requests.take(&sample, &mut |it: &Sample| sums.add_one(it, LIMITS));
+    };
+    for request in [1, 2, 3] {
+        take(&mut sums, sample(request, 1, 10));
+        take(&mut sums, sample(request, 1, 20));
+        take(
+            &mut sums,
+            ended_as(request, LatencyClass::Tail, request < 3),
+        );
+    }
+    // A remainder.
+    take(&mut sums, sample(2, 1, 5));
+    let mut rows: Vec<_> = sums.kept.iter().collect();
+    rows.sort_unstable_by_key(|(request, ..)| request.0);
+    let rows: Vec<_> = rows
+        .into_iter()
+        .map(|(request, key, values)| {
+            let class = PackedLabels::of(key.labels).class;
+            (request.0, class, values.wall_ns)
+        })
+        .collect();
+    let tail = Some(LatencyClass::Tail);
+    assert_eq!(rows, [(1, tail, 30), (2, tail, 35)]);
+    assert_eq!((sums.sums.len(), sums.kept.rows()), (1, 2));
+    take(&mut sums, let_go(2));
+    sums.let_go(RequestNumber(2), LIMITS);
+    take(&mut sums, sample(2, 1, 7));
+    assert_eq!(sums.kept.rows(), 1);
+    let rest = sums.sums.values().map(|values| values.wall_ns);
+    assert_eq!(rest.sum::<u64>(), 30 + 35 + 7);
+}
+
+#[test]
 fn beyond_the_bound_the_oldest_requests_samples_go_as_open() {
     let mut requests = OpenRequests::default();
     let long = vec![sample(1, 1, 1); MOST];
@@ -108,7 +153,8 @@ fn beyond_the_bound_the_oldest_requests_samples_go_as_open() {
 #[derive(Debug, Clone)]
 enum Event {
     Sample(u32, u32, u64),
-    End(u32, LatencyClass),
+    End(u32, LatencyClass, bool),
+    LetKeptGo(u32),
     LetGo,
     Look,
 }
@@ -118,7 +164,9 @@ fn event() -> impl Strategy<Value = Event> {
     prop_oneof![
         8 => (0..12_u32, 1..6_u32, 0..1_000_u64)
             .prop_map(|(request, node, wall)| Event::Sample(request, node, wall)),
-        3 => (1..12_u32, class()).prop_map(|(request, class)| Event::End(request, class)),
+        3 => (1..12_u32, class(), any::<bool>())
+            .prop_map(|(request, class, is_kept)| Event::End(request, class, is_kept)),
+        1 => (1..12_u32).prop_map(Event::LetKeptGo),
         1 => Just(Event::LetGo),
         1 => Just(Event::Look),
     ]
@@ -127,10 +175,10 @@ fn event() -> impl Strategy<Value = Event> {
 /// The sums without classes.
 fn plain(sums: &SampleSums) -> FxHashMap<rperf_model::WeightKey, crate::Values> {
     let mut plain: FxHashMap<_, crate::Values> = FxHashMap::default();
-    for (key, values) in &sums.sums {
-        let mut key = *key;
+    let all = sums.sums.iter().map(|(key, values)| (*key, *values));
+    for (mut key, values) in all.chain(sums.kept.iter().map(|(_, key, values)| (key, values))) {
         key.labels = PackedLabels::of(key.labels).number;
-        plain.entry(key).or_default().add(*values);
+        plain.entry(key).or_default().add(values);
     }
     plain
 }
@@ -149,7 +197,11 @@ proptest! {
                     whole.add_one(&sample, LIMITS);
                     sample
                 }
-                Event::End(request, class) => ended(request, class),
+                Event::End(request, class, is_kept) => ended_as(request, class, is_kept),
+                Event::LetKeptGo(request) => {
+                    judged.let_go(RequestNumber(request), LIMITS);
+                    let_go(request)
+                }
                 Event::LetGo => {
                     requests.let_go(|it| judged.add_one(it, LIMITS));
                     prop_assert_eq!(plain(&whole), plain(&judged));

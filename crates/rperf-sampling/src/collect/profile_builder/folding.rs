@@ -33,7 +33,10 @@ impl ProfileBuilder {
             rows: self.limits.rows,
         };
         let weight = |values: &Values| values.weight_ns(self.limits.mode);
-        let rows: Vec<FoldRow> = self.sums.iter().map(|it| (*it.0, weight(it.1))).collect();
+        let rows: Vec<FoldRow> = self
+            .sums()
+            .map(|(key, values)| (key, weight(&values)))
+            .collect();
         let frame = self.tables.folded_frame();
         let left = |most: usize| most / 8 * LEFT_EIGHTHS;
         let folded = self.tables.tree.fold(
@@ -46,6 +49,10 @@ impl ProfileBuilder {
         );
         drop(rows);
         self.sums = moved(std::mem::take(&mut self.sums), &folded);
+        self.kept.rekey(|key| WeightKey {
+            node: folded.of(key.node),
+            ..key
+        });
         for sample in &mut self.raw {
             sample.node = folded.of(sample.node);
         }

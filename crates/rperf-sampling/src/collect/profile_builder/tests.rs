@@ -4,8 +4,12 @@ use super::*;
 use crate::collect::packed_labels::with_op;
 use crate::collect::sample::SumLimits;
 use proptest::prelude::*;
-use rperf_vm::{CapturedTree, LastStack};
+use rperf_model::LabelSetId;
+use rperf_model::frame_kind::OP;
+use rperf_vm::{CapturedTree, LastStack, OpNumber};
 use std::collections::{BTreeMap, HashSet};
+
+mod kept;
 
 fn epoch(stacks: &[&[usize]]) -> (CapturedTree, Vec<Arc<ResolvedFrame>>, SampleSums) {
     let mut tree = CapturedTree::new(100);

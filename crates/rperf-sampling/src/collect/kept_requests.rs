@@ -1,0 +1,78 @@
+//! The sums of requests that are told apart from all others, because they are among the slowest of their
+//! endpoints: one that makes room for a slower one is as all others again. On the worker's thread, and
+//! where a profile is made.
+
+use crate::Values;
+use rperf_model::WeightKey;
+use rperf_vm::RequestNumber;
+use rustc_hash::FxHashMap;
+
+/// The sums of one request.
+pub type RequestRows = FxHashMap<WeightKey, Values>;
+
+/// Their sums, by request.
+#[derive(Debug, Clone, Default)]
+pub struct KeptRequests {
+    requests: FxHashMap<RequestNumber, RequestRows>,
+    rows: usize,
+}
+
+impl KeptRequests {
+    /// Adds `values` to a row of `request`.
+    pub fn add(&mut self, request: RequestNumber, key: WeightKey, values: Values) {
+        let rows = self.requests.entry(request).or_default();
+        let before = rows.len();
+        rows.entry(key).or_default().add(values);
+        self.rows += rows.len() - before;
+    }
+
+    /// Takes `request` out, with its rows.
+    pub fn take(&mut self, request: RequestNumber) -> RequestRows {
+        let rows = self.requests.remove(&request).unwrap_or_default();
+        self.rows -= rows.len();
+        rows
+    }
+
+    /// Takes those of `other` in.
+    pub fn merge(&mut self, other: Self) {
+        for (request, rows) in other.requests {
+            for (key, values) in rows {
+                self.add(request, key, values);
+            }
+        }
+    }
+
+    /// Gives each row another key. Some may become one.
+    pub fn rekey(&mut self, mut change: impl FnMut(WeightKey) -> WeightKey) {
+        let before = std::mem::take(self);
+        for (request, rows) in before.requests {
+            for (key, values) in rows {
+                self.add(request, change(key), values);
+            }
+        }
+    }
+
+    /// All rows, in no order.
+    pub fn iter(&self) -> impl Iterator<Item = (RequestNumber, WeightKey, Values)> + '_ {
+        self.requests.iter().flat_map(|(request, rows)| {
+            let rows = rows.iter();
+            rows.map(|(key, values)| (*request, *key, *values))
+        })
+    }
+
+    /// How many rows they have.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.requests.is_empty()
+    }
+
+    /// Bytes held; tables have room for at most twice as much.
+    pub fn memory(&self) -> usize {
+        self.rows * (size_of::<(WeightKey, Values)>() + 1)
+            + self.requests.len() * (size_of::<(RequestNumber, RequestRows)>() + 1)
+    }
+}

@@ -1,0 +1,96 @@
+//! The profile's ids for what samples have: label sets, with what is known of a request or without, and
+//! nodes, in an op or not.
+
+use super::node_of;
+use crate::collect::packed_labels::PackedLabels;
+use rperf_model::frame_kind::OP;
+use rperf_model::label_keys::{LATENCY, REQUEST};
+use rperf_model::{Frame, LabelSetId, LatencyClass, NodeId, Profile, RequestId, WeightKey};
+use rperf_vm::{LabelTexts, OpNumber, RequestNumber};
+use rustc_hash::FxHashMap;
+use std::process;
+use std::sync::Arc;
+
+/// What a label set has besides: the class of its request, and which one that is, if it is told apart.
+type OfRequest = (LabelSetId, LatencyClass, RequestNumber);
+
+/// The ids.
+pub(super) struct ProfileIds<'a> {
+    plain: Vec<LabelSetId>,
+    of_requests: FxHashMap<OfRequest, LabelSetId>,
+    ops: &'a [Arc<str>],
+}
+
+impl<'a> ProfileIds<'a> {
+    /// Adds the sets, which have the numbers from 1 in samples; number 0 is the empty one.
+    pub(super) fn add(profile: &mut Profile, sets: &[LabelTexts], ops: &'a [Arc<str>]) -> Self {
+        let mut plain = vec![LabelSetId::default()];
+        plain.extend(sets.iter().map(|set| {
+            let pairs = set.iter().map(|(key, value)| {
+                let key = profile.strings.intern(key);
+                (key, profile.strings.intern(value))
+            });
+            let pairs = pairs.collect();
+            profile.label_sets.intern(pairs)
+        }));
+        Self {
+            plain,
+            of_requests: FxHashMap::default(),
+            ops,
+        }
+    }
+
+    /// The key with ids in place of numbers, of `request` if it is told apart. An op is the leaf of the
+    /// stack.
+    pub(super) fn of(
+        &mut self,
+        profile: &mut Profile,
+        key: WeightKey,
+        request: RequestNumber,
+    ) -> WeightKey {
+        let PackedLabels { number, op, class } = PackedLabels::of(key.labels);
+        let plain = self.plain[number.0 as usize];
+        let labels = class.map_or(plain, |class| {
+            let of_request = (plain, class, request);
+            let known = self.of_requests.entry(of_request);
+            *known.or_insert_with(|| with_request(profile, of_request))
+        });
+        let node = self.node(profile, key.node, op);
+        WeightKey {
+            node,
+            labels,
+            ..key
+        }
+    }
+
+    fn node(&self, profile: &mut Profile, node: NodeId, op: OpNumber) -> NodeId {
+        let row = usize::from(op.0).checked_sub(1);
+        let Some(name) = row.and_then(|row| self.ops.get(row)) else {
+            return node;
+        };
+        let frame = Frame {
+            name: profile.strings.intern(name),
+            path: profile.strings.intern(OP),
+            first_line: 0,
+        };
+        let frame = profile.frames.intern(frame);
+        profile.tree.intern(node_of(node, frame, 0))
+    }
+}
+
+fn with_request(profile: &mut Profile, (plain, class, request): OfRequest) -> LabelSetId {
+    let mut pairs = profile.label_sets.get(plain).to_vec();
+    let mut add = |key, value: &str| {
+        let key = profile.strings.intern(key);
+        pairs.push((key, profile.strings.intern(value)));
+    };
+    add(LATENCY, class.name());
+    if request != RequestNumber::NONE {
+        let id = RequestId {
+            pid: process::id(),
+            number: request.0,
+        };
+        add(REQUEST, &id.to_string());
+    }
+    profile.label_sets.intern(pairs)
+}
