@@ -2,6 +2,7 @@
 //! watch, and the profile that is made of them.
 
 pub(crate) mod buffer;
+pub(crate) mod holders;
 pub(crate) mod kept_requests;
 pub(crate) mod messages;
 pub(crate) mod open_requests;

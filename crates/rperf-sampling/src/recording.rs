@@ -9,15 +9,10 @@ use crate::collect::packed_labels::with_op;
 use crate::collect::sample::{RequestNews, Sample};
 use crate::counters::SessionCounters;
 use crate::tick_capture::TickLog;
-use crate::timer::pace::Pace;
-use holders::HolderLog;
 use rperf_model::{LabelSetId, NodeId, State};
 use rperf_vm::{
     CapturedTree, FiberWord, Interned, LabelSet, LabelTable, LastStack, RequestNumber, Stack,
 };
-use std::sync::Arc;
-
-mod holders;
 
 /// The stack of a sample.
 #[derive(Debug, Clone, Copy)]
@@ -84,8 +79,9 @@ pub(crate) struct Recording<S = ActiveBuffer> {
     pub(crate) labels: LabelTable,
     pub(crate) buffer: S,
     pub(crate) counters: SessionCounters,
-    /// Who had the GVL lately, for requests that have waited for it.
-    holders: HolderLog,
+    /// The last sample of a thread that had the GVL, in ns; 0 for none. `None` if it isn't measured who had
+    /// it while a request waited for it.
+    last_held_ns: Option<u64>,
     /// Time of ended threads that never had a stack, by state.
     pub(crate) unattributed: [Values; State::ALL.len()],
 }
@@ -98,61 +94,39 @@ impl<S: Sink> Recording<S> {
             labels: LabelTable::default(),
             buffer,
             counters: SessionCounters::default(),
-            holders: HolderLog::default(),
+            last_held_ns: None,
             unattributed: Default::default(),
         }
     }
 
-    /// From now on it is known who had the GVL while a request waited for it; samples come at this `pace`.
-    pub(crate) fn charge_holders(&mut self, pace: Arc<Pace>) {
-        self.holders = HolderLog::new(pace);
+    /// From now on the worker is told of the waits of requests for the GVL, and charges those who had it.
+    pub(crate) fn tell_of_waits(&mut self) {
+        self.last_held_ns = Some(0);
     }
 
     /// The call tree with all stacks so far; `empty` takes over.
     pub(crate) fn replace_tree(&mut self, empty: CapturedTree) -> CapturedTree {
-        self.holders.clear();
+        self.last_held_ns = self.last_held_ns.map(|_| 0);
         std::mem::replace(&mut self.tree, empty)
     }
 
-    /// Whether it is known who had the GVL from then on, or for a part of that time.
+    /// `thread`, in the request of `labels`, has waited for the GVL since then, up to now: what had it
+    /// meanwhile gets the request's labels, if there was a sample. Returns whether the worker has got
+    /// something to do.
     #[inline]
-    pub(crate) fn has_holders_since(&self, since: u64) -> bool {
-        self.holders.has_since(since)
+    pub(crate) fn wait_ended(&mut self, thread: u32, labels: &LabelSet, since_ns: u64) -> bool {
+        let is_charged = self.last_held_ns.is_some_and(|last| last >= since_ns);
+        is_charged && self.tell_of_wait(thread, labels, since_ns)
     }
 
-    /// `thread`, in the request of `labels`, has waited for the GVL since then, up to `now`: what had it
-    /// meanwhile gets the request's labels. Returns whether the worker has got something to do.
-    pub(crate) fn wait_ended(
-        &mut self,
-        now: u64,
-        thread: u32,
-        labels: &LabelSet,
-        since: u64,
-    ) -> bool {
+    fn tell_of_wait(&mut self, thread: u32, labels: &LabelSet, since_ns: u64) -> bool {
         let number = self.labels.number(labels, 0);
-        let buffer = &mut self.buffer;
-        let mut is_handed_over = false;
-        self.holders.each_since(since, |holder, ns| {
-            is_handed_over |= buffer.push(Sample {
-                time_ns: now,
-                wall_ns: 0,
-                cpu_ns: 0,
-                blame_ns: 0,
-                waited_for_ns: ns,
-                node: holder.node,
-                thread,
-                labels: with_op(number, holder.op),
-                request: labels.request(),
-                state: holder.state,
-                count: 0,
-            });
-        });
-        is_handed_over
-    }
-
-    /// Bytes held for requests that wait for the GVL.
-    pub(crate) fn holders_memory(&self) -> usize {
-        self.holders.memory()
+        let news = RequestNews::Waited { since_ns };
+        self.buffer.push(Sample {
+            thread,
+            labels: number,
+            ..Sample::of_request(labels.request(), news)
+        })
     }
 
     /// Records the `dues` of the thread of `accounting`, which is at `position`. Returns
@@ -187,7 +161,12 @@ impl<S: Sink> Recording<S> {
                 continue;
             };
             is_handed_over |= self.push(now, point, accounting.seq(), state, values);
-            self.holders.note(now, point, state, values);
+            if let Some(last) = &mut self.last_held_ns
+                && state.has_gvl()
+                && values.count > 0
+            {
+                *last = now;
+            }
             if known.is_none() && accounting.recorded_at(point, &due) {
                 is_handed_over |= self.adopt_unattributed(now, point, state);
             }

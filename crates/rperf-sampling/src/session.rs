@@ -106,6 +106,7 @@ impl Session {
                 pace: Arc::clone(budget.pace()),
                 seed,
             },
+            charges_holders: config.measured().pairs,
             limits,
             profile: ProfileLimits {
                 nodes: config.max_nodes as usize,
@@ -128,7 +129,7 @@ impl Session {
         let (worker, (full, empty)) = Worker::start(worker_config, ticks, Arc::clone(&others))?;
         let mut recording = Recording::new(epoch_nodes(&config), ActiveBuffer::new(full, empty));
         if config.measured().pairs {
-            recording.charge_holders(Arc::clone(budget.pace()));
+            recording.tell_of_waits();
         }
         Ok(Session {
             config,
@@ -269,7 +270,6 @@ impl Session {
             + self.ending.as_ref().map_or(0, EndingEpoch::memory)
             + self.recording.buffer.memory()
             + self.recording.labels.memory()
-            + self.recording.holders_memory()
             + self.thread_names.memory()
             + self.worker.memory()
     }
@@ -319,22 +319,11 @@ impl Session {
         self.thread_names.ended(accounting.seq(), has_samples);
     }
 
-    /// `thread`, in the request of `labels`, has got the GVL at `now`, for which it has waited `since`
-    /// then.
+    /// `thread`, in the request of `labels`, has got the GVL now, for which it has waited `since` then.
     #[inline]
-    pub fn end_request_wait(&mut self, now: u64, thread: u32, labels: &LabelSet, since: u64) {
-        if self.recording.has_holders_since(since) {
-            self.charge_holders(now, thread, labels, since);
-        }
-    }
-
-    #[cold]
-    fn charge_holders(&mut self, now: u64, thread: u32, labels: &LabelSet, since: u64) {
-        let began = clock::monotonic_ns();
-        let is_handed_over = self.recording.wait_ended(now, thread, labels, since);
+    pub fn end_request_wait(&mut self, thread: u32, labels: &LabelSet, since: u64) {
+        let is_handed_over = self.recording.wait_ended(thread, labels, since);
         self.wake_worker(is_handed_over);
-        let ended = clock::monotonic_ns();
-        self.count_sampling(ended, StackCounts::default(), ended.saturating_sub(began));
     }
 
     /// A request has ended, and is of this class: so are its samples. If it is `among_slowest` they are told

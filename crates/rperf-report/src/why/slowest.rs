@@ -12,7 +12,7 @@ pub struct SlowRequest {
     pub label: Option<String>,
 }
 
-/// Those of `requests`, the slowest one first.
+/// The slowest of `requests`, the slowest one first.
 pub(super) fn slowest(profile: &Profile, requests: &Requests) -> Vec<SlowRequest> {
     let is_on_samples = |label: &String| {
         let pair = (profile.strings.find(REQUEST), profile.strings.find(label));

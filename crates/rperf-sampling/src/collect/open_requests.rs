@@ -14,6 +14,9 @@ const MOST: usize = 1 << 18;
 /// Requests that have ended whose class is known, for remainders that come later: 256 KB.
 const REMEMBERED: usize = 1 << 16;
 
+/// So many of the last samples of a request are looked at for the stack that it has waited for.
+const LAST: usize = 64;
+
 /// Samples that wait, by request.
 #[derive(Debug, Default)]
 pub struct OpenRequests {
@@ -21,7 +24,7 @@ pub struct OpenRequests {
     samples: usize,
     /// By the lower half of the number: the upper half and the class.
     ended: Vec<u32>,
-    /// Those that have ended and are told apart from all others: their samples keep the number.
+    /// Numbers of requests that have ended and are told apart from all others: their samples keep it.
     kept: FxHashSet<RequestNumber>,
 }
 
@@ -38,6 +41,8 @@ impl OpenRequests {
                 self.end(sample.request, class, put);
             }
             Some(RequestNews::LetGo) => self.forget(sample.request),
+            // What it has waited for comes next.
+            Some(RequestNews::Waited { .. }) => {}
             None if sample.request == RequestNumber::NONE => put(sample),
             None => self.wait(sample, put),
         }
@@ -88,11 +93,11 @@ impl OpenRequests {
             self.samples -= samples.len();
             put_all(&samples, LatencyClass::Open, RequestNumber::NONE, put);
         }
-        self.samples += 1;
-        self.waiting
-            .entry(sample.request)
-            .or_default()
-            .push(*sample);
+        let waiting = self.waiting.entry(sample.request).or_default();
+        if !add_to_wait(waiting, sample) {
+            waiting.push(*sample);
+            self.samples += 1;
+        }
     }
 
     fn end(&mut self, request: RequestNumber, class: LatencyClass, put: &mut impl FnMut(&Sample)) {
@@ -120,6 +125,24 @@ impl OpenRequests {
         let known = *self.ended.get(remembered(request, LatencyClass::First).0)?;
         let mut classes = LatencyClass::ALL.into_iter();
         classes.find(|class| remembered(request, *class).1 == known)
+    }
+}
+
+/// If `sample` is what a request has waited for, and one of the last of `waiting` is so at the same stack,
+/// it goes there: short waits are many, and for the same few stacks. Returns whether it did.
+fn add_to_wait(waiting: &mut [Sample], sample: &Sample) -> bool {
+    if sample.waited_for_ns == 0 || sample.count > 0 {
+        return false;
+    }
+    let is_same =
+        |it: &&mut Sample| it.waited_for_ns > 0 && it.count == 0 && it.key() == sample.key();
+    let known = waiting.iter_mut().rev().take(LAST).find(is_same);
+    match known {
+        Some(known) => {
+            known.waited_for_ns += sample.waited_for_ns;
+            true
+        }
+        None => false,
     }
 }
 

@@ -18,8 +18,10 @@ const THREAD_ENDED: NodeId = NodeId(u32::MAX);
 /// Likewise, news of its request.
 const REQUEST_NEWS: NodeId = NodeId(u32::MAX - 1);
 
-/// What such news have in place of a count: that it goes, or its class, and this if it is kept.
+/// What such news have in place of a count: that it goes, or has waited, or its class, and this if it
+/// is kept.
 const LET_GO: u16 = u16::MAX;
+const WAITED: u16 = u16::MAX - 1;
 const KEPT: u16 = 1 << 8;
 
 /// What is told of a request.
@@ -30,6 +32,8 @@ pub enum RequestNews {
     Ended { class: LatencyClass, is_kept: bool },
     /// Its samples are told apart no more.
     LetGo,
+    /// It has waited for the GVL since then, up to now.
+    Waited { since_ns: u64 },
 }
 
 /// A sample on its way to the worker.
@@ -88,11 +92,15 @@ impl Sample {
 
     /// Tells `news` of `request`.
     pub fn of_request(request: RequestNumber, news: RequestNews) -> Self {
-        let count = match news {
-            RequestNews::Ended { class, is_kept } => class as u16 | u16::from(is_kept) * KEPT,
-            RequestNews::LetGo => LET_GO,
+        let (count, time_ns) = match news {
+            RequestNews::Ended { class, is_kept } => {
+                (class as u16 | (u16::from(is_kept) * KEPT), 0)
+            }
+            RequestNews::LetGo => (LET_GO, 0),
+            RequestNews::Waited { since_ns } => (WAITED, since_ns),
         };
         Self {
+            time_ns,
             request,
             count,
             ..Self::news(REQUEST_NEWS)
@@ -110,14 +118,19 @@ impl Sample {
         if self.node != REQUEST_NEWS {
             return None;
         }
-        if self.count == LET_GO {
-            return Some(RequestNews::LetGo);
+        match self.count {
+            LET_GO => Some(RequestNews::LetGo),
+            WAITED => Some(RequestNews::Waited {
+                since_ns: self.time_ns,
+            }),
+            count => {
+                let class = LatencyClass::ALL.get(usize::from(count % KEPT));
+                class.map(|&class| RequestNews::Ended {
+                    class,
+                    is_kept: count >= KEPT,
+                })
+            }
         }
-        let class = LatencyClass::ALL.get(usize::from(self.count % KEPT));
-        class.map(|&class| RequestNews::Ended {
-            class,
-            is_kept: self.count >= KEPT,
-        })
     }
 
     /// The request that it is told apart by: then it has a class, too.

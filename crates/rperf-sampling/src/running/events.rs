@@ -51,7 +51,7 @@ impl RunningSession {
         if let Some(read_ns) = read_ns {
             accounting.clock_was_read(read_ns);
         }
-        self.end_request_wait(gvl, &part, ready, now);
+        self.end_request_wait(gvl, &part, ready);
         match dues {
             Some(dues) => FollowUp::due(thread, now, dues),
             None => FollowUp::None,

@@ -102,10 +102,10 @@ impl RunningSession {
         }
     }
 
-    /// The thread of `part` has got the GVL at `now`, for which it was `ready` from that time on, or 0: if
-    /// it is in a request, it is told what that has waited for.
+    /// The thread of `part` has got the GVL, for which it was `ready` from that time on, or 0: if it is in a
+    /// request, what that has waited for is charged to it.
     #[inline]
-    pub(super) fn end_request_wait(&self, gvl: &Gvl<'_>, part: &GvlPart, ready: u64, now: u64) {
+    pub(super) fn end_request_wait(&self, gvl: &Gvl<'_>, part: &GvlPart, ready: u64) {
         if self.waiters.is_some()
             && ready != 0
             && let Some(labels) = part.fiber_labels.noted().set
@@ -114,7 +114,7 @@ impl RunningSession {
             && let Some(mut state) = self.state(gvl)
         {
             let thread = accounting.seq();
-            state.engine.end_request_wait(now, thread, labels, ready);
+            state.engine.end_request_wait(thread, labels, ready);
         }
     }
 

@@ -1,6 +1,7 @@
 //! The worker thread: sums full buffers and hosts the source of ticks. It knows nothing of
 //! Ruby, holds no frame, and sleeps unless a tick, a buffer or a request is due.
 
+use crate::collect::holders::HolderLog;
 use crate::collect::messages::{
     AwaitedReply, Message, NamedEpoch, Reply, Request, RequestKind, WorkerEnded,
 };
@@ -28,6 +29,8 @@ const KEPT_ROWS: usize = 1 << 16;
 pub struct WorkerConfig {
     /// What makes the ticks.
     pub timer: TimerConfig,
+    /// Whether those are charged who had the GVL while a request waited for it.
+    pub charges_holders: bool,
     /// How samples are collected.
     pub limits: SumLimits,
     /// How large the profile may become.
@@ -86,6 +89,10 @@ impl Worker {
                 limits: config.limits,
                 collected: SampleSums::default(),
                 requests: OpenRequests::default(),
+                holders: match config.charges_holders {
+                    true => HolderLog::new(Arc::clone(&config.timer.pace)),
+                    false => HolderLog::default(),
+                },
                 unnamed: VecDeque::new(),
                 watched: None,
                 emptied: to_sampling,
@@ -246,6 +253,8 @@ struct WorkerMain {
     collected: SampleSums,
     /// Samples whose requests go on.
     requests: OpenRequests,
+    /// Who had the GVL lately, for requests that have waited for it.
+    holders: HolderLog,
     /// What epochs have collected that are over, and whose frames have no names yet.
     unnamed: VecDeque<SampleSums>,
     /// There while somebody watches.
@@ -287,6 +296,7 @@ impl WorkerMain {
                     self.add(&samples);
                     // Their nodes go with the epoch.
                     self.let_requests_go();
+                    self.holders.clear();
                     self.unnamed.push_back(std::mem::take(&mut self.collected));
                     if let Some(watched) = &mut self.watched {
                         watched.end_epoch();
@@ -328,8 +338,14 @@ impl WorkerMain {
             let (collected, limits) = (&mut self.collected, self.limits);
             let mut put = |it: &Sample| collected.add_one(it, limits);
             self.requests.take(sample, &mut put);
-            if let Some(news) = sample.request_news() {
-                self.tend_kept(sample.request, news);
+            match sample.request_news() {
+                None => self.holders.note(sample),
+                Some(RequestNews::Waited { since_ns }) => {
+                    let requests = &mut self.requests;
+                    let charge = |it: Sample| requests.take(&it, &mut put);
+                    self.holders.each_of_wait(sample, since_ns, charge);
+                }
+                Some(news) => self.tend_kept(sample.request, news),
             }
         }
         if let Some(watched) = &mut self.watched {
@@ -341,6 +357,7 @@ impl WorkerMain {
     fn tend_kept(&mut self, request: RequestNumber, news: RequestNews) {
         let goes = match news {
             RequestNews::LetGo => true,
+            RequestNews::Waited { .. } => false,
             RequestNews::Ended { is_kept, .. } => is_kept && self.kept_rows() > KEPT_ROWS,
         };
         if !goes {
@@ -404,6 +421,7 @@ impl WorkerMain {
             RequestKind::TakeAll | RequestKind::Stop => {
                 self.let_requests_go();
                 self.requests.forget_all();
+                self.holders.clear();
                 let earlier = ProfileBuilder::new(self.profile);
                 Reply {
                     collected: std::mem::take(&mut self.collected),
@@ -425,6 +443,7 @@ impl WorkerMain {
         let unnamed = self.unnamed.iter().map(SampleSums::memory);
         let bytes = self.collected.memory()
             + self.requests.memory()
+            + self.holders.memory()
             + self.earlier.memory()
             + unnamed.sum::<usize>();
         self.held.bytes.store(bytes, Relaxed);

@@ -124,6 +124,30 @@ fn samples_of_a_kept_request_are_told_apart_until_it_is_let_go() {
 }
 
 #[test]
+fn what_a_request_has_waited_for_takes_a_row_for_each_stack_however_often_it_waits() {
+    let mut requests = OpenRequests::default();
+    let waited = |node, waited_for_ns| Sample {
+        wall_ns: 0,
+        cpu_ns: 0,
+        blame_ns: 0,
+        waited_for_ns,
+        count: 0,
+        ..sample(1, node, 0)
+    };
+    for turn in 0..1_000 {
+        put(&mut requests, &[waited(turn % 3, 5), waited(9, 7)]);
+        assert!(requests.samples <= 4);
+    }
+    let samples = [sample(1, 9, 10), waited(9, 1), sample(1, 9, 10)];
+    put(&mut requests, &samples);
+    assert_eq!(requests.samples, 6, "samples stay apart");
+    let mut sum = 0;
+    requests.let_go(|it| sum += it.waited_for_ns);
+    assert_eq!(sum, 1_000 * (5 + 7) + 1 + 2 * 2);
+    assert_eq!(requests.samples, 0);
+}
+
+#[test]
 fn beyond_the_bound_the_oldest_requests_samples_go_as_open() {
     let mut requests = OpenRequests::default();
     let long = vec![sample(1, 1, 1); MOST];

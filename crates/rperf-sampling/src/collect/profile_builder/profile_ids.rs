@@ -1,11 +1,10 @@
 //! The profile's ids for what samples have: label sets, with what is known of a request or without, and
 //! nodes, in an op or not.
 
-use super::node_of;
 use crate::collect::packed_labels::PackedLabels;
 use rperf_model::frame_kind::OP;
 use rperf_model::label_keys::{LATENCY, REQUEST};
-use rperf_model::{Frame, LabelSetId, LatencyClass, NodeId, Profile, RequestId, WeightKey};
+use rperf_model::{Frame, LabelSetId, LatencyClass, Node, NodeId, Profile, RequestId, WeightKey};
 use rperf_vm::{LabelTexts, OpNumber, RequestNumber};
 use rustc_hash::FxHashMap;
 use std::process;
@@ -74,7 +73,11 @@ impl<'a> ProfileIds<'a> {
             first_line: 0,
         };
         let frame = profile.frames.intern(frame);
-        profile.tree.intern(node_of(node, frame, 0))
+        profile.tree.intern(Node {
+            parent: node,
+            frame,
+            line: 0,
+        })
     }
 }
 

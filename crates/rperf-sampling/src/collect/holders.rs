@@ -1,9 +1,8 @@
-//! Who had the GVL lately: a request that has waited for it takes from here what it has waited for. With
-//! the GVL, in hooks too.
+//! Who had the GVL lately: a request that has waited for it takes from here what it has waited for. On
+//! the worker's thread.
 
-use crate::Values;
-use crate::accounting::SamplePoint;
-use crate::collect::packed_labels::PackedLabels;
+use super::packed_labels::{PackedLabels, with_op};
+use super::sample::Sample;
 use crate::timer::pace::Pace;
 use rperf_model::{NodeId, State};
 use rperf_vm::OpNumber;
@@ -83,7 +82,6 @@ pub(crate) struct HolderLog {
     held: Vec<Held>,
     /// Where the oldest one is, once there are so many.
     oldest: usize,
-    last_ns: u64,
     /// The intervals in force.
     pace: Option<Arc<Pace>>,
 }
@@ -98,26 +96,26 @@ impl HolderLog {
         }
     }
 
-    /// A sample was made of a thread in `state`: if it had the GVL then, it is noted.
+    /// If the thread of this sample had the GVL, that is noted.
     #[inline]
-    pub(crate) fn note(&mut self, at_ns: u64, point: SamplePoint, state: State, values: Values) {
-        if self.held.capacity() == 0 || !state.has_gvl() || values.count == 0 {
+    pub(crate) fn note(&mut self, sample: &Sample) {
+        if self.held.capacity() == 0 || !sample.state.has_gvl() || sample.count == 0 {
             return;
         }
         // Ticks in a row are told with the last one's time.
-        let gap = values.wall_ns / values.count;
+        let ticks = u64::from(sample.count);
+        let gap = sample.wall_ns / ticks;
         let held = Held {
-            first_ns: at_ns.saturating_sub(gap * (values.count - 1)),
-            at_ns,
-            ns: values.wall_ns,
-            ticks: values.count,
+            first_ns: sample.time_ns.saturating_sub(gap * (ticks - 1)),
+            at_ns: sample.time_ns,
+            ns: sample.wall_ns,
+            ticks,
             holder: Holder {
-                node: point.node,
-                op: PackedLabels::of(point.labels).op,
-                state,
+                node: sample.node,
+                op: PackedLabels::of(sample.labels).op,
+                state: sample.state,
             },
         };
-        self.last_ns = at_ns;
         let newest = self
             .oldest
             .checked_sub(1)
@@ -133,14 +131,23 @@ impl HolderLog {
         }
     }
 
-    /// Whether there is a sample from `since` on.
-    #[inline]
-    pub(crate) fn has_since(&self, since: u64) -> bool {
-        self.last_ns >= since && !self.held.is_empty()
+    /// Hands out what a request has waited for since then: of each stack that had the GVL a sample with the
+    /// request's labels. `wait` has these and its thread.
+    pub(crate) fn each_of_wait(&self, wait: &Sample, since: u64, mut each: impl FnMut(Sample)) {
+        self.each_since(since, |holder, ns| {
+            each(Sample {
+                waited_for_ns: ns,
+                node: holder.node,
+                labels: with_op(wait.labels, holder.op),
+                state: holder.state,
+                count: 0,
+                ..*wait
+            });
+        });
     }
 
     /// Hands out what had the GVL from `since` on, up to the last sample, and for how long.
-    pub(crate) fn each_since(&self, since: u64, mut each: impl FnMut(Holder, u64)) {
+    fn each_since(&self, since: u64, mut each: impl FnMut(Holder, u64)) {
         // A gap between two points is at most half as long again as an interval.
         let interval = self.pace.as_ref().map_or(0, |pace| pace.tick());
         let gc_gap = interval + interval / 2;
@@ -179,6 +186,7 @@ impl HolderLog {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::collect::sample::RequestNews;
     use rperf_model::LabelSetId;
     use rperf_vm::RequestNumber;
 
@@ -188,18 +196,20 @@ mod tests {
         HolderLog::new(Arc::new(Pace::new(INTERVAL)))
     }
 
-    fn note(log: &mut HolderLog, at_ns: u64, node: u32, state: State, ticks: u64, wall_ns: u64) {
-        let point = SamplePoint {
+    fn note(log: &mut HolderLog, at_ns: u64, node: u32, state: State, ticks: u16, wall_ns: u64) {
+        log.note(&Sample {
+            time_ns: at_ns,
+            wall_ns,
+            cpu_ns: 0,
+            blame_ns: 0,
+            waited_for_ns: 0,
             node: NodeId(node),
+            thread: 1,
             labels: LabelSetId::default(),
             request: RequestNumber::NONE,
-        };
-        let values = Values {
+            state,
             count: ticks,
-            wall_ns,
-            ..Values::default()
-        };
-        log.note(at_ns, point, state, values);
+        });
     }
 
     fn since(log: &HolderLog, since: u64) -> Vec<(u32, State, u64)> {
@@ -212,7 +222,7 @@ mod tests {
     #[test]
     fn a_wait_takes_the_samples_since_it_began() {
         let mut log = log();
-        assert!(!log.has_since(0));
+        assert_eq!(since(&log, 0), []);
         note(&mut log, 100, 1, State::Running, 1, 9);
         note(&mut log, 110, 2, State::Running, 1, 10);
         note(&mut log, 120, 1, State::GvlWait, 1, 10);
@@ -220,14 +230,13 @@ mod tests {
         // Slices that no tick fell into are in it.
         note(&mut log, 125, 2, State::Running, 1, 40);
         note(&mut log, 130, 3, State::GcMarking, 1, 500);
-        assert!(log.has_since(130) && !log.has_since(131));
         let running = State::Running;
         // The collection began before, and so did the wait, by 25.
         let collection = (3, State::GcMarking, 25 + INTERVAL * 3 / 2);
         assert_eq!(since(&log, 105), [(2, running, 50), collection]);
         assert_eq!(since(&log, 131), []);
         log.clear();
-        assert!(!log.has_since(100) && since(&log, 0).is_empty());
+        assert_eq!(since(&log, 0), []);
     }
 
     #[test]
@@ -273,7 +282,29 @@ mod tests {
     fn without_room_nothing_is_noted() {
         let mut log = HolderLog::default();
         note(&mut log, 100, 1, State::Running, 1, 9);
-        assert!(!log.has_since(0));
+        assert_eq!(since(&log, 0), []);
+    }
+
+    #[test]
+    fn what_a_request_has_waited_for_has_its_labels_and_its_thread() {
+        let mut log = log();
+        note(&mut log, 100, 3, State::Running, 1, 10);
+        let wait = Sample {
+            thread: 9,
+            labels: LabelSetId(4),
+            ..Sample::of_request(RequestNumber(7), RequestNews::Waited { since_ns: 95 })
+        };
+        let mut all = Vec::new();
+        log.each_of_wait(&wait, 95, |it| all.push(it));
+        let [it] = all[..] else {
+            panic!("{all:?}");
+        };
+        assert_eq!(
+            (it.thread, it.labels, it.request),
+            (9, LabelSetId(4), RequestNumber(7))
+        );
+        assert_eq!((it.node, it.waited_for_ns, it.count), (NodeId(3), 10, 0));
+        assert_eq!(it.request_news(), None);
     }
 
     /// Two threads take turns, of a length of their own; the ticks are those of `gap`. While the first
