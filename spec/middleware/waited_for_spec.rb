@@ -87,6 +87,57 @@ RSpec.describe "What requests have waited for", vm: true do
     expect(outside).to be_empty
   end
 
+  # Three jobs keep the GVL in turns, and requests of three endpoints come meanwhile. Each notes when it ran, or waited.
+  it "has for each endpoint and job the share of their own clocks", alone: true do
+    found, own = told_of(<<~RUBY)
+      def clock_ns = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+      def long(ms) = compute(ms)
+      def middle(ms) = compute(ms)
+      def short(ms) = compute(ms)
+      held, waited = Queue.new, Queue.new
+      deadline = now + 4
+      app = Rperf::RackMiddleware.new(lambda { |env|
+        woken = clock_ns + (env["nap"] * 1_000_000).to_i
+        sleep(env["nap"] / 1000.0)
+        waited << [env["PATH_INFO"], woken, clock_ns]
+        [200, {}, []]
+      })
+      customers = { "/a" => 7, "/b" => 16, "/c" => 31 }.map do |path, nap|
+        Thread.new do
+          while now < deadline
+            app.call({ "REQUEST_METHOD" => "GET", "SCRIPT_NAME" => "", "PATH_INFO" => path, "nap" => nap })
+          end
+        end
+      end
+      jobs = Thread.new do
+        { "long" => 40, "middle" => 20, "short" => 8 }.cycle do |name, ms|
+          break if now >= deadline
+          Rperf::SidekiqMiddleware.new.call(nil, { "class" => name }, "default") do
+            began = clock_ns
+            send(name, ms)
+            held << [name, began, clock_ns]
+          end
+          sleep(0.003)
+        end
+      end
+      profile = profile { [*customers, jobs].each(&:join) }
+      held = Array.new(held.size) { held.pop }
+      own = Hash.new(0)
+      Array.new(waited.size) { waited.pop }.each do |path, from, to|
+        held.each { |name, began, ended| own["\#{path} \#{name}"] += [[to, ended].min - [from, began].max, 0].max }
+      end
+      found = %w[/a /b /c].flat_map do |path|
+        rows = waited_for(profile, "endpoint=GET \#{path}$")
+        %w[long middle short].map { |name| ["\#{path} \#{name}", rows.fetch("Object#\#{name}", 0)] }
+      end
+      puts [found.to_h, own].to_json
+    RUBY
+    shares = [found, own].map { |cells| cells.transform_values { |ns| 100.0 * ns / cells.values.sum } }
+    expect(own.size).to eq(9)
+    # Half a point by chance, and more on a busy machine, where a thread wakes later than it would.
+    shares.last.each { |cell, share| expect(shares.first[cell]).to be_within(4).of(share), "#{cell}: #{shares}" }
+  end
+
   it "is there only with both, and is told how to get" do
     write_file("app.rb", "sleep 0.01")
     %w[requests blame].each do |measured|
