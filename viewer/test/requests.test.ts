@@ -4,19 +4,20 @@ import { decode } from "../src/format/decode.ts";
 import { DataError } from "../src/format/error.ts";
 import { filterProblem, labelIs, rowFilter } from "../src/model/filters.ts";
 import { opMeans, opsByTime, ownTime } from "../src/model/ops.ts";
+import { placeWords } from "../src/model/places.ts";
 import {
   allTimes,
   hasEnough,
   holderShare,
   PARTS,
   partShare,
-  placeWords,
   shownName,
+  unknownShare,
   why,
 } from "../src/model/requests.ts";
 import { Views } from "../src/model/view.ts";
 import { encode } from "./support/encode.ts";
-import { slowShop } from "./support/requests.ts";
+import { shopThatWaits, slowShop } from "./support/requests.ts";
 import { query } from "./support/small.ts";
 
 const MS = 1e6;
@@ -87,21 +88,7 @@ test("who had the GVL is told by label or thread; what nobody had has its own na
 });
 
 test("slow requests are told whom they have waited for, if that was measured", () => {
-  const draft = slowShop();
-  draft.valueTypes.push({ name: "gvl_waited_for", unit: "nanoseconds" });
-  const [profile] = draft.profiles;
-  for (const row of profile.rows) row.values.push(0);
-  // A hundred typical carts, and 25 slow ones: node, label set, and what was waited for, in ms.
-  const waits = [
-    [7, 3, 100],
-    [7, 4, 25 * 10],
-    [5, 3, 100],
-    [5, 4, 25 * 16],
-    [7, 2, 7_000],
-  ];
-  for (const [node, labelSet, ms] of waits)
-    profile.rows.push({ node, labelSet, state: 0, thread: 0, values: [0, 0, 0, ms * MS] });
-  const shop = decode(encode(draft));
+  const shop = decode(encode(shopThatWaits()));
   const requests = shop.profiles[0].requests.all().find((it) => it.name === "GET /cart");
   assert.ok(requests);
   const found = why(new Views(shop).view(query()), requests);
@@ -112,9 +99,13 @@ test("slow requests are told whom they have waited for, if that was measured", (
   assert.deepEqual([second.name, second.means], ["job=ExportJob", { typical: MS, tail: 10 * MS }]);
   assert.deepEqual([second.blame, second.app, second.line], [700 * MS, 5, 9]);
   assert.equal(holderShare(found, first), 15 / 29.5);
+  // The row without frames is nobody's: of 29.5 ms more, 24 are known.
+  assert.deepEqual(unknownShare(found)?.toFixed(6), (5.5 / 29.5).toFixed(6));
   const orders = shop.profiles[0].requests.all().find((it) => it.key === "job");
   assert.ok(orders);
-  assert.deepEqual(why(new Views(shop).view(query()), orders).holders, []);
+  const nobody = why(new Views(shop).view(query()), orders);
+  assert.deepEqual([nobody.holders, unknownShare(nobody)], [[], null]);
+  assert.equal(unknownShare(why(new Views(file()).view(query()), requests)), null);
 });
 
 test("filters change the places, and neither times nor objects", () => {

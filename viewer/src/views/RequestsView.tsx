@@ -2,6 +2,7 @@ import { usePage } from "../app/context.ts";
 import type { State } from "../app/state.ts";
 import { CLASSES, type Requests } from "../format/requests.ts";
 import { type Filter, labelIs } from "../model/filters.ts";
+import { type Place, placeWords } from "../model/places.ts";
 import {
   allTimes,
   type EndpointTimes,
@@ -14,10 +15,9 @@ import {
   holderShare,
   PARTS,
   type Part,
-  type Place,
   partShare,
-  placeWords,
   shownName,
+  unknownShare,
   type Why,
   why,
 } from "../model/requests.ts";
@@ -224,6 +224,7 @@ function Parts({ why }: { why: Why }) {
 function Cause({ why, part }: { why: Why; part: Part }) {
   if (excess(why.times.parts[part]) <= 0) return null;
   const holder = part === "gvlWait" ? why.holders?.[0] : undefined;
+  const unknown = untold(why);
   if (holder)
     return (
       <>
@@ -231,6 +232,7 @@ function Cause({ why, part }: { why: Why; part: Part }) {
           had by {holder.name} {formatShare(holderShare(why, holder), 1)}:
         </span>{" "}
         <BlamedPlace requests={why.times.requests} holder={holder} />
+        {unknown !== null && <span class="muted">; {formatShare(unknown, 1)} isn't known</span>}
       </>
     );
   const site = part === "gvlWait" ? undefined : why.sites[part][0];
@@ -290,8 +292,9 @@ function Holders({ why }: { why: Why }) {
   if (why.holders.length === 0)
     return <p class="muted">Who had the GVL meanwhile isn't known: no sample fell into these waits.</p>;
   const rows = why.holders.filter((it) => holderShare(why, it) >= LEAST_SHARE);
-  if (rows.length === 0) return null;
-  const areOwn = rows.some(({ means }) => means);
+  const unknown = untold(why);
+  if (rows.length === 0 && unknown === null) return null;
+  const areOwn = why.holders.some(({ means }) => means);
   const where = state.filters.length > 0 ? "all that passes the filters" : "the whole profile";
   return (
     <PlainTable
@@ -316,8 +319,24 @@ function Holders({ why }: { why: Why }) {
           </th>
         </tr>
       ))}
+      {unknown !== null && (
+        <tr>
+          <td />
+          <td />
+          <td class="number">{formatShare(unknown, 1)}</td>
+          <th scope="row" class="name">
+            (not known: nobody, or many for a short time each)
+          </th>
+        </tr>
+      )}
     </PlainTable>
   );
+}
+
+/** The share of a wait for the GVL of which it isn't known who had it, if that is worth telling. */
+function untold(why: Why): number | null {
+  const share = unknownShare(why);
+  return share !== null && share >= LEAST_SHARE ? share : null;
 }
 
 /** Where a part grew, by samples. */

@@ -8,28 +8,13 @@ import { pathToFileURL } from "node:url";
 import { gunzipSync } from "node:zlib";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { decode, type ProfileFile } from "../../src/format/decode.ts";
-import type { Op } from "../../src/format/ops.ts";
-import { CLASSES, type Requests, type RequestValues } from "../../src/format/requests.ts";
-import { opMeans, opsByTime } from "../../src/model/ops.ts";
-import {
-  allTimes,
-  type EndpointTimes,
-  excess,
-  fullName,
-  hasEnough,
-  holderShare,
-  type Means,
-  PARTS,
-  type Part,
-  type Place,
-  why,
-} from "../../src/model/requests.ts";
-import { Views } from "../../src/model/view.ts";
+import { opsByTime } from "../../src/model/ops.ts";
+import { allTimes, fullName } from "../../src/model/requests.ts";
 import { axeViolations, openBrowser, openPage, writePage } from "../support/browser.ts";
-import { encode } from "../support/encode.ts";
+import { type Draft, encode } from "../support/encode.ts";
 import { exampleReport } from "../support/example.ts";
-import { slowShop } from "../support/requests.ts";
-import { query } from "../support/small.ts";
+import { shopThatWaits, slowShop } from "../support/requests.ts";
+import { opsJson, rounded, sumsJson, timesJson, whyJson } from "../support/told.ts";
 
 declare const VIEWER: string;
 
@@ -172,6 +157,33 @@ test("an endpoint has a table of its ops, with what it calls again and again and
   });
 });
 
+test("what isn't known of a wait for the GVL has a row, as long as it is worth one", async () => {
+  const waits = (draft: Draft) => `${writePage("waits", encode(draft))}#view=requests&request=endpoint%3DGET+/cart`;
+  const holders = "table:has(caption:text('Who had the GVL'))";
+  const known = shopThatWaits();
+  // Of 29.5 ms the job had 14, and orders 15.
+  for (const row of known.profiles[0].rows)
+    if (row.node === 7 && row.values[3] === 250 * 1e6) row.values[3] = 375 * 1e6;
+  await visit(
+    waits(shopThatWaits()),
+    async (page) => {
+      const rows = await page.locator(`${holders} tbody tr`).allInnerTexts();
+      assert.equal(rows.length, 3);
+      assert.match(rows[2], /^\s*18\.6 %\s+\(not known: nobody, or many for a short time each\)$/);
+      assert.match(
+        await text(page, ".requests"),
+        /had by endpoint=GET \/orders, all 50\.8 %: .*; 18\.6 % isn't known/s,
+      );
+      assert.deepEqual(await axeViolations(page), []);
+    },
+    { bypassCSP: true },
+  );
+  await visit(waits(known), async (page) => {
+    assert.equal(await page.locator(`${holders} tbody tr`).count(), 2);
+    assert.doesNotMatch(await text(page, ".requests"), /known/);
+  });
+});
+
 test("an endpoint is a filter for all views", async () => {
   await visit(shop, async (page) => {
     await page.getByRole("button", { name: "job=ExportJob" }).click();
@@ -228,88 +240,6 @@ function run(...args: string[]): string {
 
 const rperf = (...args: string[]) => run(join(ROOT, "exe", "rperf"), ...args);
 
-const KEYS: Record<Part, string> = {
-  running: "running_ns",
-  gvlWait: "gvl_wait_ns",
-  blocked: "blocked_ns",
-  gc: "gc_ns",
-  suspended: "suspended_ns",
-};
-const byKey = <T>(of: (part: Part) => T) => Object.fromEntries(PARTS.map((part) => [KEYS[part], of(part)]));
-const means = (of: Means) => ({ typical: of.typical, tail: of.tail, difference: excess(of) });
-
-/** The times of an endpoint as `rperf why --json` has them. */
-function timesJson({ requests, parts, excess }: EndpointTimes) {
-  const { key, name, count, p50, p95, p99, max } = requests;
-  return {
-    key,
-    name,
-    requests: count,
-    classes: Object.fromEntries(CLASSES.map((kind) => [kind, requests.classes[kind].count])),
-    p50_ns: p50,
-    p95_ns: p95,
-    p99_ns: p99,
-    max_ns: max,
-    excess_ns: excess,
-    means: byKey((part) => means(parts[part])),
-  };
-}
-
-/** Its ops as `rperf why --json` has them. */
-function opsJson(requests: Requests) {
-  return opMeans(requests).map(({ op, calls, wall }) => ({
-    name: op.name,
-    per_request_ns: means(wall),
-    repeated_percent: op.repeated > 0 ? (op.repeated * 100) / requests.count : null,
-    calls,
-    app: op.app && { name: op.app.name, path: op.app.file, line: op.app.line },
-  }));
-}
-
-/** What all of them took as `rperf report --format json --ops` has it. */
-const sumsJson = (op: Op) => ({
-  name: op.name,
-  calls: op.calls,
-  wall_ns: op.wall,
-  ...byKey((part) => op[part]),
-  blocked_p50_ns: op.p50,
-  blocked_p99_ns: op.p99,
-  blocked_max_ns: op.max,
-  objects: op.objects,
-  // Calls in requests are none of these.
-  displaced_calls: 0,
-});
-
-const rounded = (percent: number) => Math.round(percent * 1e6) / 1e6;
-
-/** The same of the answer for one. */
-function whyJson(file: ProfileFile, requests: Requests) {
-  const found = why(new Views(file).view(query([], { type: file.defaultType })), requests);
-  const method = (frame: number) =>
-    frame < 0 ? null : { name: file.frames.name[frame], path: file.frames.file[frame] };
-  const place = (place: Place) => ({
-    method: method(place.method),
-    app: place.app < 0 ? null : { ...method(place.app), line: place.line },
-  });
-  const values = (it: RequestValues) => ({ wall_ns: it.wall, ...byKey((part) => it[part]), objects: it.objects });
-  return {
-    ...timesJson(found.times),
-    enough: hasEnough(requests),
-    objects: found.objects && means(found.objects),
-    sites: byKey((part) => found.sites[part].map((it) => ({ ...place(it), per_request_ns: means(it.means) }))),
-    holders:
-      found.holders?.map((it) => {
-        const own = it.means && means(it.means);
-        const share = rounded(100 * holderShare(found, it));
-        return { name: it.name, share, blame_ns: it.blame, per_request_ns: own, ...place(it) };
-      }) ?? null,
-    blame_ns: found.blame,
-    open_ns: found.open,
-    ops: opsJson(requests),
-    slowest: requests.slowest.map((it) => ({ ended_at_ms: it.endedMs, ...values(it) })),
-  };
-}
-
 /** What the page has in it. */
 function dataOf(path: string): ProfileFile {
   const [, data] = readFileSync(path, "utf8").match(/id="profile">([^<]*)</) ?? [];
@@ -335,6 +265,7 @@ test("a server's requests: the numbers of rperf why --json, of each endpoint and
       delete slow.ended_at_ns;
     }
     for (const holder of told.holders) holder.share = rounded(holder.share);
+    if (told.unknown_share !== null) told.unknown_share = rounded(told.unknown_share);
     assert.deepEqual(whyJson(file, requests), told, requests.name);
   }
   const url = `${pathToFileURL(join(DIRECTORY, "page.html")).href}#view=requests&request=`;

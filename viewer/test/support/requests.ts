@@ -223,3 +223,24 @@ export function slowShop(): Draft {
     ],
   };
 }
+
+/** The shop, in which it is also known whom carts have waited for: orders and a job mostly, which have these stacks, and
+ * others whose stacks are not told. */
+export function shopThatWaits(): Draft {
+  const draft = slowShop();
+  draft.valueTypes.push({ name: "gvl_waited_for", unit: "nanoseconds" });
+  const [profile] = draft.profiles;
+  for (const row of profile.rows) row.values.push(0);
+  // A hundred typical carts, and 25 slow ones: node, label set, and what was waited for, in ms.
+  const waits = [
+    [7, 3, 100],
+    [7, 4, 25 * 10],
+    [5, 3, 100],
+    [5, 4, 25 * 16],
+    [7, 2, 7_000],
+    [0, 4, 25 * 4],
+  ];
+  for (const [node, labelSet, ms] of waits)
+    profile.rows.push({ node, labelSet, state: 0, thread: 0, values: [0, 0, 0, ms * MS] });
+  return draft;
+}

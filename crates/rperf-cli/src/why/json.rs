@@ -55,6 +55,7 @@ pub fn endpoint(why: &Why<'_>) -> Value {
                     .map(|all| all.iter().map(|it| holder(why, it)).collect::<Vec<_>>())
             ),
         ),
+        ("unknown_share", json!(why.share_unknown())),
         ("blame_ns", json!(why.blame)),
         ("open_ns", json!(why.open_ns)),
         ("ops", why.ops.iter().map(op).collect()),
