@@ -20,7 +20,7 @@ pub const CLASS: &str = "%class";
 pub const CALL: &str = "%call";
 /// The class of the request that a sample is of: how long it took among its like.
 pub const LATENCY: &str = "%latency";
-/// One of the slowest requests, on its samples.
+/// Which request it is ([`RequestId`](crate::RequestId)), on samples of one of the slowest.
 pub const REQUEST: &str = "%request";
 /// The class of a job, by which it is judged; but one that a request runs is a part of that.
 pub const JOB: &str = "job";

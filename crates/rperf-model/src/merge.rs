@@ -85,6 +85,7 @@ impl Profile {
         self.suite.merge(&other.suite);
         self.ops.merge(&other.ops);
         self.merge_requests(&other.requests);
+        self.label_slowest_alone();
         self.fold(limits);
         Ok(())
     }

@@ -53,12 +53,12 @@ pub struct RequestValues {
     pub objects: u64,
 }
 
-/// A request: its samples have it as a label, if it is one of the slowest.
+/// Which request it is: its samples have that as a label, if it is one of the slowest.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId {
-    /// The process that it was in.
-    pub pid: u32,
-    /// Its number there; 0 if it isn't known.
+    /// A word of its session, which another one hardly has: profiles of several are merged.
+    pub session: u32,
+    /// Its number in the session; 0 if it isn't known.
     pub number: u32,
 }
 
@@ -71,7 +71,7 @@ impl RequestId {
 
 impl fmt::Display for RequestId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}-{}", self.pid, self.number)
+        write!(f, "{:08x}-{}", self.session, self.number)
     }
 }
 
@@ -89,9 +89,9 @@ pub struct Slowest {
 /// Whether a request is one of the slowest now.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AmongSlowest {
-    /// It is.
+    /// The request is one of the slowest.
     pub is_one: bool,
-    /// The one that is none any more since.
+    /// The request that it has replaced among them.
     pub in_place_of: Option<RequestId>,
 }
 
@@ -167,7 +167,7 @@ impl Requests {
         self.slowest.insert(place, slow);
         AmongSlowest {
             is_one: true,
-            in_place_of: last,
+            in_place_of: last.filter(|it| it.is_known()),
         }
     }
 }
@@ -237,7 +237,7 @@ mod tests {
     fn took(wall: u64) -> Slowest {
         Slowest {
             id: RequestId {
-                pid: 7,
+                session: 7,
                 number: wall as u32,
             },
             ended_ns: wall,
@@ -271,7 +271,7 @@ mod tests {
         assert_eq!((tail.count, tail.alone, tail.sums.objects), (8, 4, 8));
         let fast = all.add(LatencyClass::Fast, took(36), true);
         assert_eq!(fast, AmongSlowest::default());
-        assert_eq!(one.slowest[0].id.to_string(), "7-40");
+        assert_eq!(one.slowest[0].id.to_string(), "00000007-40");
         assert!(one.slowest[0].id.is_known() && !RequestId::default().is_known());
     }
 

@@ -196,7 +196,7 @@ impl<'a> Why<'a> {
             blame: blame.map_or(0, |blame| profile.sum(blame)),
             open_ns,
             ops: Vec::new(),
-            slowest: slowest::slowest(profile, requests),
+            slowest: slowest::slowest(&texts.request_labels, requests),
         }
     }
 

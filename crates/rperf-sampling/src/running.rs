@@ -40,6 +40,8 @@ pub struct RunningSession {
     pub id: SessionId,
     /// What its weights measure.
     pub mode: Mode,
+    /// The word of [`RequestId`](rperf_model::RequestId) for its requests.
+    pub request_word: u32,
     /// The engine's ticks, for hooks that need nothing else.
     pub ticks: Arc<Ticks>,
     /// Threads seen for the first time, from any thread.
@@ -105,6 +107,7 @@ impl RunningSession {
         Self {
             id,
             mode: config.mode,
+            request_word: engine.request_word(),
             others,
             ticks: engine.shared_ticks(),
             new_threads: NewList::default(),

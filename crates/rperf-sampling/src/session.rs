@@ -262,6 +262,12 @@ impl Session {
         self.recording.tree.frames().iter().chain(ending).copied()
     }
 
+    /// The word of [`RequestId`](rperf_model::RequestId) for its requests.
+    pub fn request_word(&self) -> u32 {
+        // Nearby seeds give words that are far apart (Knuth's multiplicative hash).
+        (self.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as u32
+    }
+
     /// Bytes held on both sides.
     pub fn memory(&self) -> usize {
         size_of::<Self>()
@@ -335,7 +341,7 @@ impl Session {
         among_slowest: AmongSlowest,
     ) {
         let is_kept = among_slowest.is_one;
-        // First, because there is room for so many.
+        // The old one goes first: there is room for few rows.
         if let Some(id) = among_slowest.in_place_of {
             let number = RequestNumber(id.number);
             self.tell_of_request(number, RequestNews::LetGo);

@@ -28,6 +28,8 @@ export interface RequestSums extends RequestValues {
 /** One of the slowest requests. */
 export interface Slowest extends RequestValues {
   endedMs: number;
+  /** The value of its label `%request`, which is on its samples if there was room; null in files without it. */
+  id: string | null;
 }
 
 /** The requests of one endpoint, or the jobs of one class. */
@@ -92,7 +94,7 @@ export class RequestTable {
     const slowest = this.slowestOf.reduce((sum, some) => sum + some, 0);
     if (slowest !== columns.count(`slowest/${index}/wall`))
       throw badColumn(`requests/${index}/slowest`, "asks for other requests than there are");
-    this.slowest = read("slowest", slowest, ["ended_ms", ...values]);
+    this.slowest = read("slowest", slowest, ["ended_ms", "session", "number", ...values]);
     this.ops = new OpTable(columns, index, count, string);
   }
 
@@ -111,8 +113,8 @@ export class RequestTable {
         return [kind, { count, alone, ...named(values) }];
       });
       const slowest = Array.from({ length: this.slowestOf[i] }, () => {
-        const [endedMs, ...values] = numbers(this.slowest, at++);
-        return { endedMs, ...named(values) };
+        const [endedMs, session, number, ...values] = numbers(this.slowest, at++);
+        return { endedMs, id: number > 0 ? `${session.toString(16).padStart(8, "0")}-${number}` : null, ...named(values) };
       });
       const classes = Object.fromEntries(sums) as Requests["classes"];
       return { key: this.keys[i], name, count, p50, p95, p99, max, classes, slowest, ops: ops[i] };

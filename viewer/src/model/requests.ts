@@ -1,5 +1,5 @@
 import type { ProfileFile } from "../format/decode.ts";
-import type { RequestSums, Requests } from "../format/requests.ts";
+import type { RequestSums, Requests, Slowest } from "../format/requests.ts";
 import { type Place, Places } from "./places.ts";
 import type { View } from "./view.ts";
 
@@ -25,6 +25,9 @@ const SITES = 3;
 /** The label by which samples tell the class of their request, and that of jobs. */
 const LATENCY = "%latency";
 const JOB = "job";
+
+/** The label on the samples of one of the slowest requests. */
+export const REQUEST = "%request";
 
 /** What a typical request has of something, and one of the tail, in the mean. */
 export interface Means {
@@ -108,6 +111,12 @@ export function partShare({ parts }: EndpointTimes, part: Part): number {
   const grown = (part: Part) => Math.max(0, excess(parts[part]));
   const all = PARTS.reduce((sum, part) => sum + grown(part), 0);
   return all > 0 ? grown(part) / all : 0;
+}
+
+/** The value of its label, if samples have it. */
+export function labelOf(file: ProfileFile, { id }: Slowest): string | null {
+  const isOnSamples = file.labelSets.some((set) => set.some(([key, value]) => key === REQUEST && value === id));
+  return isOnSamples ? id : null;
 }
 
 /** Whether there are enough of both kinds to be compared. */

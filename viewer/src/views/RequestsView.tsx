@@ -1,6 +1,6 @@
 import { usePage } from "../app/context.ts";
 import type { State } from "../app/state.ts";
-import { CLASSES, type Requests } from "../format/requests.ts";
+import { CLASSES, type Requests, type Slowest } from "../format/requests.ts";
 import { type Filter, labelIs } from "../model/filters.ts";
 import { type Place, placeWords } from "../model/places.ts";
 import {
@@ -13,9 +13,11 @@ import {
   type Holder,
   hasEnough,
   holderShare,
+  labelOf,
   PARTS,
   type Part,
   partShare,
+  REQUEST,
   shownName,
   unknownShare,
   type Why,
@@ -375,9 +377,28 @@ function SlowestTable({ requests }: { requests: Requests }) {
             </td>
           ))}
           <td class="number">{formatCount(it.objects)}</td>
-          <th scope="row">{formatWhen(it.endedMs)}</th>
+          <th scope="row">
+            <RequestLink request={it} />
+          </th>
         </tr>
       ))}
     </PlainTable>
+  );
+}
+
+/** When a request ended; it opens the flame graph of its samples alone, if they are told apart. */
+function RequestLink({ request }: { request: Slowest }) {
+  const { store, state, view } = usePage();
+  const label = labelOf(view.file, request);
+  const when = formatWhen(request.endedMs);
+  if (label === null) return <span>{when}</span>;
+  const isOther = ({ kind, text }: Filter) => kind !== "tagfocus" || !text.startsWith(`${REQUEST}=`);
+  const own: Filter = { kind: "tagfocus", text: labelIs(REQUEST, label) };
+  const filters = [...state.filters.filter(isOther), own];
+  const open = () => store.set({ ...flame(view.file.frames, -1), filters });
+  return (
+    <button type="button" class="link" title="In the flame graph, alone" onClick={open}>
+      {when}
+    </button>
   );
 }

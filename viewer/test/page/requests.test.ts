@@ -272,6 +272,12 @@ test("a server's requests: the numbers of rperf why --json, of each endpoint and
   const parts = "table:has(caption:text('What a request took'))";
   await visit(`${url}endpoint%3DGET+/orders`, async (page) => {
     assert.match(await text(page, parts), /blocked Kernel#sleep, in Shop#slow_query\s*\S*slow_requests\.rb:10\n/);
+    const slowest = page.locator("table:has(caption:text('The slowest requests')) button");
+    assert.equal(await slowest.count(), 5);
+    await slowest.first().click();
+    assert.equal(await page.locator("#tab-flame").getAttribute("aria-selected"), "true");
+    assert.match((await chips(page)).join(), /^tagfocus %request=\^[\da-f]{8}-\d+\$$/);
+    assert.match(await text(page, ".summary"), /Total/);
   });
   await visit(`${url}endpoint%3DGET+/cart`, async (page) => {
     assert.match(await text(page, parts), /GVL wait had by job=ExportJob [\d.]+ %: .*Hog#spin/);

@@ -74,6 +74,13 @@ export function requestColumns(profile: number, requests: Requests[]): RequestCo
       "ended_ms",
       slowest.map((it) => it.endedMs),
     ),
+    ...(["session", "number"] as const).map((column, part) =>
+      signed(
+        "slowest",
+        column,
+        slowest.map((it) => Number.parseInt(it.id?.split("-")[part] ?? "0", part === 0 ? 16 : 10)),
+      ),
+    ),
     ...VALUES.map(([column, value]) => signed("slowest", column, slowest.map(value))),
     ...opColumns(
       profile,
@@ -115,7 +122,7 @@ export function requestsOf(
     p99: one("tail"),
     max: one("tail") || one("first"),
     classes: all,
-    slowest: [{ ...NOTHING, ...(classes.tail ?? classes.first)?.[1], endedMs: 1_790_000_000_000 }],
+    slowest: [{ ...NOTHING, ...(classes.tail ?? classes.first)?.[1], endedMs: 1_790_000_000_000, id: "0000000f-12" }],
     ops: [],
   };
 }

@@ -9,6 +9,7 @@ import {
   excess,
   hasEnough,
   holderShare,
+  labelOf,
   type Means,
   PARTS,
   type Part,
@@ -99,6 +100,6 @@ export function whyJson(file: ProfileFile, requests: Requests) {
     blame_ns: found.blame,
     open_ns: found.open,
     ops: opsJson(requests),
-    slowest: requests.slowest.map((it) => ({ ended_at_ms: it.endedMs, ...values(it) })),
+    slowest: requests.slowest.map((it) => ({ request: labelOf(file, it), ended_at_ms: it.endedMs, ...values(it) })),
   };
 }

@@ -30,7 +30,7 @@ fn figures(wall_ns: u64) -> Figures {
 
 fn id(number: u64) -> RequestId {
     RequestId {
-        pid: 1,
+        session: 1,
         number: number as u32,
     }
 }

@@ -164,13 +164,13 @@ fn slowest(why: &Why<'_>, screen: Screen) -> String {
         cells.push(grouped(values.objects));
         table.push(Row {
             cells,
-            name: it.label.clone().unwrap_or_default(),
+            name: it.label.clone().unwrap_or_else(|| "-".into()),
             ..Row::default()
         });
     }
     let mut text = screen.table(&table);
     if let Some(label) = first {
-        text += &format!("One of them: rperf report --tagfocus '%request={label}$' FILE\n");
+        text += &format!("One of them: rperf report --tagfocus '%request=^{label}$' FILE\n");
     }
     text
 }

@@ -37,7 +37,7 @@ struct Packed {
     /// So many for each of the slowest.
     #[prost(uint64, repeated, tag = "8")]
     slowest: Vec<u64>,
-    /// Which ones these are: the process in the upper half, and the number there. Earlier versions have
+    /// Which ones these are: the word of the session in the upper half, and the number there. Earlier versions have
     /// written none.
     #[prost(uint64, repeated, tag = "9")]
     ids: Vec<u64>,
@@ -60,7 +60,7 @@ pub(crate) fn encoded(of: &Requests) -> Vec<u8> {
         numbers.extend(it.values.numbers());
         numbers
     };
-    let id = |it: &Slowest| u64::from(it.id.pid) << 32 | u64::from(it.id.number);
+    let id = |it: &Slowest| u64::from(it.id.session) << 32 | u64::from(it.id.number);
     let message = Packed {
         key: of.key.clone(),
         name: of.name.clone(),
@@ -110,7 +110,7 @@ pub(crate) fn decoded(bytes: &[u8]) -> Result<Requests, ReadError> {
         .zip(ids)
         .map(|(numbers, id)| Slowest {
             id: RequestId {
-                pid: (id >> 32) as u32,
+                session: (id >> 32) as u32,
                 number: id as u32,
             },
             ended_ns: numbers[0],
@@ -141,7 +141,7 @@ mod tests {
             };
             let request = Slowest {
                 id: RequestId {
-                    pid: u32::MAX,
+                    session: u32::MAX,
                     number: wall as u32,
                 },
                 ended_ns: 7,

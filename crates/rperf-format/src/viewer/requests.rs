@@ -54,8 +54,12 @@ pub(super) fn write(index: usize, profile: &Profile, tables: &mut Tables, column
     signed(columns, "request_classes", index, VALUES, sums);
 
     let slowest = || all.iter().flat_map(|it| &it.slowest);
-    let ended: [Column<Slowest>; 1] = [("ended_ms", |it| it.ended_ns / NS_PER_MS)];
-    signed(columns, "slowest", index, ended, slowest);
+    let which: [Column<Slowest>; 3] = [
+        ("ended_ms", |it| it.ended_ns / NS_PER_MS),
+        ("session", |it| it.id.session.into()),
+        ("number", |it| it.id.number.into()),
+    ];
+    signed(columns, "slowest", index, which, slowest);
     let values = || slowest().map(|it| &it.values);
     signed(columns, "slowest", index, VALUES, values);
 }

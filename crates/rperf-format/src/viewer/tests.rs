@@ -429,6 +429,11 @@ fn it_tells_of_requests_by_endpoint_and_class() {
         false,
     );
     orders.add(LatencyClass::Tail, took(9_000).ended_at(7_999_999), true);
+    let id = rperf_model::RequestId {
+        session: 4_711,
+        number: 17,
+    };
+    orders.slowest[0].id = id;
     let mut job = Requests::new("job", "ExportJob");
     job.add(LatencyClass::First, took(u64::MAX).ended_at(u64::MAX), true);
     profile.requests = vec![orders, job];
@@ -465,6 +470,8 @@ fn it_tells_of_requests_by_endpoint_and_class() {
     assert_eq!(column("request_classes/1/gvl_blame")[2], 14);
     assert_eq!(column("request_classes/1/objects")[5], 100);
     assert_eq!(column("slowest/1/ended_ms")[..3], [7, 6, 5]);
+    assert_eq!(column("slowest/1/session"), [4_711, 0, 0, 0]);
+    assert_eq!(column("slowest/1/number"), [17, 0, 0, 0]);
     assert_eq!(column("slowest/1/wall")[..2], [9_000, 1_100]);
     assert_eq!(column("slowest/1/blocked"), [2, 2, 2, 2]);
 }

@@ -1,8 +1,9 @@
 //! Labels for all samples of a profile: how those of several processes are told apart. Any
 //! thread, no I/O.
 
-use crate::label_keys::set_apart;
+use crate::label_keys::{REQUEST, set_apart};
 use crate::{LabelSet, LabelSetId, LabelSets, Profile, StringId, Strings, WeightKey, WeightTable};
+use rustc_hash::FxHashSet;
 use std::borrow::Cow;
 
 impl Profile {
@@ -41,6 +42,22 @@ impl Profile {
         });
     }
 
+    /// Takes the label `%request` off samples of requests that aren't among the slowest of their endpoints:
+    /// those of a part of a session, or of one process, may be so no more beside those of others.
+    pub fn label_slowest_alone(&mut self) {
+        let Some(key) = self.strings.find(REQUEST) else {
+            return;
+        };
+        let slowest = self.requests.iter().flat_map(|it| &it.slowest);
+        let slowest: FxHashSet<String> = slowest.map(|it| it.id.to_string()).collect();
+        self.change_label_sets(|set, strings| {
+            let stays = |pair: &&(StringId, StringId)| {
+                pair.0 != key || slowest.contains(strings.get(pair.1))
+            };
+            set.iter().filter(stays).copied().collect()
+        });
+    }
+
     fn interned(&mut self, pairs: &[(&str, &str)]) -> LabelSet {
         let mut intern = |text| self.strings.intern(text);
         let pairs = pairs.iter();
@@ -74,7 +91,8 @@ impl Profile {
 mod tests {
     use super::*;
     use crate::test_support::test_profile::TestProfile;
-    use crate::{Column, State};
+    use crate::{Column, LatencyClass, RequestId, RequestValues, Requests, Slowest, State};
+    use std::collections::BTreeMap;
 
     #[test]
     fn a_label_for_all_joins_the_labels_of_the_program() {
@@ -141,5 +159,48 @@ mod tests {
                 [("release", "c"), ("job", "a")]
             ]
         );
+    }
+
+    #[test]
+    fn only_the_slowest_requests_of_all_have_their_label() {
+        let request = |number| RequestId { session: 1, number };
+        let part = |requests: std::ops::Range<u32>| {
+            let mut test = TestProfile::wall();
+            let mut of_endpoint = Requests::new("endpoint", "/");
+            for number in requests {
+                let label = request(number).to_string();
+                let labels = test.labels(&[("endpoint", "/"), (REQUEST, &label)]);
+                test.add(&["call"], 1, labels, State::Running, number.into());
+                let took = RequestValues {
+                    wall: number.into(),
+                    ..RequestValues::default()
+                };
+                let slow = Slowest {
+                    id: request(number),
+                    ..took.ended_at(1)
+                };
+                of_endpoint.add(LatencyClass::Tail, slow, true);
+            }
+            test.profile.requests = vec![of_endpoint];
+            test.profile.label_slowest_alone();
+            test.profile
+        };
+        let sums = |profile: &Profile| {
+            let mut sums = BTreeMap::<String, i64>::new();
+            for row in profile.weights.iter() {
+                let mut pairs = profile.label_sets.get(row.key.labels).iter();
+                let label = pairs.find(|pair| profile.strings.get(pair.0) == REQUEST);
+                let label = label.map_or("", |pair| profile.strings.get(pair.1));
+                *sums.entry(label.to_string()).or_default() += row.value(Column(1));
+            }
+            sums
+        };
+        let mut merged = part(1..8);
+        assert_eq!(sums(&merged).get(""), Some(&3), "1 and 2 are none of five");
+        assert_eq!(sums(&merged).len(), 6);
+        merged.merge(&part(8..11)).expect("of one kind");
+        let labels = (6..11).map(|it| (request(it).to_string(), it.into()));
+        let rest = (String::new(), 1 + 2 + 3 + 4 + 5);
+        assert_eq!(sums(&merged), labels.chain([rest]).collect());
     }
 }

@@ -8,12 +8,12 @@ use crate::matching::MethodKey;
 use crate::top::{FrameSums, Sort};
 use crate::walk::{Values, walk_summing};
 use crate::why::{is_in_request, judged_keys};
-use rperf_model::label_keys::{JOB, LATENCY};
+use rperf_model::label_keys::{JOB, LATENCY, REQUEST};
 use rperf_model::{
     Column, LabelSetId, LatencyClass, OwnColumn, Profile, Requests, Schema, State, ValueType,
     Weight,
 };
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The sums of one run, or of several merged profiles that are one run together.
 #[derive(Debug, Clone)]
@@ -200,23 +200,31 @@ fn objects(schema: &Schema, column: Column) -> Option<Column> {
 }
 
 /// How many requests there are of the endpoints and the classes that the profile has samples of: filters
-/// leave some of them.
+/// leave some of them, or single ones, by their own label.
 fn requests(profile: &Profile) -> u64 {
     let used: FxHashSet<_> = profile.weights.iter().map(|row| row.key.labels).collect();
     let label = |set: LabelSetId, key: &str| crate::top::label(profile, set, key);
     let keys = judged_keys(profile);
-    let mut found = FxHashSet::default();
+    let mut found: FxHashMap<_, FxHashSet<Option<&str>>> = FxHashMap::default();
     for &set in &used {
         let keys = keys
             .iter()
             .filter(|key| **key != JOB || !is_in_request(profile, &keys, set));
         for &key in keys {
-            found.extend(label(set, key).map(|name| (key, name, label(set, LATENCY))));
+            if let Some(name) = label(set, key) {
+                let of_class = found.entry((key, name, label(set, LATENCY))).or_default();
+                of_class.insert(label(set, REQUEST));
+            }
         }
     }
-    let count = |it: &Requests, class: LatencyClass| {
-        let is_there = found.contains(&(&*it.key, &*it.name, Some(class.name())));
-        if is_there { it.class(class).count } else { 0 }
+    let count = |it: &Requests, class: LatencyClass| match found.get(&(
+        &*it.key,
+        &*it.name,
+        Some(class.name()),
+    )) {
+        None => 0,
+        Some(single) if !single.contains(&None) => single.len() as u64,
+        Some(_) => it.class(class).count,
     };
     let all = profile.requests.iter();
     let counts = all.flat_map(|it| LatencyClass::ALL.map(|class| count(it, class)));

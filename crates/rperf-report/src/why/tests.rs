@@ -393,7 +393,8 @@ fn ops_are_told_by_request_of_each_kind() {
 #[test]
 fn a_slow_request_has_its_label_if_samples_have_it() {
     let mut profile = profile(19);
-    let [known, lost, unknown] = [7, 8, 0].map(|number| rperf_model::RequestId { pid: 3, number });
+    let [known, lost, unknown] =
+        [7, 8, 0].map(|number| rperf_model::RequestId { session: 3, number });
     for (id, wall) in [(known, 3), (lost, 2), (unknown, 1)] {
         let took = RequestValues {
             wall: wall * 1_000 * MS,
@@ -405,10 +406,15 @@ fn a_slow_request_has_its_label_if_samples_have_it() {
         };
         profile.requests[1].add(LatencyClass::Tail, slow, true);
     }
-    let [key, value] = ["%request", "3-7"].map(|text| profile.strings.intern(text));
-    profile.label_sets.intern(vec![(key, value)]);
-    profile.strings.intern("3-8");
+    for (label, has_rows) in [("00000003-7", true), ("00000003-8", false)] {
+        let [key, value] = ["%request", label].map(|text| profile.strings.intern(text));
+        let labels = profile.label_sets.intern(vec![(key, value)]);
+        let row = profile.weights.get(0).filter(|_| has_rows);
+        if let Some((key, values)) = row.map(|it| (it.key, it.values.to_vec())) {
+            profile.weights.push(WeightKey { labels, ..key }, &values);
+        }
+    }
     let why = Why::of(&profile, &profile.requests[1]);
     let labels: Vec<_> = why.slowest.iter().map(|it| it.label.as_deref()).collect();
-    assert_eq!(labels, [Some("3-7"), None, None, None, None]);
+    assert_eq!(labels, [Some("00000003-7"), None, None, None, None]);
 }

@@ -1,5 +1,6 @@
 //! What is asked of a profile about requests: labels, classes and places. Used by all that tell of slow requests.
 
+use super::slowest;
 use crate::places::Places;
 use crate::top::label;
 use rperf_model::label_keys::{JOB, LATENCY};
@@ -29,6 +30,8 @@ pub(crate) fn is_in_request(profile: &Profile, keys: &FxHashSet<&str>, set: Labe
 pub(super) struct Texts<'a> {
     pub(super) profile: &'a Profile,
     pub(super) places: Places<'a>,
+    /// The values of `%request` that samples have.
+    pub(super) request_labels: FxHashSet<&'a str>,
 }
 
 impl<'a> Texts<'a> {
@@ -37,6 +40,7 @@ impl<'a> Texts<'a> {
         Self {
             profile,
             places: Places::of(profile),
+            request_labels: slowest::labels(profile),
         }
     }
 

@@ -86,6 +86,7 @@ impl ActiveBuffer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::collect::sample::RequestNews;
     use crossbeam_channel::bounded;
     use rperf_model::{LabelSetId, NodeId, State};
     use rperf_vm::RequestNumber;
@@ -135,6 +136,10 @@ mod tests {
                 ..Values::default()
             }
         );
+        for news in [RequestNews::LetGo, RequestNews::Waited { since_ns: 5 }] {
+            assert!(!buffer.push(Sample::of_request(RequestNumber(1), news)));
+        }
+        assert_eq!(buffer.dropped().count, 5, "no news is a sample");
         assert!(buffer.memory() >= BUFFER_CAP * size_of::<Sample>());
         assert_eq!(buffer.take().len(), BUFFER_CAP);
     }

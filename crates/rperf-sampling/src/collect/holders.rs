@@ -188,7 +188,7 @@ mod tests {
     use super::*;
     use crate::collect::sample::RequestNews;
     use rperf_model::LabelSetId;
-    use rperf_vm::RequestNumber;
+    use rperf_vm::{OpNumber, RequestNumber};
 
     const INTERVAL: u64 = 10;
 
@@ -197,7 +197,11 @@ mod tests {
     }
 
     fn note(log: &mut HolderLog, at_ns: u64, node: u32, state: State, ticks: u16, wall_ns: u64) {
-        log.note(&Sample {
+        log.note(&sample(at_ns, node, state, ticks, wall_ns));
+    }
+
+    fn sample(at_ns: u64, node: u32, state: State, ticks: u16, wall_ns: u64) -> Sample {
+        Sample {
             time_ns: at_ns,
             wall_ns,
             cpu_ns: 0,
@@ -209,7 +213,7 @@ mod tests {
             request: RequestNumber::NONE,
             state,
             count: ticks,
-        });
+        }
     }
 
     fn since(log: &HolderLog, since: u64) -> Vec<(u32, State, u64)> {
@@ -288,7 +292,11 @@ mod tests {
     #[test]
     fn what_a_request_has_waited_for_has_its_labels_and_its_thread() {
         let mut log = log();
-        note(&mut log, 100, 3, State::Running, 1, 10);
+        let op = OpNumber(5);
+        log.note(&Sample {
+            labels: with_op(LabelSetId(8), op),
+            ..sample(100, 3, State::Running, 1, 10)
+        });
         let wait = Sample {
             thread: 9,
             labels: LabelSetId(4),
@@ -301,7 +309,7 @@ mod tests {
         };
         assert_eq!(
             (it.thread, it.labels, it.request),
-            (9, LabelSetId(4), RequestNumber(7))
+            (9, with_op(LabelSetId(4), op), RequestNumber(7))
         );
         assert_eq!((it.node, it.waited_for_ns, it.count), (NodeId(3), 10, 0));
         assert_eq!(it.request_news(), None);

@@ -3,9 +3,10 @@
 //! where a profile is made.
 
 use crate::Values;
+use crate::accounting::UNATTRIBUTED;
 use rperf_model::WeightKey;
 use rperf_vm::RequestNumber;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The sums of one request.
 pub type RequestRows = FxHashMap<WeightKey, Values>;
@@ -50,6 +51,25 @@ impl KeptRequests {
                 self.add(request, change(key), values);
             }
         }
+    }
+
+    /// Rows of these threads, which have ended, become those of none.
+    pub fn forget_threads(&mut self, ended: &[u32]) {
+        let ended: FxHashSet<u32> = ended.iter().copied().collect();
+        if self.iter().any(|(_, key, _)| ended.contains(&key.thread)) {
+            self.rekey(|key| match ended.contains(&key.thread) {
+                true => WeightKey {
+                    thread: UNATTRIBUTED,
+                    ..key
+                },
+                false => key,
+            });
+        }
+    }
+
+    /// Rows of `request`.
+    pub fn rows_of(&self, request: RequestNumber) -> usize {
+        self.requests.get(&request).map_or(0, FxHashMap::len)
     }
 
     /// All rows, in no order.

@@ -87,17 +87,19 @@ impl OpenRequests {
             put_all(&[*sample], class, self.told_apart(sample.request), put);
             return;
         }
+        let waiting = self.waiting.entry(sample.request).or_default();
+        if add_to_wait(waiting, sample) {
+            return;
+        }
         if self.samples >= MOST
             && let Some((_, samples)) = self.waiting.pop_first()
         {
             self.samples -= samples.len();
             put_all(&samples, LatencyClass::Open, RequestNumber::NONE, put);
         }
+        self.samples += 1;
         let waiting = self.waiting.entry(sample.request).or_default();
-        if !add_to_wait(waiting, sample) {
-            waiting.push(*sample);
-            self.samples += 1;
-        }
+        waiting.push(*sample);
     }
 
     fn end(&mut self, request: RequestNumber, class: LatencyClass, put: &mut impl FnMut(&Sample)) {

@@ -14,9 +14,7 @@ use rperf_model::{
     CallTree, Frame, FrameId, Frames, Node, NodeId, Profile, RawSamples, StringId, Strings, Thread,
     WeightKey, Weights,
 };
-use rperf_vm::{
-    CapturedNode, FOLDED, LabelTexts, RequestNumber, ResolvedFrame, TRUNCATED, TreeSize,
-};
+use rperf_vm::{CapturedNode, FOLDED, RequestNumber, ResolvedFrame, TRUNCATED, TreeSize};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -24,6 +22,7 @@ mod folding;
 mod profile_ids;
 
 use profile_ids::ProfileIds;
+pub use profile_ids::SessionNames;
 
 /// Rows of summed samples that an epoch holds at most, and a profile after each epoch, if stacks can
 /// be folded so far.
@@ -208,20 +207,19 @@ impl ProfileBuilder {
             + self.ended.capacity() * size_of::<u32>()
     }
 
-    /// The profile, without its description. `label_sets` and the names of `ops` have the numbers from
-    /// 1; of raw samples the times count from `raw_since`, if they are wanted.
+    /// The profile, without its description. Of raw samples the times count from `raw_since`, if they
+    /// are wanted.
     pub fn finish(
         self,
         measured: Measured,
-        label_sets: &[LabelTexts],
-        ops: &[Arc<str>],
+        names: SessionNames<'_>,
         raw_since: Option<u64>,
     ) -> Profile {
         let mut profile = Profile::new(measured.schema());
         profile.strings = self.tables.strings;
         profile.frames = self.tables.frames;
         profile.tree = self.tables.tree;
-        let mut ids = ProfileIds::add(&mut profile, label_sets, ops);
+        let mut ids = ProfileIds::add(&mut profile, names);
         let mut row = Vec::new();
         for (request, key, values) in in_order(&self.sums, &self.kept) {
             values.fill_row(measured, &mut row);

@@ -18,8 +18,8 @@ const THREAD_ENDED: NodeId = NodeId(u32::MAX);
 /// Likewise, news of its request.
 const REQUEST_NEWS: NodeId = NodeId(u32::MAX - 1);
 
-/// What such news have in place of a count: that it goes, or has waited, or its class, and this if it
-/// is kept.
+/// What such news have in place of a count: the request is let go, or has waited; or its class, with
+/// [`KEPT`] added if its samples are told apart.
 const LET_GO: u16 = u16::MAX;
 const WAITED: u16 = u16::MAX - 1;
 const KEPT: u16 = 1 << 8;
@@ -158,8 +158,12 @@ impl Sample {
         }
     }
 
-    /// Its values.
+    /// Its values; those of news are 0.
+    #[inline]
     pub fn values(&self) -> Values {
+        if self.node == REQUEST_NEWS {
+            return Values::default();
+        }
         Values {
             count: u64::from(self.count),
             wall_ns: self.wall_ns,
@@ -280,8 +284,14 @@ impl SampleSums {
         }
         self.ended.push(thread);
         if self.has_to_fold() {
-            self.folded_threads += merge_ended_threads(&mut self.sums, &mut self.ended);
+            self.fold_ended_threads();
         }
+    }
+
+    /// Adds the rows of ended threads up.
+    pub fn fold_ended_threads(&mut self) {
+        self.kept.forget_threads(&self.ended);
+        self.folded_threads += merge_ended_threads(&mut self.sums, &mut self.ended);
     }
 
     /// Whether rows of ended threads are to be added up.
@@ -331,6 +341,7 @@ pub fn merge_ended_threads(sums: &mut FxHashMap<WeightKey, Values>, ended: &mut 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::collect::packed_labels::with_class;
 
     fn sample(node: u32, wall_ns: u64) -> Sample {
         Sample {
@@ -415,6 +426,30 @@ mod tests {
         assert_eq!(total, u64::from(threads) * 10);
         assert!(collected.folded_threads as usize >= 2 * FOLD_ROWS - 1);
         assert_eq!(collected.lost, Values::default());
+    }
+
+    #[test]
+    fn requests_that_are_told_apart_lose_their_ended_threads_with_all_others() {
+        let limits = SumLimits {
+            aggregate: true,
+            rows: 1 << 20,
+        };
+        let mut collected = SampleSums::default();
+        let of_request = |thread, request| Sample {
+            thread,
+            request: RequestNumber(request),
+            labels: with_class(LabelSetId(0), LatencyClass::Tail),
+            ..sample(1, 5)
+        };
+        collected.add(&[of_request(1, 7), of_request(2, 7)], limits);
+        collected.add(&[Sample::thread_ended(1)], limits);
+        collected.fold_ended_threads();
+        let mut threads: Vec<u32> = collected.kept.iter().map(|it| it.1.thread).collect();
+        threads.sort_unstable();
+        assert_eq!(threads, [UNATTRIBUTED, 2]);
+        collected.let_go(RequestNumber(7), limits);
+        assert_eq!(collected.sums.len(), 2);
+        assert!(collected.kept.is_empty());
     }
 
     #[test]

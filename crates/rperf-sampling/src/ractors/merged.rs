@@ -4,7 +4,7 @@
 use super::config::RecorderConfig;
 use crate::Values;
 use crate::accounting::{SamplePoint, UNATTRIBUTED};
-use crate::collect::sample::{Sample, SampleSums, SumLimits, merge_ended_threads};
+use crate::collect::sample::{Sample, SampleSums, SumLimits};
 use crate::counters::SessionCounters;
 use rperf_model::{LabelSetId, NodeId, State, WeightKey};
 use rperf_vm::{CapturedTree, FOLDED, FrameWord, Interned, TRUNCATED, ThreadNames};
@@ -243,7 +243,7 @@ impl SampleSums {
         self.ended.extend(other.ended);
         self.folded_threads += other.folded_threads;
         if limits.aggregate && self.has_to_fold() {
-            self.folded_threads += merge_ended_threads(&mut self.sums, &mut self.ended);
+            self.fold_ended_threads();
         }
     }
 }

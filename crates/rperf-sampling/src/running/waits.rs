@@ -66,7 +66,7 @@ impl RunningSession {
         }
     }
 
-    /// `thread` has got the GVL at `now`. Before ticks know that it has, because a tick counts who waits.
+    /// `thread` has got the GVL at `now`. Called before ticks know that, because a tick counts who waits.
     /// Returns whether its wait was counted.
     #[inline]
     pub(super) fn leave_waits(&self, thread: VmThread, now: u64) -> bool {

@@ -3,7 +3,7 @@
 
 use crate::Values;
 use crate::collect::messages::{AwaitedReply, WorkerEnded};
-use crate::collect::profile_builder::{BuilderCounts, ProfileBuilder};
+use crate::collect::profile_builder::{BuilderCounts, ProfileBuilder, SessionNames};
 use crate::collect::sample::SampleSums;
 use crate::config::{Missing, SessionConfig};
 use crate::counters::{Capture, SessionCounters};
@@ -85,6 +85,8 @@ pub struct Snapshot {
     pub unlabelled: u64,
     /// The names of threads.
     pub thread_names: ThreadNames,
+    /// The word of [`RequestId`](rperf_model::RequestId) for the session's requests.
+    pub request_word: u32,
 }
 
 impl Snapshot {
@@ -107,12 +109,12 @@ impl Snapshot {
         }
         notes.extend(self.longer_intervals().map(Note::from));
         let raw_since = (!self.config.aggregate).then_some(self.start_ns);
-        let mut profile = builder.finish(
-            self.config.measured(),
-            &self.label_sets,
-            &self.ops,
-            raw_since,
-        );
+        let names = SessionNames {
+            label_sets: &self.label_sets,
+            ops: &self.ops,
+            request_word: self.request_word,
+        };
+        let mut profile = builder.finish(self.config.measured(), names, raw_since);
         let SessionCounters {
             unknown_holder_ns,
             hand_over_ns,

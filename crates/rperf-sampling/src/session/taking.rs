@@ -95,6 +95,7 @@ impl Session {
         label_sets: Vec<LabelTexts>,
     ) -> Taken {
         let snapshot = Snapshot {
+            request_word: self.request_word(),
             config: self.config,
             capture: self.capture,
             missing: Missing {

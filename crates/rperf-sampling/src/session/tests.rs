@@ -10,6 +10,7 @@ use rperf_model::Profile;
 use rperf_vm::{CapturedNode, FrameNames, LabelSet, NativeId, Stack};
 
 mod full_trees;
+mod kept_requests;
 
 /// Records a sample of 10 ns at `stack`.
 fn record(session: &mut Session, stack: &[FrameWord], labels: Option<&LabelSet>) {

@@ -21,8 +21,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread::{self, JoinHandle};
 
-/// Rows of requests that are told apart from all others: 4 MB. One that ends beyond them isn't.
+/// Rows of requests that are told apart from all others: 4 MB. One that ends beyond them isn't, nor is one
+/// that has so many itself that a few of them took all.
 const KEPT_ROWS: usize = 1 << 16;
+const ROWS_OF_ONE: usize = 1 << 12;
 
 /// What the worker is started with.
 #[derive(Debug)]
@@ -353,12 +355,13 @@ impl WorkerMain {
         }
     }
 
-    /// After `news` of `request`: rows of kept ones go if there are too many, or it is none any more.
+    /// After `news` of `request`: its rows are as all others if there are too many, or if it is one of the
+    /// slowest no more.
     fn tend_kept(&mut self, request: RequestNumber, news: RequestNews) {
         let goes = match news {
             RequestNews::LetGo => true,
             RequestNews::Waited { .. } => false,
-            RequestNews::Ended { is_kept, .. } => is_kept && self.kept_rows() > KEPT_ROWS,
+            RequestNews::Ended { is_kept, .. } => is_kept && !self.has_room_for(request),
         };
         if !goes {
             return;
@@ -370,9 +373,11 @@ impl WorkerMain {
         self.earlier.let_go(request);
     }
 
-    fn kept_rows(&self) -> usize {
+    fn has_room_for(&self, request: RequestNumber) -> bool {
         let unnamed = self.unnamed.iter().map(|it| it.kept.rows());
-        self.collected.kept.rows() + self.earlier.kept_rows() + unnamed.sum::<usize>()
+        let kept = &self.collected.kept;
+        let rows = kept.rows() + self.earlier.kept_rows() + unnamed.sum::<usize>();
+        rows <= KEPT_ROWS && kept.rows_of(request) <= ROWS_OF_ONE
     }
 
     /// All samples that wait for the end of a request are collected as they are.

@@ -20,7 +20,6 @@ use rperf_accounts::{Figures, OTHER, RequestName};
 use rperf_model::{AmongSlowest, LatencyClass, RequestId};
 use rperf_sampling::AtWork;
 use rperf_vm::{Gvl, LabelSet, RequestNumber, clock};
-use std::process;
 
 /// The number of a request or a job that is about to begin, if the session judges them.
 pub fn next(gvl: &Gvl<'_>) -> Option<RequestNumber> {
@@ -85,7 +84,7 @@ fn end_of_present(ruby: &Ruby, gvl: &Gvl<'_>, figures: Option<&Figures>) -> Resu
     });
     let number = set.set.request();
     let id = RequestId {
-        pid: process::id(),
+        session: session.request_word,
         number: number.0,
     };
     let (name, judged) = match requests(gvl).and_then(|it| it.judged.borrow(gvl)) {

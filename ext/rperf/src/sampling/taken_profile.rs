@@ -169,6 +169,7 @@ impl CompleteProfile {
             profile.suite = suite;
             profile.ops = ops.told;
             profile.requests = requests;
+            profile.label_slowest_alone();
             if let Some(((sums, _), words)) = objects.zip(words) {
                 sums.add_to(&mut profile, words.names());
             }

@@ -20,6 +20,7 @@ impl ProfileBuilder {
     /// Folds the lightest stacks, if there are more nodes or rows than the limits allow.
     pub(super) fn fold_if_full(&mut self) {
         if self.sums.len() > self.fold_at.rows && !self.ended.is_empty() {
+            self.kept.forget_threads(&self.ended);
             self.counts.folded_threads += merge_ended_threads(&mut self.sums, &mut self.ended);
         }
         if self.tables.tree.len() > self.fold_at.nodes || self.sums.len() > self.fold_at.rows {

@@ -7,8 +7,18 @@ use rperf_model::label_keys::{LATENCY, REQUEST};
 use rperf_model::{Frame, LabelSetId, LatencyClass, Node, NodeId, Profile, RequestId, WeightKey};
 use rperf_vm::{LabelTexts, OpNumber, RequestNumber};
 use rustc_hash::FxHashMap;
-use std::process;
 use std::sync::Arc;
+
+/// The names of what samples have numbers of.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SessionNames<'a> {
+    /// The label sets, from number 1.
+    pub label_sets: &'a [LabelTexts],
+    /// The names of ops, from number 1.
+    pub ops: &'a [Arc<str>],
+    /// The word of [`RequestId`](rperf_model::RequestId) for the session's requests.
+    pub request_word: u32,
+}
 
 /// What a label set has besides: the class of its request, and which one that is, if it is told apart.
 type OfRequest = (LabelSetId, LatencyClass, RequestNumber);
@@ -17,14 +27,14 @@ type OfRequest = (LabelSetId, LatencyClass, RequestNumber);
 pub(super) struct ProfileIds<'a> {
     plain: Vec<LabelSetId>,
     of_requests: FxHashMap<OfRequest, LabelSetId>,
-    ops: &'a [Arc<str>],
+    names: SessionNames<'a>,
 }
 
 impl<'a> ProfileIds<'a> {
-    /// Adds the sets, which have the numbers from 1 in samples; number 0 is the empty one.
-    pub(super) fn add(profile: &mut Profile, sets: &[LabelTexts], ops: &'a [Arc<str>]) -> Self {
+    /// Adds the label sets; number 0 is the empty one.
+    pub(super) fn add(profile: &mut Profile, names: SessionNames<'a>) -> Self {
         let mut plain = vec![LabelSetId::default()];
-        plain.extend(sets.iter().map(|set| {
+        plain.extend(names.label_sets.iter().map(|set| {
             let pairs = set.iter().map(|(key, value)| {
                 let key = profile.strings.intern(key);
                 (key, profile.strings.intern(value))
@@ -35,7 +45,7 @@ impl<'a> ProfileIds<'a> {
         Self {
             plain,
             of_requests: FxHashMap::default(),
-            ops,
+            names,
         }
     }
 
@@ -51,8 +61,9 @@ impl<'a> ProfileIds<'a> {
         let plain = self.plain[number.0 as usize];
         let labels = class.map_or(plain, |class| {
             let of_request = (plain, class, request);
+            let word = self.names.request_word;
             let known = self.of_requests.entry(of_request);
-            *known.or_insert_with(|| with_request(profile, of_request))
+            *known.or_insert_with(|| with_request(profile, of_request, word))
         });
         let node = self.node(profile, key.node, op);
         WeightKey {
@@ -64,7 +75,7 @@ impl<'a> ProfileIds<'a> {
 
     fn node(&self, profile: &mut Profile, node: NodeId, op: OpNumber) -> NodeId {
         let row = usize::from(op.0).checked_sub(1);
-        let Some(name) = row.and_then(|row| self.ops.get(row)) else {
+        let Some(name) = row.and_then(|row| self.names.ops.get(row)) else {
             return node;
         };
         let frame = Frame {
@@ -81,7 +92,11 @@ impl<'a> ProfileIds<'a> {
     }
 }
 
-fn with_request(profile: &mut Profile, (plain, class, request): OfRequest) -> LabelSetId {
+fn with_request(
+    profile: &mut Profile,
+    (plain, class, request): OfRequest,
+    session: u32,
+) -> LabelSetId {
     let mut pairs = profile.label_sets.get(plain).to_vec();
     let mut add = |key, value: &str| {
         let key = profile.strings.intern(key);
@@ -90,7 +105,7 @@ fn with_request(profile: &mut Profile, (plain, class, request): OfRequest) -> La
     add(LATENCY, class.name());
     if request != RequestNumber::NONE {
         let id = RequestId {
-            pid: process::id(),
+            session,
             number: request.0,
         };
         add(REQUEST, &id.to_string());

@@ -128,7 +128,7 @@ fn profile_of(epochs: &[Vec<Sampled>], limits: ProfileLimits, tree: usize, raw: 
         blames: false,
         pairs: false,
     };
-    builder.finish(measured, &[], &[], raw.then_some(0))
+    builder.finish(measured, SessionNames::default(), raw.then_some(0))
 }
 
 /// What each leaf has: by name, line and thread.
@@ -245,7 +245,11 @@ fn an_op_is_the_leaf_of_its_samples_and_its_time_is_kept() {
         pairs: false,
     };
     let ops: [Arc<str>; 2] = ["[SQL] a".into(), "[SQL] b".into()];
-    let profile = builder.finish(measured, &[], &ops, None);
+    let names = SessionNames {
+        ops: &ops,
+        ..SessionNames::default()
+    };
+    let profile = builder.finish(measured, names, None);
     assert_eq!(profile.check(), Ok(()));
     let after: i64 = profile.weights.iter().map(|it| it.values[1]).sum();
     assert_eq!(u64::try_from(after), Ok(before));

@@ -92,9 +92,9 @@ fn a_thread_that_ticks_can_find_waits_no_more() {
         let looks = scope.spawn(|| {
             let mut found = 0;
             while !is_over.load(Relaxed) {
-                let holder = ticks.holder();
-                let waits = waiters.since(MAIN).is_some();
-                if holder.is_some() && waits && ticks.holder() == holder {
+                let wait = waiters.since(MAIN);
+                let has_gvl = ticks.holder().is_some();
+                if wait.is_some() && has_gvl && waiters.since(MAIN) == wait {
                     found += 1;
                 }
             }

@@ -4,7 +4,6 @@ use super::*;
 use crate::collect::packed_labels::with_class;
 use rperf_model::label_keys::{LATENCY, REQUEST};
 use rperf_model::{LatencyClass, RequestId, State};
-use std::process;
 
 /// An epoch in which the requests 1 to 3 have samples of 10, 20 and 30 ns at the stacks `depths` deep; those
 /// in `kept` are told apart.
@@ -76,11 +75,15 @@ fn a_request_is_told_apart_in_all_epochs_unless_it_is_let_go() {
             blames: false,
             pairs: false,
         };
-        let profile = builder.finish(measured, &[], &[], None);
+        let names = SessionNames {
+            request_word: 0xAB,
+            ..SessionNames::default()
+        };
+        let profile = builder.finish(measured, names, None);
         assert_eq!(profile.check(), Ok(()));
         let id = |number| {
-            let pid = process::id();
-            RequestId { pid, number }.to_string()
+            let session = 0xAB;
+            RequestId { session, number }.to_string()
         };
         let mut expected = vec![
             (String::new(), 20 * 15 + 30 * 10),
