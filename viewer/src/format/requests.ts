@@ -114,7 +114,11 @@ export class RequestTable {
       });
       const slowest = Array.from({ length: this.slowestOf[i] }, () => {
         const [endedMs, session, number, ...values] = numbers(this.slowest, at++);
-        return { endedMs, id: number > 0 ? `${session.toString(16).padStart(8, "0")}-${number}` : null, ...named(values) };
+        return {
+          endedMs,
+          id: number > 0 ? `${session.toString(16).padStart(8, "0")}-${number}` : null,
+          ...named(values),
+        };
       });
       const classes = Object.fromEntries(sums) as Requests["classes"];
       return { key: this.keys[i], name, count, p50, p95, p99, max, classes, slowest, ops: ops[i] };
