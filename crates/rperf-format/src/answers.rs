@@ -10,10 +10,10 @@ pub use data::Data;
 pub use ops::ops;
 pub use suite::tests;
 
-use rperf_model::{Profile, State, ValueType};
+use rperf_model::{Profile, ValueType};
 use rperf_report::{
     Boot, By, Diff, DiffRow, Direction, Function, Idle, Methods, NamePattern, Neighbour,
-    Neighbours, Place, Sort, Top, Totals, Tree, TreeLimits, state_name,
+    Neighbours, Place, Sort, StateRow, Top, Totals, Tree, TreeLimits,
 };
 
 /// Rows of [`top`] unless asked for otherwise.
@@ -83,7 +83,10 @@ pub fn totals(filtered: FilteredProfile<'_>) -> Vec<(&'static str, Data)> {
     let profile = filtered.profile;
     let (schema, meta) = (&profile.schema, &profile.meta);
     let totals = Totals::of(profile, schema.default_column());
-    let states = State::ALL.map(|state| (state_name(state), totals.state(state).into()));
+    let states = StateRow::ALL.map(|row| (row, totals.row(row)));
+    let is_shown = |(row, value): &(StateRow, i64)| matches!(row, StateRow::Of(_)) || *value != 0;
+    let states = states.into_iter().filter(is_shown);
+    let states = states.map(|(row, value)| (row.name(), value.into()));
     let counters = &meta.counters;
     let losses = [
         ("dropped_samples", counters.dropped_samples.into()),
