@@ -66,7 +66,7 @@ pub use calls::{Calls, call_count, calls_text, has_objects_without_callers, show
 pub use choose::{NoSuchValues, choose_values};
 pub use code_paths::CodePaths;
 pub use diff::align::align;
-pub use diff::{Change, Diff, DiffError, DiffRow, Normalize, Run};
+pub use diff::{Change, Diff, DiffError, DiffRow, Normalize, PerRequest, Run};
 pub use filter::{Filter, Filtered, TagFilter, ThreadFilter, without_idle};
 pub use graph::{CallGraph, Cut, GraphEdge, GraphLimits, GraphNode, NodeKind};
 pub use groups::{CoreMethods, Function, class_of};
