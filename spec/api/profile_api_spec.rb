@@ -89,6 +89,8 @@ RSpec.describe Rperf::Profile do
       { ignore: "sort" } => %w[--ignore sort], { hide: /^Work/ } => %w[--hide ^Work],
       { show: "Work|main" } => %w[--show Work|main], { show_from: "Work" } => %w[--show-from Work],
       { tagfocus: "endpoint=GET" } => %w[--tagfocus endpoint=GET], { tagignore: "%GVL" } => %w[--tagignore %GVL],
+      { tagfocus: ["endpoint=GET", "%GVL"] } => %w[--tagfocus endpoint=GET --tagfocus %GVL],
+      { tagignore: ["endpoint=GET", :"%GVL"] } => %w[--tagignore endpoint=GET --tagignore %GVL],
       { tagroot: :endpoint } => %w[--tagroot endpoint],
       { tagroot: %i[thread_seq endpoint], tagleaf: "%GVL" } => %w[--tagroot thread_seq,endpoint --tagleaf %GVL],
       { thread: 2 } => %w[--thread 2], { pid: 4711 } => %w[--pid 4711], { value: :cpu } => %w[--value cpu],
@@ -324,7 +326,7 @@ RSpec.describe Rperf::Profile do
 
   describe "arguments" do
     {
-      focus: ["(", 5, nil.to_a, "a\xff", "\xff".b, /(?=a)/], tagfocus: [/a/, "a=("], tagroot: [5, [5]],
+      focus: ["(", 5, nil.to_a, "a\xff", "\xff".b, /(?=a)/], tagfocus: [/a/, "a=(", ["a", /b/], ["a", "b=("]], tagroot: [5, [5]],
       thread: [1.5, "("], pid: [-1, "1", 1.5, 2**40], value: ["none", 9, -1, []], by: [:gems, "label:", 5, nil],
       sort: [:size, "flat", nil], limit: [-1, 1.5, "5"], hide_ops: [1, "true"]
     }.each do |name, values|

@@ -77,6 +77,24 @@ RSpec.describe "looking at profiles" do
       expect([outcome.status.exitstatus, outcome.stderr]).to eq([0, "rperf: --focus matches nothing in the profile\n"])
     end
 
+    it "takes several conditions for labels, in diff, too: all of --tagfocus, and any of --tagignore" do
+      both = %w[--tagfocus %GVL=blocked --tagfocus thread_seq=.]
+      expect(lines(*both).last(2)).to match([/\[GVL blocked\]/, /<main>/])
+      outcome = rperf("report", "--top", "--tagfocus", "%GVL=blocked", "--tagfocus", "%GVL=wait")
+      expect([outcome.status.exitstatus, outcome.stderr])
+        .to eq([0, "rperf: --tagfocus matches nothing in the profile\n"])
+      expect(lines("--tagignore", "%GVL=wait", "--tagignore", "%GVL=blocked"))
+        .to include(/of which 500.0 ms \(50.0%\) are left/)
+      outcome = rperf("report", "--tagfocus", "thread_seq=.", "--tagfocus", "a=(")
+      expect([outcome.status.exitstatus, outcome.stderr])
+        .to match([2, /\Arperf: --tagfocus: '\(' is no valid regular expression: [^\n]+\n\z/])
+      outcome = rperf("report", "--focus", "a", "--focus", "b")
+      expect([outcome.status.exitstatus, outcome.stderr]).to match([2, /\Arperf: '--focus.*' is there twice/])
+      sides = %w[--base-tagfocus %GVL=blocked --base-tagfocus thread_seq=. --target-tagfocus thread_seq=.]
+      shown = rperf("diff", "--top", *sides, "rperf.data", "rperf.data").stdout
+      expect(shown).to match(/^Base: +500.0 ms.*^Target: 1,000.0 ms/m)
+    end
+
     it "prints the call tree, callers, and lines of source" do
       expect(lines("--tree").last(5)).to match([/100.0%.*  <main>/, /├─ Work#run/, /│  ├─ Array#sort/, /│  └─ Work#run/,
                                                 /└─ \[GVL blocked\]/])

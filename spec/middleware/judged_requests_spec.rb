@@ -190,6 +190,9 @@ RSpec.describe "Requests by their class", vm: true do
       expect(why("cart")).to match(/GVL wait \(had by job=ExportJob \d+ %: .*Hog#spin/)
       expect(why.lines.grep(/ GET /).first).to include("GET /")
       slow_against_typical
+      one_endpoint_of_several
+      states_of_blame
+      no_count_of_samples
     end
 
     def slow_against_typical
@@ -197,6 +200,47 @@ RSpec.describe "Requests by their class", vm: true do
       outcome = rperf("diff", "--top", "-n", "3", "--tagfocus", "endpoint=GET /orders", "--normalize", "requests",
                       "--base-tagfocus", "%latency=typical", "--target-tagfocus", "%latency=tail", file, file)
       expect(outcome.stdout).to match(/slower  (\[GVL blocked\]|Kernel#sleep)/)
+      expect(outcome.stdout).to match(/^Type: wall, per request$.*^Base: +[\d.]+ ms a request, [\d,]+ requests, /m)
+      tail_is_told_per_request(outcome.stdout)
+    end
+
+    # Slow ones sleep for 60 ms, and no head has what all of them take together.
+    def tail_is_told_per_request(text)
+      tail = text[/^Target: +([\d.,]+) ms a request/, 1].delete(",").to_f
+      orders = answer("GET /orders")
+      all = orders["means"].values.sum { |it| it["tail"] } / 1e6
+      expect(tail).to be_between(0.5 * all, 1.5 * all)
+    end
+
+    def one_endpoint_of_several
+      expect(answer("^GET /ord")["name"]).to eq("GET /orders")
+      refused = ["GET /", "/ordres"].map do |wanted|
+        outcome = rperf("why", path_to("slow.pb.gz"), wanted)
+        [outcome.status.exitstatus, outcome.stderr]
+      end
+      expect(refused).to match([
+        [2, /\Arperf: 'GET \/' is a part of 3 names: 'GET \/cart', 'GET \/about', 'GET \/orders'\n\z/],
+        [2, /\Arperf: no request is of '\/ordres'.*'rperf why FILE' lists all\)\n\z/]
+      ])
+    end
+
+    # What nobody had the GVL for is no time in which something ran; all of it together is all blame.
+    def states_of_blame
+      outcome = rperf("report", "--blame", "--idle", "--format", "json", path_to("slow.pb.gz"))
+      blame = JSON.parse(outcome.stdout)
+      expect(blame["states"].values.sum).to eq(blame["total"])
+      expect(blame["states"]["GVL hand-over"]).to be_positive
+      shown = rperf("report", "--blame", "--idle", "--by", "state", "--top", path_to("slow.pb.gz")).stdout
+      expect(shown).to match(/ GVL hand-over$/)
+    end
+
+    def no_count_of_samples
+      of = lambda do |value|
+        rperf("report", "--top", "--value", value, "--tagfocus", "endpoint=GET /cart", "--focus", "Hog#spin",
+              path_to("slow.pb.gz")).stdout.lines.first
+      end
+      expect(of["gvl_waited_for"]).to match(/\AType: gvl_waited_for, .* are left, duration/)
+      expect(of["wall"]).to match(/ samples?, duration/)
     end
   end
 end

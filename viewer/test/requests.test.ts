@@ -17,6 +17,7 @@ import {
 } from "../src/model/requests.ts";
 import { Views } from "../src/model/view.ts";
 import { encode } from "./support/encode.ts";
+import { CATEGORIES } from "./support/generate.ts";
 import { shopThatWaits, slowShop } from "./support/requests.ts";
 import { query } from "./support/small.ts";
 
@@ -106,6 +107,41 @@ test("slow requests are told whom they have waited for, if that was measured", (
   const nobody = why(new Views(shop).view(query()), orders);
   assert.deepEqual([nobody.holders, unknownShare(nobody)], [[], null]);
   assert.equal(unknownShare(why(new Views(file()).view(query()), requests)), null);
+});
+
+test("a holder's method is the innermost one that half of its time is in, and never one of rperf's", () => {
+  const draft = slowShop();
+  const frame = (name: string, file: string, category: number) => draft.frames.push({ name, file, category }) - 1;
+  const app = 1;
+  const rperf = CATEGORIES.indexOf("rperf");
+  const [run, rows, now, log] = ["run", "rows", "now", "log"].map((it) => frame(`Job#${it}`, "app/job.rb", app));
+  const middleware = frame("Rperf::SidekiqMiddleware#call", "rperf/sidekiq.rb", rperf);
+  const node = (parent: number, frame: number, line: number) => draft.nodes.push({ parent, frame, line });
+  const runs = node(0, run, 1);
+  const calls = node(runs, middleware, 2);
+  const [own, inNow, inLog] = [node(calls, rows, 11), node(calls, rows, 12), node(calls, rows, 13)];
+  const stacks: [number, number][] = [
+    [node(inNow, now, 3), 900],
+    [own, 600],
+    [node(inLog, log, 4), 700],
+  ];
+  const [profile] = draft.profiles;
+  for (const [node, ms] of stacks)
+    profile.rows.push({ node, labelSet: 5, state: 0, thread: 0, values: [1, ms * MS, ms * MS] });
+  const holder = () => {
+    const shop = decode(encode(draft));
+    const cart = shop.profiles[0].requests.all().find((it) => it.name === "GET /cart");
+    assert.ok(cart);
+    const [first] = why(new Views(shop).view(query()), cart).holders ?? [];
+    assert.equal(first.name, "job=ExportJob");
+    return placeWords(shop, first);
+  };
+  // The helper has the largest single share, and less than half.
+  assert.deepEqual(holder(), { name: "Job#rows", at: "app/job.rb:12" });
+  profile.rows.push({ node: stacks[0][0], labelSet: 5, state: 0, thread: 0, values: [1, 0, 3_000 * MS] });
+  assert.deepEqual(holder(), { name: "Job#now", at: "app/job.rb:3" });
+  profile.rows.push({ node: calls, labelSet: 5, state: 0, thread: 0, values: [1, 0, 30_000 * MS] });
+  assert.deepEqual(holder(), { name: "Job#run", at: "app/job.rb:1" });
 });
 
 test("filters change the places, and neither times nor objects", () => {

@@ -1,6 +1,7 @@
 //! `rperf why`: what the slow requests of an endpoint have that the usual ones don't. Called by `run`, on
 //! the main thread.
 
+mod find;
 mod heading;
 mod json;
 mod ops;
@@ -11,8 +12,6 @@ use crate::path_args::PathArgs;
 use crate::report::load;
 use crate::report::screen::Screen;
 use crate::report::write_text;
-use rperf_model::{Profile, Requests};
-use rperf_report::terminal_text::shown;
 use rperf_report::{EndpointTimes, Why};
 use std::ffi::OsString;
 use std::path::Path;
@@ -22,7 +21,8 @@ pub const NOTES: &str = "\
 Examples:
   rperf record -m wall --measure requests,blame bundle exec puma
   rperf why rperf.data                         all endpoints and jobs, the costly ones first
-  rperf why rperf.data 'GET /orders/:id'       one of them, or a part of its name
+  rperf why rperf.data 'GET /orders/:id'       one of them
+  rperf why rperf.data '^GET /orders$'         or a part of its name, or a regex
 
 The program needs rperf's middleware. An endpoint's first 100 requests tell how long they
 usually take; each later one is judged as it ends, and its samples have the class as label
@@ -42,7 +42,8 @@ pub struct WhyArgs {
     /// The profile; '-' is stdin
     #[arg(value_name = "FILE")]
     pub file: OsString,
-    /// An endpoint or a job, or a part of its name; without it there is a table of all
+    /// An endpoint or a job: its name, a part of it, or a regex; without it there is a table of
+    /// all
     #[arg(value_name = "ENDPOINT", allow_hyphen_values = true)]
     pub endpoint: Option<String>,
     /// Print one JSON object, with times in nanoseconds
@@ -79,7 +80,7 @@ pub fn run(args: &WhyArgs) -> Result<i32, Refusal> {
             }
         }
         Some(wanted) => {
-            let why = Why::of(&profile, find(&profile, wanted)?);
+            let why = Why::of(&profile, find::requests(&profile, wanted)?);
             match args.json {
                 true => format!("{}\n", json::endpoint(&why)),
                 false => page::endpoint(&profile, &why, screen),
@@ -87,34 +88,4 @@ pub fn run(args: &WhyArgs) -> Result<i32, Refusal> {
         }
     };
     write_text(&text, None, screen)
-}
-
-/// The name of requests with the key in front, as tables have it.
-fn full_name(requests: &Requests) -> String {
-    format!("{}={}", requests.key, requests.name)
-}
-
-/// The requests of this name, with or without the key in front, or else the only ones whose name has
-/// this part.
-fn find<'a>(profile: &'a Profile, wanted: &str) -> Result<&'a Requests, Refusal> {
-    let is_exact = |it: &&Requests| it.name == wanted || full_name(it) == wanted;
-    if let Some(exact) = profile.requests.iter().find(is_exact) {
-        return Ok(exact);
-    }
-    let mut parts = profile
-        .requests
-        .iter()
-        .filter(|it| it.name.contains(wanted));
-    let wanted = shown(wanted);
-    match (parts.next(), parts.next()) {
-        (Some(found), None) => Ok(found),
-        (Some(one), Some(other)) => Err(Refusal::usage(format!(
-            "'{wanted}' is a part of several names, such as '{}' and '{}'",
-            shown(&full_name(one)),
-            shown(&full_name(other))
-        ))),
-        (None, _) => Err(Refusal::usage(format!(
-            "no request is of '{wanted}'; without an endpoint, rperf why lists all"
-        ))),
-    }
 }

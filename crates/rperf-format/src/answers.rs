@@ -10,10 +10,10 @@ pub use data::Data;
 pub use ops::ops;
 pub use suite::tests;
 
-use rperf_model::{Profile, State, ValueType};
+use rperf_model::{Profile, ValueType};
 use rperf_report::{
     Boot, By, Diff, DiffRow, Direction, Function, Idle, Methods, NamePattern, Neighbour,
-    Neighbours, Place, Sort, Top, Totals, Tree, TreeLimits, state_name,
+    Neighbours, Place, Sort, StateRow, Top, Totals, Tree, TreeLimits,
 };
 
 /// Rows of [`top`] unless asked for otherwise.
@@ -83,7 +83,10 @@ pub fn totals(filtered: FilteredProfile<'_>) -> Vec<(&'static str, Data)> {
     let profile = filtered.profile;
     let (schema, meta) = (&profile.schema, &profile.meta);
     let totals = Totals::of(profile, schema.default_column());
-    let states = State::ALL.map(|state| (state_name(state), totals.state(state).into()));
+    let states = StateRow::ALL.map(|row| (row, totals.row(row)));
+    let is_shown = |(row, value): &(StateRow, i64)| matches!(row, StateRow::Of(_)) || *value != 0;
+    let states = states.into_iter().filter(is_shown);
+    let states = states.map(|(row, value)| (row.name(), value.into()));
     let counters = &meta.counters;
     let losses = [
         ("dropped_samples", counters.dropped_samples.into()),
@@ -291,7 +294,7 @@ pub fn diff(diff: &Diff, limit: Option<usize>) -> Data {
     let [base_runs, target_runs] = diff.runs;
     let [base_idle, target_idle] = diff.idle;
     let rows = diff.rows.iter().take(limit.unwrap_or(usize::MAX));
-    Data::fields([
+    let fields = [
         ("version", 1_u64.into()),
         ("type", value_type(&diff.value_type)),
         ("base_runs", base_runs.into()),
@@ -312,17 +315,39 @@ pub fn diff(diff: &Diff, limit: Option<usize>) -> Data {
                 Data::Fields(fields.chain(change(diff, row)).collect())
             })),
         ),
-    ])
+    ];
+    Data::fields(fields.into_iter().chain(requests(diff)))
 }
 
-fn change(diff: &Diff, row: &DiffRow) -> [(&'static str, Data); 5] {
-    [
-        ("base", row.base.into()),
-        ("target", row.target.into()),
-        ("delta", row.delta().into()),
+/// How many requests each side has, if the values are scaled by them.
+fn requests(diff: &Diff) -> Option<(&'static str, Data)> {
+    let per = diff.per_request?;
+    let [base, target] = per.requests;
+    let fields = [
+        ("base", base),
+        ("target", target),
+        ("scaled_to", per.scaled_to),
+    ];
+    let fields = fields.map(|(name, count)| (name, count.into()));
+    Some(("requests", Data::fields(fields)))
+}
+
+fn change(diff: &Diff, row: &DiffRow) -> Vec<(&'static str, Data)> {
+    let values = [
+        ("base", row.base),
+        ("target", row.target),
+        ("delta", row.delta()),
+    ];
+    let per_request = diff.per_request.map(|per| {
+        let values = values.map(|(name, value)| (name, Data::Number(per.of_one(value))));
+        ("per_request", Data::fields(values))
+    });
+    let values = values.map(|(name, value)| (name, value.into()));
+    let more = [
         ("percent", row.percent().map_or(Data::Null, Data::Number)),
         ("change", row.change.word(&diff.value_type.unit).into()),
-    ]
+    ];
+    values.into_iter().chain(more).chain(per_request).collect()
 }
 
 fn value_type(value_type: &ValueType) -> Data {

@@ -9,7 +9,7 @@ use crate::answers::FilteredProfile;
 use rperf_model::{Category, FrameKind, Profile, State};
 use rperf_report::numbers::{counted, grouped, percent, seconds};
 use rperf_report::{
-    By, Function, Path, Scale, Sort, Step, Top, TopRow, Totals, Wait, WaitSite, losses,
+    By, Function, Path, Scale, Sort, StateRow, Step, Top, TopRow, Totals, Wait, WaitSite, losses,
     nanoseconds_per, without_idle,
 };
 use std::io::Write;
@@ -131,8 +131,10 @@ impl<'a> Report<'a> {
                     shares.join(", ")
                 )
             }
-            [(State::Running, _)] if is_time => format!("All of {whole} went into running code."),
-            [(State::Running, _)] => format!("This is about {whole}."),
+            [(StateRow::Of(State::Running), _)] if is_time => {
+                format!("All of {whole} went into running code.")
+            }
+            [(StateRow::Of(State::Running), _)] => format!("This is about {whole}."),
             _ => {
                 let shares: Vec<_> = shares()
                     .map(|(share, state)| format!("{share} into {state}"))
@@ -146,8 +148,8 @@ impl<'a> Report<'a> {
     }
 
     /// The states with a value, the largest first.
-    fn states_with_values(&self) -> Vec<(State, i64)> {
-        let states = State::ALL.map(|state| (state, self.totals.state(state)));
+    fn states_with_values(&self) -> Vec<(StateRow, i64)> {
+        let states = StateRow::ALL.map(|row| (row, self.totals.row(row)));
         let mut states: Vec<_> = states
             .into_iter()
             .filter(|(_, value)| *value != 0)
@@ -187,7 +189,7 @@ impl<'a> Report<'a> {
         let site = wait.sites.first()?;
         let text = format!(
             "The place with the most {} is {}: {} ({}).",
-            words(wait.state),
+            words(StateRow::Of(wait.state)),
             self.site(site),
             self.amount(site.value),
             self.percent(site.value)
@@ -240,7 +242,10 @@ impl<'a> Report<'a> {
 
     fn states(&self) -> String {
         let states = self.states_with_values();
-        if states.iter().all(|(state, _)| *state == State::Running) {
+        if states
+            .iter()
+            .all(|(state, _)| *state == StateRow::Of(State::Running))
+        {
             return String::new();
         }
         let mut table = Table::new(&["value", "share", "state"], 2);
@@ -311,7 +316,7 @@ impl<'a> Report<'a> {
             table.row([
                 self.amount(site.value),
                 self.percent(site.value),
-                words(wait.state).to_owned(),
+                words(StateRow::Of(wait.state)).to_owned(),
                 self.site(site),
             ]);
         }
@@ -357,12 +362,9 @@ fn is_state(row: &TopRow) -> bool {
     FrameKind::of(&row.function.path).is_synthetic()
 }
 
-fn words(state: State) -> &'static str {
-    match state {
-        State::Running => "running",
-        State::GvlBlocked => "GVL blocked (I/O, sleep)",
-        State::GvlWait => "GVL wait",
-        State::GcMarking => "GC marking",
-        State::GcSweeping => "GC sweeping",
+fn words(row: StateRow) -> &'static str {
+    match row {
+        StateRow::Of(State::GvlBlocked) => "GVL blocked (I/O, sleep)",
+        row => row.name(),
     }
 }

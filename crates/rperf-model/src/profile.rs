@@ -2,8 +2,8 @@
 //! readers, read by everything else. Any thread, no I/O.
 
 use crate::{
-    CallTree, Column, Frames, LabelSets, Latencies, Note, Ops, Requests, Schema, StringId, Strings,
-    Suite, TimeLine, ValueType, Weight, WeightKey, Weights,
+    CallTree, Column, Frames, LabelSets, Latencies, Note, Ops, OwnColumn, Requests, Schema,
+    StringId, Strings, Suite, TimeLine, ValueType, Weight, WeightKey, Weights,
 };
 
 mod label_all;
@@ -272,8 +272,33 @@ impl Profile {
     }
 
     /// How many samples were taken; `None` if no column counts them, as in some
-    /// profiles of other tools.
+    /// profiles of other tools, or if the default values are of rows that count for none: what
+    /// requests have waited for.
     pub fn sample_count(&self) -> Option<i64> {
-        self.schema.samples().map(|column| self.sum(column))
+        let is_counted = self.schema.default_type().own() != Some(OwnColumn::GvlWaitedFor);
+        let samples = self.schema.samples().filter(|_| is_counted);
+        samples.map(|column| self.sum(column))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_profile::TestProfile;
+    use crate::{LabelSetId, Mode, State};
+
+    #[test]
+    fn what_requests_have_waited_for_is_of_no_samples() {
+        let columns = [OwnColumn::GvlBlame, OwnColumn::GvlWaitedFor];
+        let mut test = TestProfile::new(Mode::Wall.schema().with(columns));
+        test.add(&["spin"], 1, LabelSetId(0), State::Running, 7);
+        let mut profile = test.profile;
+        assert_eq!(profile.sample_count(), Some(1));
+        for (column, count) in [(columns[0], Some(1)), (columns[1], None)] {
+            let chosen = profile.schema.find_own(column).expect("a column");
+            let types = profile.schema.types().to_vec();
+            profile.schema = Schema::new(types, chosen).expect("a schema");
+            assert_eq!(profile.sample_count(), count, "{column:?}");
+        }
     }
 }

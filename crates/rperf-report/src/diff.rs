@@ -3,9 +3,11 @@
 
 mod found;
 mod run;
+mod scaling;
 mod statistics;
 
 pub use run::Run;
+pub use scaling::{Normalize, PerRequest};
 
 use crate::groups::Function;
 use crate::matching::Matched;
@@ -14,6 +16,7 @@ use crate::units::nanoseconds_per;
 use found::FoundMethods;
 use rperf_model::ValueType;
 use run::Amount;
+use scaling::scales;
 use statistics::{Between, Estimate, Observed, false_discovery_limit};
 use std::cmp::Reverse;
 
@@ -28,23 +31,6 @@ pub const LEAST_SHARE: f64 = 0.001;
 /// What two runs of the same program may differ by, beyond the noise of sampling: the
 /// allowance where there is but one run on a side, which can't show it.
 pub const RUN_ALLOWANCE: f64 = 0.02;
-
-/// By what runs are made comparable: each is scaled as if it had as much of it as the
-/// runs of the base have on the average.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Normalize {
-    /// Runs are not scaled.
-    #[default]
-    No,
-    /// By their totals: the diff shows how the division of the total changes.
-    Total,
-    /// By how long they took.
-    Duration,
-    /// By how many different values a label has.
-    Label,
-    /// By how many requests have ended.
-    Requests,
-}
 
 /// Why runs can't be compared.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -159,6 +145,8 @@ pub struct Diff {
     pub tested: usize,
     /// Whether the values were counted one by one: then no difference is noise.
     pub is_exact: bool,
+    /// Of what the values are, if they are scaled by requests.
+    pub per_request: Option<PerRequest>,
 }
 
 impl Diff {
@@ -248,6 +236,7 @@ impl Diff {
             rows,
             tested,
             is_exact,
+            per_request: (normalize == Normalize::Requests).then(|| PerRequest::of(base, target)),
         })
     }
 
@@ -358,48 +347,6 @@ fn row(
         base_estimate,
         target_estimate,
         is_tested: false,
-    }
-}
-
-/// What each of `runs` is scaled by to be comparable with those of `base`.
-fn scales(base: &[Run], runs: &[Run], normalize: Normalize) -> Result<Vec<f64>, DiffError> {
-    let size = |run: &Run| normalize.size(run);
-    let mean = base.iter().map(size).sum::<f64>() / base.len() as f64;
-    let scale = |run| normalize.ratio(mean, size(run));
-    runs.iter().map(scale).collect()
-}
-
-impl Normalize {
-    /// What all values of `base` together are to be multiplied by to be comparable with
-    /// all of `target` together.
-    pub fn scale_of_sums(self, base: &[Run], target: &[Run]) -> Result<f64, DiffError> {
-        let size = |runs: &[Run]| runs.iter().map(|run| self.size(run)).sum();
-        self.ratio(size(target), size(base))
-    }
-
-    fn size(self, run: &Run) -> f64 {
-        match self {
-            Normalize::No => 1.0,
-            Normalize::Total => run.total.value as f64,
-            Normalize::Duration => run.duration_ns as f64,
-            Normalize::Label => run.label_values as f64,
-            Normalize::Requests => run.requests as f64,
-        }
-    }
-
-    fn ratio(self, one: f64, other: f64) -> Result<f64, DiffError> {
-        let what = match self {
-            Normalize::No => "runs",
-            Normalize::Total => "total",
-            Normalize::Duration => "duration",
-            Normalize::Label => "samples with the label",
-            Normalize::Requests => "requests that were judged",
-        };
-        if one > 0.0 && other > 0.0 {
-            Ok(one / other)
-        } else {
-            Err(DiffError::NothingToNormalize(what))
-        }
     }
 }
 

@@ -38,10 +38,10 @@ pub struct Filter {
     /// Without the callers of the outermost frame that matches; stacks without one are
     /// dropped.
     pub show_from: Option<Regex>,
-    /// Only samples with a tag that matches.
-    pub tag_focus: Option<TagFilter>,
-    /// No sample with a tag that matches.
-    pub tag_ignore: Option<TagFilter>,
+    /// Only samples that have for each of these a tag that matches.
+    pub tag_focus: Vec<TagFilter>,
+    /// No sample with a tag that matches one of these.
+    pub tag_ignore: Vec<TagFilter>,
     /// Tags whose values become frames above all others, the outermost first.
     pub tag_root: Vec<String>,
     /// Tags whose values become frames below all others, the innermost last.
@@ -101,7 +101,7 @@ impl Filter {
         let tags = [&self.tag_focus, &self.tag_ignore];
         frames.iter().all(|regex| regex.is_none())
             && !self.hides_ops
-            && tags.iter().all(|tag| tag.is_none())
+            && tags.iter().all(|tags| tags.is_empty())
             && self.tag_root.is_empty()
             && self.tag_leaf.is_empty()
             && self.thread.is_none()
@@ -150,14 +150,18 @@ impl Filter {
 
     fn apply_tags(&self, profile: &mut Profile, unmatched: &mut Vec<&'static str>) {
         let names = ThreadNames::of(profile);
-        let focus = self
-            .tag_focus
-            .as_ref()
-            .map(|tag| ("--tagfocus", tag_filter::matching(profile, &names, tag)));
-        let ignore = self
-            .tag_ignore
-            .as_ref()
-            .map(|tag| ("--tagignore", tag_filter::matching(profile, &names, tag)));
+        let matching = |tags: &[TagFilter], join: fn(bool, bool) -> bool| {
+            let masks = tags.iter();
+            let masks = masks.map(|tag| tag_filter::matching(profile, &names, tag));
+            masks.reduce(|all, next| {
+                let pairs = all.into_iter().zip(next);
+                pairs.map(|(all, next)| join(all, next)).collect()
+            })
+        };
+        let focus = matching(&self.tag_focus, |all, next| all && next);
+        let focus = focus.map(|rows| ("--tagfocus", rows));
+        let ignore = matching(&self.tag_ignore, |all, next| all || next);
+        let ignore = ignore.map(|rows| ("--tagignore", rows));
         let thread = self.thread.as_ref().map(|thread| {
             let is_kept = |row: WeightKey| {
                 let name = names.get(profile, row.thread);

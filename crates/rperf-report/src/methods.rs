@@ -4,8 +4,9 @@
 use crate::code_paths::CodePaths;
 use crate::groups::{FrameKey, Function, Groups};
 use crate::in_ops::op_texts;
+use crate::states::state_rows;
 use crate::tags::tag_texts;
-use crate::top::{By, Sort, state_name, thread_name};
+use crate::top::{By, Sort, thread_name};
 use crate::walk::{OnceSums, Values, Visitor, add, walk_summing};
 use rperf_model::{Column, Histogram, Node, NodeId, OwnColumn, Profile, State, Weight};
 use rustc_hash::FxHashMap;
@@ -130,7 +131,10 @@ impl Methods {
             By::Directory => by_frames(profile, FrameKey::Directory, values),
             By::Gem(core) => by_frames(profile, FrameKey::Gem(*core), values),
             By::Thread => by_thread(profile, values),
-            By::State => by_weight(profile, values, |row| state_name(row.key.state).into()),
+            By::State => {
+                let state = state_rows(profile);
+                by_weight(profile, values, |row| state(row.key).name().into())
+            }
             By::Label(key) => {
                 let mut text = tag_texts(profile, key);
                 by_weight(profile, values, |row| text(row.key))

@@ -1,5 +1,7 @@
 //! Places in the code that samples lead to: the innermost method, and the line of the application that led
-//! there. Any thread.
+//! there. None of rperf's own methods is one. Any thread.
+
+mod most;
 
 use crate::groups::{FrameKey, Function, GroupId, Groups, is_file};
 use rperf_model::{Category, NodeId, Profile};
@@ -12,14 +14,20 @@ pub(crate) type Place = (Option<GroupId>, Option<(GroupId, u32)>);
 pub(crate) struct Places<'a> {
     profile: &'a Profile,
     groups: Groups<'a>,
+    /// By group.
+    categories: Vec<Category>,
 }
 
 impl<'a> Places<'a> {
     /// The places of `profile`.
     pub(crate) fn of(profile: &'a Profile) -> Self {
+        let groups = Groups::new(profile, FrameKey::Function);
+        let texts = groups.texts.iter();
+        let categories = texts.map(|it| profile.meta.origin(&it.name, it.path).category);
         Self {
             profile,
-            groups: Groups::new(profile, FrameKey::Function),
+            categories: categories.collect(),
+            groups,
         }
     }
 
@@ -30,21 +38,30 @@ impl<'a> Places<'a> {
 
     /// The place of a stack.
     pub(crate) fn of_node(&self, node: NodeId) -> Place {
-        let tree = &self.profile.tree;
-        let leaf = tree.get(node).map(|node| self.groups.of_frame(node.frame));
+        let mut leaf = None;
         let mut in_file = None;
-        for node in tree.stack(node) {
-            let group = self.groups.of_frame(node.frame);
-            let text = &self.groups.texts[group];
-            if !is_file(text.path) {
+        for (group, line) in self.stack(node) {
+            leaf = leaf.or(Some(group));
+            if !self.is_in_file(group) {
                 continue;
             }
-            let place = (group, node.line);
-            if self.profile.meta.origin(&text.name, text.path).category == Category::App {
+            let place = (group, line);
+            if self.categories[group] == Category::App {
                 return (leaf, Some(place));
             }
             in_file = in_file.or(Some(place));
         }
         (leaf, in_file)
+    }
+
+    /// The functions of a stack with their lines, the innermost first, without those of rperf.
+    fn stack(&self, node: NodeId) -> impl Iterator<Item = (GroupId, u32)> + '_ {
+        let nodes = self.profile.tree.stack(node);
+        let functions = nodes.map(|node| (self.groups.of_frame(node.frame), node.line));
+        functions.filter(|(group, _)| self.categories[*group] != Category::Rperf)
+    }
+
+    fn is_in_file(&self, group: GroupId) -> bool {
+        is_file(self.groups.texts[group].path)
     }
 }

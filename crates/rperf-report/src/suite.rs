@@ -150,8 +150,8 @@ impl Tests {
 
 fn gems(profile: &Profile) -> Vec<TestGem> {
     let filter = Filter {
-        tag_focus: TagFilter::new(OF_TESTS).ok(),
-        tag_ignore: TagFilter::new(OF_HOOKS).ok(),
+        tag_focus: TagFilter::new(OF_TESTS).into_iter().collect(),
+        tag_ignore: TagFilter::new(OF_HOOKS).into_iter().collect(),
         ..Filter::default()
     };
     let left = filter.apply(profile.clone()).profile;

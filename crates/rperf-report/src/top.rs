@@ -3,9 +3,10 @@
 
 use crate::groups::{CoreMethods, FrameKey, Function, GroupId, Groups};
 use crate::in_ops::op_texts;
+use crate::states::state_rows;
 use crate::tags::tag_texts;
 use crate::walk::{OnceSums, Values, Visitor, add, walk};
-use rperf_model::{Column, LabelSetId, Node, NodeId, Profile, State, Weight};
+use rperf_model::{Column, LabelSetId, Node, NodeId, Profile, Weight};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 
@@ -96,9 +97,12 @@ impl Top {
                 by_weight(profile, columns, |weight| text(weight.key))
             }
             By::Thread => by_thread(profile, columns),
-            By::State => by_weight(profile, columns, |weight| {
-                state_name(weight.key.state).to_string()
-            }),
+            By::State => {
+                let row = state_rows(profile);
+                by_weight(profile, columns, |weight| {
+                    row(weight.key).name().to_string()
+                })
+            }
         };
         if samples.is_none() {
             for row in &mut rows {
@@ -166,17 +170,6 @@ impl Sort {
             Sort::SelfValue => Sort::TotalValue,
             Sort::TotalValue => Sort::SelfValue,
         }
-    }
-}
-
-/// A state in words.
-pub fn state_name(state: State) -> &'static str {
-    match state {
-        State::Running => "running",
-        State::GvlBlocked => "GVL blocked",
-        State::GvlWait => "GVL wait",
-        State::GcMarking => "GC marking",
-        State::GcSweeping => "GC sweeping",
     }
 }
 

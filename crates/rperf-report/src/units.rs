@@ -30,6 +30,18 @@ impl Scale {
         }
     }
 
+    /// The same of what one of so many has, with a digit behind the point at least: of counts, too.
+    pub fn of_each(value_type: &ValueType, largest: i64, count: u64) -> Self {
+        let count = count.max(1);
+        let mean = largest.unsigned_abs() / count;
+        let scale = Self::new(value_type, i64::try_from(mean).unwrap_or(i64::MAX));
+        Self {
+            divisor: scale.divisor.saturating_mul(count),
+            decimals: scale.decimals.max(1),
+            ..scale
+        }
+    }
+
     /// The unit that the values are shown in; empty for counts.
     pub fn unit(&self) -> &str {
         &self.unit
@@ -134,6 +146,25 @@ mod tests {
 
     fn text(unit: &str, largest: i64, value: i64) -> String {
         Scale::new(&ValueType::new("x", unit), largest).text(value)
+    }
+
+    #[test]
+    fn what_each_of_many_has_has_a_digit_behind_the_point() {
+        let of = |unit: &str| ValueType::new("x", unit);
+        let ms = Scale::of_each(&of("nanoseconds"), 600_000_000, 60);
+        assert_eq!(
+            (ms.text(600_000_000), ms.text(30_000_000)),
+            ("10.0 ms".into(), "0.5 ms".into())
+        );
+        let counts = Scale::of_each(&of("count"), 90, 60);
+        assert_eq!(
+            (counts.text(90), counts.text(-30)),
+            ("1.5".into(), "-0.5".into())
+        );
+        let few = Scale::of_each(&of("nanoseconds"), 6_000, 60);
+        assert_eq!(few.text(6_000), "100.0 ns");
+        let none = Scale::of_each(&of("bytes"), i64::MIN, 0);
+        assert!(none.text(1).ends_with("MB"));
     }
 
     #[test]

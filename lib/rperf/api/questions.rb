@@ -10,7 +10,9 @@ module Rperf
     SORTS = { "self" => %i[self flat], "total" => %i[total cum] }.freeze
     GROUPS = %w[function class file dir gem gem:c op thread state].freeze
     SCALINGS = %w[none total duration].freeze
-    private_constant :SORTS, :GROUPS, :SCALINGS
+    TAGS = "a String as 'KEY=REGEX', or an Array of them"
+    KEYS = "the key of a label, or an Array of keys"
+    private_constant :SORTS, :GROUPS, :SCALINGS, :TAGS, :KEYS
 
     class << self
       # The filters, which choose a part of a profile.
@@ -20,8 +22,8 @@ module Rperf
       def filters(focus: nil, ignore: nil, hide: nil, hide_ops: nil, show: nil, show_from: nil, tagfocus: nil,
                   tagignore: nil, tagroot: nil, tagleaf: nil, thread: nil, pid: nil, value: nil, idle: nil)
         patterns = { focus:, ignore:, hide:, show:, show_from: }.compact.to_h { |key, it| [key, pattern(key, it)] }
-        tags = { tagfocus:, tagignore: }.compact.to_h { |key, it| [key, text(key, it, "a String as 'KEY=REGEX'")] }
-        keys = { tagroot:, tagleaf: }.compact.to_h { |key, it| [key, label_keys(key, it)] }
+        tags = { tagfocus:, tagignore: }.compact.to_h { |key, it| [key, texts(key, it, TAGS)] }
+        keys = { tagroot:, tagleaf: }.compact.to_h { |key, it| [key, texts(key, it, KEYS)] }
         switches = { hide_ops:, idle: }.compact.to_h { |key, it| [key, Argument.one_of(key, it, [true, false])] }
         others = { thread: thread(thread), pid: pid(pid), value: value(value) }.compact
         { **patterns, **tags, **keys, **switches, **others }
@@ -92,9 +94,10 @@ module Rperf
         "(?#{flags}:#{text(:pattern, value.source, "text")}#{ending})"
       end
 
-      def label_keys(name, value)
-        keys = Argument.a?(value, Array) ? value : [value]
-        keys.map { |key| text(name, key, "the key of a label, or an Array of keys") }
+      # @return [Array<String>] those of an Array, or the only one
+      def texts(name, value, allowed)
+        values = Argument.a?(value, Array) ? value : [value]
+        values.map { |it| text(name, it, allowed) }
       end
 
       def thread(value)

@@ -19,12 +19,14 @@ export class Places {
   private readonly ids = new Map<string, number>();
   private readonly ofNode = new Map<number, number>();
   private readonly app: number;
+  private readonly rperf: number;
 
   constructor(
     private readonly file: ProfileFile,
     private readonly rows: ProfileRows,
   ) {
     this.app = file.categories.indexOf("app");
+    this.rperf = file.categories.indexOf("rperf");
   }
 
   /** The node of a row's stack: the last frame stands for the state, or says that there is none. */
@@ -37,7 +39,10 @@ export class Places {
 
   /** The place of a row. */
   of(row: number): number {
-    const node = this.stack(row);
+    return this.ofStack(this.stack(row));
+  }
+
+  private ofStack(node: number): number {
     let place = this.ofNode.get(node);
     if (place === undefined) {
       place = this.id(this.find(node));
@@ -50,19 +55,84 @@ export class Places {
     return this.compare(a.method, b.method) || this.compare(a.app, b.app) || a.line - b.line;
   }
 
-  private find(leaf: number): Place {
-    const { parent, frame, line } = this.file.nodes;
-    const { path, category } = this.file.frames;
-    const method = leaf === 0 ? -1 : frame[leaf];
-    let inFile: Place | null = null;
-    for (let node = leaf; node !== 0; node = parent[node]) {
-      const at = frame[node];
-      if (path[at] === "" || path[at].startsWith("<")) continue;
-      const place = { method, app: at, line: line[node] };
-      if (category[at] === this.app) return place;
-      inFile ??= place;
+  /** The innermost function of the application, or else in a file, that at least half of the time of these stacks is in,
+   * with the line that most of it is at, and below it the innermost function of all of which that is true. If there is
+   * none, the place that most of the time is at. A small helper that more time is at than at any other single place
+   * doesn't stand for its caller. */
+  ofMost(stacks: Map<number, number>): Place {
+    const timed = [...stacks].filter(([, time]) => time > 0);
+    const all = timed.reduce((sum, [, time]) => sum + time, 0);
+    const most = this.innermost(
+      timed.map(([node, time]) => [this.own(node), time]),
+      all,
+    );
+    if (most === null) return this.single(timed);
+    const { frame, line } = this.file.nodes;
+    const lines = new Map<number, number>();
+    const below: [number[], number][] = [];
+    for (const [leaf, time] of timed) {
+      const nodes = this.nodes(leaf);
+      const place = nodes.findIndex((node) => frame[node] === most);
+      if (place < 0) continue;
+      const at = line[nodes[place]];
+      lines.set(at, (lines.get(at) ?? 0) + time);
+      below.push([nodes.slice(0, place + 1), time]);
     }
-    return inFile ?? { method, app: -1, line: 0 };
+    const [first] = [...lines].sort(([a, x], [b, y]) => y - x || a - b);
+    return { method: this.innermost(below, all) ?? most, app: most, line: first[0] };
+  }
+
+  /** The innermost function of most of these stacks, among those that at least half of `all` is in. */
+  private innermost(stacks: [nodes: number[], time: number][], all: number): number | null {
+    const { frame } = this.file.nodes;
+    const totals = new Map<number, number>();
+    for (const [nodes, time] of stacks)
+      for (const at of new Set(nodes.map((node) => frame[node]))) totals.set(at, (totals.get(at) ?? 0) + time);
+    const total = (at: number) => totals.get(at) ?? 0;
+    const sums = new Map<number, number>();
+    for (const [nodes, time] of stacks) {
+      const node = nodes.find((node) => 2 * total(frame[node]) >= all);
+      if (node !== undefined) sums.set(frame[node], (sums.get(frame[node]) ?? 0) + time);
+    }
+    const [most] = [...sums].sort(([a, x], [b, y]) => y - x || total(a) - total(b) || this.compare(a, b));
+    return most?.[0] ?? null;
+  }
+
+  private single(stacks: [node: number, time: number][]): Place {
+    const sums = new Map<number, number>();
+    for (const [node, time] of stacks) {
+      const place = this.ofStack(node);
+      sums.set(place, (sums.get(place) ?? 0) + time);
+    }
+    const { known } = this;
+    const [most] = [...sums].sort(([a, x], [b, y]) => y - x || this.order(known[a], known[b]));
+    return most ? known[most[0]] : { method: -1, app: -1, line: 0 };
+  }
+
+  /** The nodes of a stack, the innermost first, without rperf's own. */
+  private nodes(leaf: number): number[] {
+    const { parent, frame } = this.file.nodes;
+    const nodes: number[] = [];
+    for (let node = leaf; node !== 0; node = parent[node])
+      if (this.file.frames.category[frame[node]] !== this.rperf) nodes.push(node);
+    return nodes;
+  }
+
+  /** The application's ones of a stack, or else those in files. */
+  private own(leaf: number): number[] {
+    const { path, category } = this.file.frames;
+    const { frame } = this.file.nodes;
+    const inFiles = this.nodes(leaf).filter((node) => path[frame[node]] !== "" && !path[frame[node]].startsWith("<"));
+    const own = inFiles.filter((node) => category[frame[node]] === this.app);
+    return own.length > 0 ? own : inFiles;
+  }
+
+  private find(leaf: number): Place {
+    const { frame, line } = this.file.nodes;
+    const [innermost] = this.nodes(leaf);
+    const [own] = this.own(leaf);
+    const method = innermost === undefined ? -1 : frame[innermost];
+    return own === undefined ? { method, app: -1, line: 0 } : { method, app: frame[own], line: line[own] };
   }
 
   private id(place: Place): number {

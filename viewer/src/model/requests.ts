@@ -208,8 +208,8 @@ interface HolderColumns {
 
 /** Those who had the GVL. */
 interface AllHolders {
-  /** By name: the label, and the blame by place. */
-  names: Map<string, { label: Holder["label"]; places: Map<number, number> }>;
+  /** By name: the label, and the blame by stack. */
+  names: Map<string, { label: Holder["label"]; stacks: Map<number, number> }>;
   /** Who it was that had these stacks, mostly. */
   ofNodes: Map<number, string>;
 }
@@ -220,7 +220,7 @@ function holdersOf(view: View, requests: Requests, columns: HolderColumns, place
   if (!blames) return { holders: null, blame: 0 };
   const all = allHolders(view, columns, places);
   const sum = (values: Iterable<number>) => [...values].reduce((sum, value) => sum + value, 0);
-  const of = [...all.names].map(([name, { label, places }]) => ({ name, label, places, blame: sum(places.values()) }));
+  const of = [...all.names].map(([name, { label, stacks }]) => ({ name, label, stacks, blame: sum(stacks.values()) }));
   const blame = sum(of.map((it) => it.blame));
   if (waitedFor) {
     const own = waitedForBy(view, requests, waitedFor, all, places);
@@ -229,14 +229,10 @@ function holdersOf(view: View, requests: Requests, columns: HolderColumns, place
     return { holders, blame };
   }
   const holders = of
-    .filter((it) => it.places.size > 0)
-    .map(({ places: of, ...it }): Holder => ({ ...it, means: null, ...places.known[most(of)] }));
+    .filter((it) => it.stacks.size > 0)
+    .map(({ stacks, ...it }): Holder => ({ ...it, means: null, ...places.ofMost(stacks) }));
   holders.sort((a, b) => b.blame - a.blame || (a.name < b.name ? -1 : 1));
   return { holders: holders.slice(0, SITES), blame };
-}
-
-function most(sums: Map<number, number>): number {
-  return [...sums].reduce((most, it) => (it[1] > most[1] ? it : most))[0];
 }
 
 function allHolders(view: View, { walls, blames }: HolderColumns, places: Places): AllHolders {
@@ -254,17 +250,16 @@ function allHolders(view: View, { walls, blames }: HolderColumns, places: Places
     const [value, wall] = [blames?.[row] ?? 0, walls?.[row] ?? 0];
     // What requests have waited for are stacks of others.
     if ((value === 0 && wall === 0) || !hasGvl[rows.state[row]]) continue;
-    const place = places.of(row);
     const label = labels[rows.labelSet[row]];
-    const name = label ? label.join("=") : threadName(file, rows.thread[row], places.known[place]);
+    const name = label ? label.join("=") : threadName(file, rows.thread[row], places.known[places.of(row)]);
     const stack = places.stack(row);
     const ofNode = nodes.get(stack) ?? new Map<string, [number, number]>();
     nodes.set(stack, ofNode);
     const times = ofNode.get(name) ?? [0, 0];
     ofNode.set(name, [times[0] + value, times[1] + wall]);
-    const holder = names.get(name) ?? { label, places: new Map<number, number>() };
+    const holder = names.get(name) ?? { label, stacks: new Map<number, number>() };
     names.set(name, holder);
-    if (target.kept[row] && value !== 0) holder.places.set(place, (holder.places.get(place) ?? 0) + value);
+    if (target.kept[row] && value !== 0) holder.stacks.set(stack, (holder.stacks.get(stack) ?? 0) + value);
   }
   const ofNodes = [...nodes].map(([node, names]): [number, string] => {
     const all = [...names].sort(([a, x], [b, y]) => y[0] - x[0] || y[1] - x[1] || (a < b ? -1 : 1));
@@ -289,16 +284,15 @@ function waitedForBy(view: View, requests: Requests, values: Float64Array, all: 
     const name = all.ofNodes.get(stack) ?? UNKNOWN;
     const of = sums.get(name) ?? new Map<number, [number, number]>();
     sums.set(name, of);
-    const place = places.of(row);
-    const sum = of.get(place) ?? [0, 0];
+    const sum = of.get(stack) ?? [0, 0];
     sum[kind] += values[row];
-    of.set(place, sum);
+    of.set(stack, sum);
   }
   const found = [...sums].map(([name, of]) => {
     const both = [...of.values()].reduce((a, b): [number, number] => [a[0] + b[0], a[1] + b[1]]);
-    const grown = new Map([...of].map(([place, sums]) => [place, excess(meansOf(requests, sums))]));
+    const grown = new Map([...of].map(([stack, sums]) => [stack, excess(meansOf(requests, sums))]));
     const label = all.names.get(name)?.label ?? null;
-    return { name, label, means: meansOf(requests, both), ...places.known[most(grown)] };
+    return { name, label, means: meansOf(requests, both), ...places.ofMost(grown) };
   });
   const grown = found.filter(({ means }) => excess(means) > 0);
   grown.sort((a, b) => excess(b.means) - excess(a.means) || (a.name < b.name ? -1 : 1));

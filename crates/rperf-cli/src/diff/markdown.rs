@@ -1,6 +1,8 @@
 //! The comparison in Markdown, to paste into a pull request. Does no I/O.
 
-use super::pages::{Page, capitalized, idle, normalized, notes, percent, scale, verdict, word};
+use super::pages::{
+    self, Page, capitalized, idle, normalized, notes, percent, requests, scale, verdict, word,
+};
 use rperf_format::markdown::amount;
 use rperf_format::markdown::text::{Table, code, location, name};
 use rperf_report::numbers::grouped;
@@ -20,7 +22,11 @@ pub fn markdown(page: &Page<'_>) -> String {
             Change::Unknown => "Not known to be noise or not".to_string(),
             change => capitalized(word(page, change)),
         };
-        text += &format!("\n### {title}\n\n{}", table(page, &rows));
+        let of_each = match page.diff.per_request {
+            Some(_) => ", per request",
+            None => "",
+        };
+        text += &format!("\n### {title}{of_each}\n\n{}", table(page, &rows));
     }
     match page.diff.with(Change::Noise).count() {
         0 => {}
@@ -44,11 +50,12 @@ fn head(page: &Page<'_>) -> String {
     let (delta, percent) = (signed(page, total.delta()), percent(total));
     let verdict = verdict(page, total);
     let name = code(&diff.value_type.name);
+    let delta = of_head(page, delta);
     let mut text =
         format!("## Comparison\n\nThe total ({name}): {delta} ({percent}), {verdict}.\n\n");
     let [base, target] = page.sides;
-    text += &side(page, "Base", &options.base, base, total.base);
-    text += &side(page, "Target", &options.target, target, total.target);
+    text += &side(page, 0, &options.base, base, total.base);
+    text += &side(page, 1, &options.target, target, total.target);
     if let Some(idle) = idle(page) {
         text += &format!("- Idle threads: {idle}\n");
     }
@@ -58,7 +65,7 @@ fn head(page: &Page<'_>) -> String {
     text
 }
 
-fn side(page: &Page<'_>, title: &str, files: &[PathBuf], runs: &[Run], value: i64) -> String {
+fn side(page: &Page<'_>, side: usize, files: &[PathBuf], runs: &[Run], value: i64) -> String {
     let files: Vec<_> = files
         .iter()
         .map(|it| code(&it.display().to_string()))
@@ -67,8 +74,13 @@ fn side(page: &Page<'_>, title: &str, files: &[PathBuf], runs: &[Run], value: i6
         1 => String::new(),
         count => format!(", mean of {count} runs"),
     };
-    let value = amount(&scale(page), value);
-    format!("- {title}: {value}{mean} ({})\n", files.join(", "))
+    let title = ["Base", "Target"][side];
+    let value = of_head(page, amount(&scale(page), value));
+    let requests = requests(page, side).map_or_else(String::new, |it| format!(", {it}"));
+    format!(
+        "- {title}: {value}{requests}{mean} ({})\n",
+        files.join(", ")
+    )
 }
 
 fn table(page: &Page<'_>, rows: &[&DiffRow]) -> String {
@@ -96,6 +108,11 @@ fn table(page: &Page<'_>, rows: &[&DiffRow]) -> String {
             grouped(more as u64)
         ),
     }
+}
+
+/// A value that says that it is one request's if it is.
+fn of_head(page: &Page<'_>, text: String) -> String {
+    pages::amount(page, text)
 }
 
 fn signed(page: &Page<'_>, value: i64) -> String {

@@ -6,7 +6,7 @@ use crate::report::filter_args::{self, FilterArgs};
 use crate::report::view_args::{Belongs, HTML_FILE, ViewArgs, only_one, refuse_strangers};
 use rperf_format::Format;
 use rperf_model::PathView;
-use rperf_report::{Filter, Normalize, Sort, TagFilter};
+use rperf_report::{Filter, Normalize, Sort};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -76,10 +76,10 @@ pub struct DiffArgs {
     /// Only samples of the base with a label that matches, as for --tagfocus: so two parts of
     /// one profile can be compared
     #[arg(long, value_name = "TAG", allow_hyphen_values = true)]
-    pub base_tagfocus: Option<String>,
+    pub base_tagfocus: Vec<String>,
     /// Only samples of the target with a label that matches
     #[arg(long, value_name = "TAG", allow_hyphen_values = true)]
-    pub target_tagfocus: Option<String>,
+    pub target_tagfocus: Vec<String>,
     /// What of the profiles is compared.
     #[command(flatten)]
     pub filter: FilterArgs,
@@ -183,16 +183,16 @@ impl Options {
 }
 
 /// What is compared of a side.
-fn of_side(name: &str, tag_focus: &Option<String>) -> Result<Filter, Refusal> {
+fn of_side(name: &str, tag_focus: &[String]) -> Result<Filter, Refusal> {
     Ok(Filter {
-        tag_focus: filter_args::parse(name, tag_focus, TagFilter::new)?,
+        tag_focus: filter_args::tags(name, tag_focus)?,
         ..Filter::default()
     })
 }
 
 fn is_plain(args: &DiffArgs) -> bool {
     let DiffArgs { view, .. } = args;
-    let asks_for_sides = args.base_tagfocus.is_some() || args.target_tagfocus.is_some();
+    let asks_for_sides = !args.base_tagfocus.is_empty() || !args.target_tagfocus.is_empty();
     let asks_for_view = view.web || view.html || view.top || view.text || args.calls;
     let asks_for_file = args.format.is_some() || view.output.is_some() || view.no_browser;
     let asks_for_values = view.value().is_some() || view.sort.is_some();
@@ -228,8 +228,8 @@ fn view(args: &DiffArgs, on_terminal: bool) -> Result<View, Refusal> {
             &["--top", "--text", "--format", "--calls"],
         ),
         ("--fail-on", !args.fail_on.is_empty(), &["--calls"]),
-        ("--base-tagfocus", args.base_tagfocus.is_some(), TIMES),
-        ("--target-tagfocus", args.target_tagfocus.is_some(), TIMES),
+        ("--base-tagfocus", !args.base_tagfocus.is_empty(), TIMES),
+        ("--target-tagfocus", !args.target_tagfocus.is_empty(), TIMES),
         ("--value", args.view.value.is_some(), TIMES),
         ("--blame", args.view.blame, TIMES),
         ("--sort", args.view.sort.is_some(), TIMES),

@@ -124,12 +124,16 @@ fn head(page: &Page<'_>) -> String {
         value_type, total, ..
     } = page.diff;
     let scale = scale(page);
-    let mut text = format!("Type: {}\n", one_line(&value_type.name));
+    let of_each = match page.diff.per_request {
+        Some(_) => ", per request",
+        None => "",
+    };
+    let mut text = format!("Type: {}{of_each}\n", one_line(&value_type.name));
     let sides = [
         ("Base:  ", &page.options.base, page.sides[0], total.base),
         ("Target:", &page.options.target, page.sides[1], total.target),
     ];
-    for (title, files, runs, value) in sides {
+    for (files_of, (title, files, runs, value)) in sides.into_iter().enumerate() {
         let mean = match runs.len() {
             1 => String::new(),
             count => format!(", mean of {count} runs"),
@@ -137,9 +141,10 @@ fn head(page: &Page<'_>) -> String {
         let mut counts = runs.iter().map(|run| run.samples);
         let samples = counts.try_fold(0_i64, |sum, count| Some(sum.saturating_add(count?)));
         let samples = samples.map(|samples| format!(", {}", counted(samples, "sample")));
+        let requests = requests(page, files_of).map_or_else(String::new, |it| format!(", {it}"));
         text += &format!(
-            "{title} {}{mean}{} ({})\n",
-            scale.text(value),
+            "{title} {}{requests}{mean}{} ({})\n",
+            amount(page, scale.text(value)),
             samples.unwrap_or_default(),
             one_line(&files_text(files))
         );
@@ -159,7 +164,7 @@ fn head(page: &Page<'_>) -> String {
     let (style, verdict) = (style(total), verdict(page, total));
     let change = format!(
         "{} ({}), {verdict}",
-        signed(&scale, total.delta()),
+        amount(page, signed(&scale, total.delta())),
         percent(total)
     );
     let text = page.screen.wrapped(&text);
@@ -202,9 +207,8 @@ pub fn normalized(options: &Options) -> Option<String> {
         (Normalize::No, _) => return None,
         (Normalize::Total, _) => "each run as if it had the base's total".to_string(),
         (Normalize::Duration, _) => "each run as if it had taken as long as the base".to_string(),
-        (Normalize::Requests, _) => {
-            "each run as if it had as many requests as the base".to_string()
-        }
+        // The values say it.
+        (Normalize::Requests, _) => return None,
         (Normalize::Label, key) => {
             let key = one_line(key.as_deref().unwrap_or_default());
             format!("each run as if it had as many values of {key} as the base")
@@ -215,7 +219,26 @@ pub fn normalized(options: &Options) -> Option<String> {
 /// How values are written.
 pub fn scale(page: &Page<'_>) -> Scale {
     let total = &page.diff.total;
-    Scale::new(&page.diff.value_type, total.base.max(total.target))
+    let (value_type, largest) = (&page.diff.value_type, total.base.max(total.target));
+    match page.diff.per_request {
+        Some(per) => Scale::of_each(value_type, largest, per.scaled_to),
+        None => Scale::new(value_type, largest),
+    }
+}
+
+/// A value of a head, which says that it is one request's if it is.
+pub fn amount(page: &Page<'_>, text: String) -> String {
+    match page.diff.per_request {
+        Some(_) => format!("{text} a request"),
+        None => text,
+    }
+}
+
+/// How many requests a side has, where values are those of one: the base is 0.
+pub fn requests(page: &Page<'_>, side: usize) -> Option<String> {
+    let per = page.diff.per_request?;
+    let count = per.requests.get(side).copied().unwrap_or_default();
+    Some(counted(count, "request"))
 }
 
 fn table(page: &Page<'_>, rows: &[&DiffRow]) -> String {

@@ -31,12 +31,13 @@ pub struct FilterArgs {
         allow_hyphen_values = true
     )]
     pub show_from: Option<String>,
-    /// Only samples with a label that matches: KEY=REGEX, KEY=LOW:HIGH or REGEX
+    /// Only samples with a label that matches: KEY=REGEX, KEY=LOW:HIGH or REGEX; given several
+    /// times, all must
     #[arg(long, value_name = "TAG", allow_hyphen_values = true)]
-    pub tagfocus: Option<String>,
-    /// No sample with a label that matches
+    pub tagfocus: Vec<String>,
+    /// No sample with a label that matches; given several times, one is enough
     #[arg(long, value_name = "TAG", allow_hyphen_values = true)]
-    pub tagignore: Option<String>,
+    pub tagignore: Vec<String>,
     /// Put the values of labels above the stacks: KEY or KEY,KEY
     #[arg(long, value_name = "KEYS", allow_hyphen_values = true)]
     pub tagroot: Option<String>,
@@ -64,8 +65,8 @@ impl FilterArgs {
             hides_ops: self.hide_ops,
             show: parse("--show", &self.show, regex)?,
             show_from: parse("--show-from", &self.show_from, regex)?,
-            tag_focus: parse("--tagfocus", &self.tagfocus, TagFilter::new)?,
-            tag_ignore: parse("--tagignore", &self.tagignore, TagFilter::new)?,
+            tag_focus: tags("--tagfocus", &self.tagfocus)?,
+            tag_ignore: tags("--tagignore", &self.tagignore)?,
             tag_root: keys(&self.tagroot),
             tag_leaf: keys(&self.tagleaf),
             thread: parse("--thread", &self.thread, ThreadFilter::new)?,
@@ -75,7 +76,14 @@ impl FilterArgs {
     }
 }
 
-pub fn parse<T>(
+/// The filters that these options are.
+pub fn tags(name: &str, texts: &[String]) -> Result<Vec<TagFilter>, Refusal> {
+    let parsed = texts.iter().map(|text| TagFilter::new(text));
+    let parsed: Result<_, PatternError> = parsed.collect();
+    parsed.map_err(|error| Refusal::usage(format!("{name}: {error}")))
+}
+
+fn parse<T>(
     name: &str,
     text: &Option<String>,
     parse: impl Fn(&str) -> Result<T, PatternError>,

@@ -92,7 +92,7 @@ fn look_at(profile: Profile) {
     viewer::write(&view, &mut io::sink()).expect("the sink takes everything");
     let filter = Filter {
         hide: Some(regex("a").expect("an expression")),
-        tag_focus: Some(TagFilter::new(".").expect("a filter")),
+        tag_focus: vec![TagFilter::new(".").expect("a filter")],
         tag_root: vec!["thread".to_string()],
         tag_leaf: vec!["request".to_string()],
         ..Filter::default()

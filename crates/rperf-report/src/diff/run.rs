@@ -138,7 +138,9 @@ const PARTS: f64 = 1024.0;
 impl Noise {
     fn of(profile: &Profile, column: Column) -> Self {
         let schema: &Schema = &profile.schema;
-        let samples = schema.samples();
+        let samples = schema
+            .samples()
+            .filter(|_| profile.sample_count().is_some());
         let count = samples.map_or(0, |samples| profile.sum(samples));
         let objects = objects(schema, column);
         let events = objects.map_or(count, |objects| profile.sum(objects));

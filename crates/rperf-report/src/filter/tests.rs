@@ -162,9 +162,9 @@ fn hide_and_show_choose_frames() {
 #[test]
 fn tags_threads_and_processes_choose_samples() {
     let profile = example();
-    let tag = |text| Some(TagFilter::new(text).expect("a filter"));
+    let tag = |text| TagFilter::new(text).expect("a filter");
     let focus = |text| Filter {
-        tag_focus: tag(text),
+        tag_focus: vec![tag(text)],
         ..Filter::default()
     };
     let total = |filter: &Filter| filter.apply(profile.clone()).profile.sum(TIME);
@@ -173,10 +173,25 @@ fn tags_threads_and_processes_choose_samples() {
     assert_eq!(total(&focus("thread_seq=2")), 70);
     assert_eq!(total(&focus("thread=thread 1")), 30);
     let ignore = Filter {
-        tag_ignore: tag("request"),
+        tag_ignore: vec![tag("request")],
         ..Filter::default()
     };
     assert_eq!(total(&ignore), 40);
+    let several = Filter {
+        tag_focus: ["request=users", "thread_seq=2"].map(tag).into(),
+        ..Filter::default()
+    };
+    assert_eq!(total(&several), 30);
+    let either = Filter {
+        tag_ignore: ["request=posts", "%GVL=wait"].map(tag).into(),
+        ..Filter::default()
+    };
+    assert_eq!(total(&either), 50);
+    let both = Filter {
+        tag_focus: ["request=users", "request=posts"].map(tag).into(),
+        ..Filter::default()
+    };
+    assert_eq!(both.apply(profile.clone()).unmatched, ["--tagfocus"]);
     let thread = |text| Filter {
         thread: Some(ThreadFilter::new(text).expect("a filter")),
         ..Filter::default()
@@ -226,7 +241,7 @@ fn what_matches_nothing_is_told() {
     let filter = Filter {
         focus: some("nobody"),
         hide: some("main"),
-        tag_focus: Some(TagFilter::new("request=nothing").expect("a filter")),
+        tag_focus: vec![TagFilter::new("request=nothing").expect("a filter")],
         tag_root: vec!["job".into()],
         ..Filter::default()
     };

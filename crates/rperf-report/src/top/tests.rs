@@ -2,9 +2,9 @@
 
 use super::*;
 use proptest::prelude::*;
-use rperf_model::StringId;
 use rperf_model::test_profile::TestProfile;
 use rperf_model::test_support::{TestFrame, node};
+use rperf_model::{State, StringId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The column that the test profiles have their times in.

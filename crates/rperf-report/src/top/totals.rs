@@ -1,6 +1,7 @@
 //! Totals of a profile over all and by state. Used by `rperf stat` and by reports; any
 //! thread.
 
+use crate::states::{StateRow, state_rows};
 use rperf_model::{Column, Profile, State};
 
 /// The sums of a profile's weights.
@@ -10,8 +11,8 @@ pub struct Totals {
     pub value: i64,
     /// All samples; 0 if the profile does not count them.
     pub samples: i64,
-    /// One value for each state, in the order of [`State::ALL`].
-    states: [i64; State::ALL.len()],
+    /// One value for each, in the order of [`StateRow::ALL`].
+    rows: [i64; StateRow::ALL.len()],
 }
 
 impl Totals {
@@ -21,13 +22,14 @@ impl Totals {
         let mut totals = Self {
             value: 0,
             samples: 0,
-            states: [0; State::ALL.len()],
+            rows: [0; StateRow::ALL.len()],
         };
+        let row = state_rows(profile);
         for weight in profile.weights.iter() {
             let value = weight.value(column);
             let count = samples.map_or(0, |column| weight.value(column));
-            let state = &mut totals.states[weight.key.state as usize];
-            *state = state.saturating_add(value);
+            let sum = &mut totals.rows[row(weight.key).index()];
+            *sum = sum.saturating_add(value);
             totals.value = totals.value.saturating_add(value);
             totals.samples = totals.samples.saturating_add(count);
         }
@@ -36,6 +38,11 @@ impl Totals {
 
     /// The values in one state.
     pub fn state(&self, state: State) -> i64 {
-        self.states[state as usize]
+        self.row(StateRow::Of(state))
+    }
+
+    /// The values that count as this.
+    pub fn row(&self, row: StateRow) -> i64 {
+        self.rows[row.index()]
     }
 }

@@ -20,9 +20,10 @@ pub struct Holder {
     pub blame: i64,
     /// For how long a request of the endpoint waited meanwhile; `None` if that isn't known.
     pub means: Option<Means>,
-    /// Where that was most of all: the innermost method.
+    /// The innermost method that at least half of that was in.
     pub method: Option<Function>,
-    /// The innermost method of the application, or else in a file, and the line in it (0: not known).
+    /// The innermost one of the application, or else in a file, that at least half of it was in, and the
+    /// line in it (0: not known).
     pub app: Option<(Function, u32)>,
 }
 
@@ -58,7 +59,7 @@ impl Texts<'_> {
         let threads: FxHashMap<u32, &str> = threads.collect();
         let keys: BTreeSet<&str> = judged_keys(self.profile).into_iter().collect();
         let mut ids: FxHashMap<String, usize> = FxHashMap::default();
-        let mut places: Vec<FxHashMap<Place, i64>> = Vec::new();
+        let mut stacks: Vec<FxHashMap<NodeId, i64>> = Vec::new();
         let mut nodes: FxHashMap<NodeId, FxHashMap<usize, (i64, i64)>> = FxHashMap::default();
         for row in self.profile.weights.iter() {
             let (value, time) = (row.value(blame), time.map_or(0, |time| row.value(time)));
@@ -70,13 +71,13 @@ impl Texts<'_> {
             let name = self.holder_name(&row.key, place, &keys, &threads);
             let next = ids.len();
             let id = *ids.entry(name).or_insert(next);
-            places.resize_with(ids.len(), FxHashMap::default);
+            stacks.resize_with(ids.len(), FxHashMap::default);
             let of_node = nodes.entry(row.key.node).or_default();
             let of_node = of_node.entry(id).or_default();
             of_node.0 = of_node.0.saturating_add(value);
             of_node.1 = of_node.1.saturating_add(time);
             if value != 0 {
-                let sum = places[id].entry(place).or_default();
+                let sum = stacks[id].entry(row.key.node).or_default();
                 *sum = sum.saturating_add(value);
             }
         }
@@ -90,15 +91,15 @@ impl Texts<'_> {
             Some((node, most?.0))
         });
         let of_nodes = of_nodes.collect();
-        let sum = |places: &FxHashMap<Place, i64>| {
-            let values = places.values().copied();
+        let sum = |stacks: &FxHashMap<NodeId, i64>| {
+            let values = stacks.values().copied();
             values.fold(0, i64::saturating_add)
         };
-        let blame: Vec<i64> = places.iter().map(sum).collect();
+        let blame: Vec<i64> = stacks.iter().map(sum).collect();
         let mut most = Vec::new();
-        for (id, places) in places.iter().enumerate().filter(|it| !it.1.is_empty()) {
-            let places = places.iter().map(|(place, ns)| (*place, *ns));
-            most.push(self.holder(names[id].clone(), blame[id], None, places));
+        for (id, stacks) in stacks.iter().enumerate().filter(|it| !it.1.is_empty()) {
+            let stacks = stacks.iter().map(|(node, ns)| (*node, *ns));
+            most.push(self.holder(names[id].clone(), blame[id], None, stacks));
         }
         rank(&mut most);
         Some(AllHolders {
@@ -118,7 +119,7 @@ impl Texts<'_> {
 
     fn waited_for(&self, requests: &Requests, all: &AllHolders, column: Column) -> Vec<Holder> {
         let keys = judged_keys(self.profile);
-        let mut holders: FxHashMap<Option<usize>, FxHashMap<Place, [i64; 2]>> =
+        let mut holders: FxHashMap<Option<usize>, FxHashMap<NodeId, [i64; 2]>> =
             FxHashMap::default();
         for row in self.profile.weights.iter() {
             let value = row.value(column);
@@ -132,9 +133,8 @@ impl Texts<'_> {
                 _ => continue,
             };
             let id = all.of_nodes.get(&row.key.node).copied();
-            let place = self.places.of_node(row.key.node);
-            let places = holders.entry(id).or_default();
-            let sum = &mut places.entry(place).or_default()[class];
+            let stacks = holders.entry(id).or_default();
+            let sum = &mut stacks.entry(row.key.node).or_default()[class];
             *sum = sum.saturating_add(value);
         }
         let counts = classes(requests).map(|it| i64::try_from(it.count.max(1)).unwrap_or(i64::MAX));
@@ -143,32 +143,29 @@ impl Texts<'_> {
             tail: tail / counts[1],
         };
         let mut found = Vec::new();
-        for (id, places) in holders {
-            let sums = places.values().fold([0_i64; 2], |sums, it| {
+        for (id, stacks) in holders {
+            let sums = stacks.values().fold([0_i64; 2], |sums, it| {
                 [0, 1].map(|class| sums[class].saturating_add(it[class]))
             });
             let name = id.map_or_else(|| UNKNOWN.into(), |id| all.names[id].clone());
             let blame = id.map_or(0, |id| all.blame[id]);
-            let places = places
-                .iter()
-                .map(|(place, it)| (*place, means(*it).excess()));
-            found.push(self.holder(name, blame, Some(means(sums)), places));
+            let stacks = stacks.iter().map(|(node, it)| (*node, means(*it).excess()));
+            found.push(self.holder(name, blame, Some(means(sums)), stacks));
         }
         found.retain(|it| it.weight() > 0);
         rank(&mut found);
         found
     }
 
-    /// One who has most of its time at one of these places.
+    /// One with these stacks, each with the time by which it kept others waiting.
     fn holder(
         &self,
         name: String,
         blame: i64,
         means: Option<Means>,
-        places: impl Iterator<Item = (Place, i64)>,
+        stacks: impl Iterator<Item = (NodeId, i64)>,
     ) -> Holder {
-        let most = places.max_by_key(|(place, ns)| (*ns, Reverse(*place)));
-        let (method, app) = most.map(|it| it.0).unwrap_or_default();
+        let (method, app) = self.places.of_most(stacks);
         Holder {
             name,
             blame,

@@ -418,3 +418,55 @@ fn a_slow_request_has_its_label_if_samples_have_it() {
     let labels: Vec<_> = why.slowest.iter().map(|it| it.label.as_deref()).collect();
     assert_eq!(labels, [Some("00000003-7"), None, None, None, None]);
 }
+
+#[test]
+fn no_cause_has_a_method_of_rperf() {
+    const MIDDLEWARE: TestFrame<'_> = (
+        "Rperf::RackMiddleware#call",
+        "/g/gems/rperf-1.0.0/lib/rperf/rack/middleware.rb",
+        1,
+        8,
+    );
+    let mut profile = profile_of_pairs();
+    let keys: Vec<_> = profile.weights.iter().map(|row| row.key).collect();
+    let rows: Vec<Vec<i64>> = profile
+        .weights
+        .iter()
+        .map(|row| row.values.to_vec())
+        .collect();
+    profile.weights = rperf_model::Weights::new(5);
+    for (key, values) in keys.into_iter().zip(rows) {
+        let tree = profile.tree.clone();
+        let mut frames = Vec::new();
+        for node in tree.stack(key.node) {
+            let frame = *profile.frames.get(node.frame).expect("a frame");
+            let text = |id| profile.strings.get(id).to_string();
+            frames.push((
+                text(frame.name),
+                text(frame.path),
+                frame.first_line,
+                node.line,
+            ));
+        }
+        frames.reverse();
+        let frames = frames.iter().map(|it| (&*it.0, &*it.1, it.2, it.3));
+        let frames: Vec<TestFrame<'_>> = frames.chain([MIDDLEWARE]).collect();
+        let node = node(&mut profile, &frames);
+        profile.weights.push(WeightKey { node, ..key }, &values);
+    }
+    let all = EndpointTimes::all(&profile);
+    for why in Why::first_of(&profile, &all, 9) {
+        let sites = why.sites.iter().flatten().map(|it| (&it.method, &it.app));
+        let holders = why.holders.iter().flatten().map(|it| (&it.method, &it.app));
+        let told: Vec<_> = sites.chain(holders).collect();
+        assert!(!told.is_empty());
+        for (method, app) in told {
+            let functions = method.iter().chain(app.iter().map(|it| &it.0));
+            assert!(
+                functions.clone().all(|it| !it.name.starts_with("Rperf")),
+                "{told:?}",
+                told = (method, app)
+            );
+        }
+    }
+}

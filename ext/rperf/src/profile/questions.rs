@@ -265,7 +265,8 @@ struct Left<'a> {
 }
 
 impl View {
-    /// From a Hash of Strings; `tagroot` and `tagleaf` are Arrays of them, `pid` a number.
+    /// From a Hash of Strings; `tagfocus`, `tagignore`, `tagroot` and `tagleaf` are Arrays of them, `pid` a
+    /// number.
     fn read(ruby: &Ruby, filters: RHash) -> Result<Self, Error> {
         let filters = Filters { ruby, filters };
         Ok(Self {
@@ -276,8 +277,8 @@ impl View {
                 hides_ops: filters.get("hide_ops")?.unwrap_or(false),
                 show: filters.parsed("show", regex)?,
                 show_from: filters.parsed("show_from", regex)?,
-                tag_focus: filters.parsed("tagfocus", TagFilter::new)?,
-                tag_ignore: filters.parsed("tagignore", TagFilter::new)?,
+                tag_focus: filters.tags("tagfocus")?,
+                tag_ignore: filters.tags("tagignore")?,
                 tag_root: filters.get("tagroot")?.unwrap_or_default(),
                 tag_leaf: filters.get("tagleaf")?.unwrap_or_default(),
                 thread: filters.parsed("thread", ThreadFilter::new)?,
@@ -337,6 +338,13 @@ impl Filters<'_> {
     ) -> Result<Option<T>, Error> {
         let text: Option<String> = self.get(key)?;
         let parsed = text.as_deref().map(parse).transpose();
+        parsed.map_err(|error| errors::argument(self.ruby, format!("{key}: {error}")))
+    }
+
+    fn tags(&self, key: &str) -> Result<Vec<TagFilter>, Error> {
+        let texts: Vec<String> = self.get(key)?.unwrap_or_default();
+        let parsed = texts.iter().map(|text| TagFilter::new(text));
+        let parsed: Result<_, _> = parsed.collect();
         parsed.map_err(|error| errors::argument(self.ruby, format!("{key}: {error}")))
     }
 }
