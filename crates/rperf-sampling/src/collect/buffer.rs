@@ -101,6 +101,7 @@ mod tests {
         labels: LabelSetId(0),
         request: RequestNumber::NONE,
         state: State::Running,
+        gc: None,
         count: 1,
     };
 

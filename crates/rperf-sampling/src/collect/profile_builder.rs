@@ -6,14 +6,15 @@ use crate::accounting::UNATTRIBUTED;
 use crate::accounting::mode::Measured;
 use crate::collect::packed_labels::PackedLabels;
 use crate::collect::sample::{Sample, SampleSums};
+use crate::collect::sample_key::SampleKey;
 use crate::config::DEFAULT_MAX_NODES;
 use crate::{Mode, Values};
 use rperf_model::fold::{FoldLimits, folded_frame};
 use rperf_model::frame_kind::{FOLDED_FRAME, OP, TRUNCATED_FRAME};
-use rperf_model::label_keys::LATENCY;
+use rperf_model::label_keys::{GC_CAUSE, LATENCY};
 use rperf_model::{
-    CallTree, Frame, FrameId, Frames, LabelSetId, LatencyClass, Node, NodeId, Profile, RawSamples,
-    StringId, Strings, Thread, WeightKey, Weights,
+    CallTree, Frame, FrameId, Frames, GcCause, LabelSetId, LatencyClass, Node, NodeId, Profile,
+    RawSamples, StringId, Strings, Thread, WeightKey, Weights,
 };
 use rperf_vm::{CapturedNode, FOLDED, LabelTexts, OpNumber, ResolvedFrame, TRUNCATED, TreeSize};
 use rustc_hash::FxHashMap;
@@ -35,7 +36,7 @@ pub struct ProfileBuilder {
     /// With more, stacks are folded next.
     fold_at: FoldLimits,
     tables: Tables,
-    sums: FxHashMap<WeightKey, Values>,
+    sums: FxHashMap<SampleKey, Values>,
     raw: Vec<Sample>,
     ended: Vec<u32>,
     truncated: Option<NodeId>,
@@ -113,7 +114,7 @@ impl ProfileBuilder {
         let new_node = |node: NodeId| map.get(node.0 as usize).copied().unwrap_or(NodeId::ROOT);
         // In the order of capture, so that equal runs give equal profiles.
         let mut sums: Vec<_> = epoch.sums.into_iter().collect();
-        sums.sort_unstable_by_key(|(key, _)| (key.node, key.thread, key.labels, key.state));
+        sums.sort_unstable_by_key(|(key, _)| *key);
         for (mut key, values) in sums {
             let was_truncated = is_truncated(nodes, key.node);
             key.node = new_node(key.node);
@@ -168,7 +169,7 @@ impl ProfileBuilder {
     }
 
     /// The sums of the epochs so far.
-    pub fn sums(&self) -> impl Iterator<Item = (WeightKey, Values)> + '_ {
+    pub fn sums(&self) -> impl Iterator<Item = (SampleKey, Values)> + '_ {
         self.sums.iter().map(|(key, values)| (*key, *values))
     }
 
@@ -186,7 +187,7 @@ impl ProfileBuilder {
         let frame = 2 * size_of::<Frame>() + size_of::<FrameId>() + 1;
         self.tables.tree.len() * node
             + self.tables.frames.len() * frame
-            + self.sums.capacity() * (size_of::<(WeightKey, Values)>() + 1)
+            + self.sums.capacity() * (size_of::<(SampleKey, Values)>() + 1)
             + self.raw.capacity() * size_of::<Sample>()
             + self.ended.capacity() * size_of::<u32>()
     }
@@ -206,7 +207,7 @@ impl ProfileBuilder {
         profile.tree = self.tables.tree;
         let mut ids = ProfileIds::add(&mut profile, label_sets, ops);
         let mut sums: Vec<_> = self.sums.into_iter().collect();
-        sums.sort_unstable_by_key(|(key, _)| (key.node, key.thread, key.labels, key.state));
+        sums.sort_unstable_by_key(|(key, _)| *key);
         let mut row = Vec::new();
         for (key, values) in sums {
             values.fill_row(measured, &mut row);
@@ -230,7 +231,7 @@ impl ProfileBuilder {
         profile
     }
 
-    fn add_sum(&mut self, key: WeightKey, values: Values) {
+    fn add_sum(&mut self, key: SampleKey, values: Values) {
         if let Some(sum) = self.sums.get_mut(&key) {
             sum.add(values);
             return;
@@ -326,11 +327,11 @@ fn intern_frame(tables: &mut Tables, frame: &ResolvedFrame) -> FrameId {
     })
 }
 
-/// The profile's ids for what samples have: label sets, with a class or without, and nodes, in an op or
-/// not.
+/// The profile's ids for what samples have: label sets, with a class and a cause or without, and nodes, in
+/// an op or not.
 struct ProfileIds<'a> {
     plain: Vec<LabelSetId>,
-    with_class: FxHashMap<(LabelSetId, LatencyClass), LabelSetId>,
+    further: FxHashMap<(LabelSetId, Option<LatencyClass>, Option<GcCause>), LabelSetId>,
     ops: &'a [Arc<str>],
 }
 
@@ -348,30 +349,31 @@ impl<'a> ProfileIds<'a> {
         }));
         Self {
             plain,
-            with_class: FxHashMap::default(),
+            further: FxHashMap::default(),
             ops,
         }
     }
 
     /// The key with ids in place of numbers. An op is the leaf of the stack.
-    fn of(&mut self, profile: &mut Profile, key: WeightKey) -> WeightKey {
+    fn of(&mut self, profile: &mut Profile, key: SampleKey) -> WeightKey {
         let PackedLabels { number, op, class } = PackedLabels::of(key.labels);
         let plain = self.plain[number.0 as usize];
-        let labels = match class {
-            None => plain,
-            Some(class) => *self.with_class.entry((plain, class)).or_insert_with(|| {
+        let labels = match (class, key.gc) {
+            (None, None) => plain,
+            (class, gc) => *self.further.entry((plain, class, gc)).or_insert_with(|| {
+                let class = class.map(|it| (LATENCY, it.name()));
+                let cause = gc.map(|it| (GC_CAUSE, it.name()));
+                let further = class.into_iter().chain(cause).map(|(key, value)| {
+                    (profile.strings.intern(key), profile.strings.intern(value))
+                });
+                let further: Vec<_> = further.collect();
                 let mut pairs = profile.label_sets.get(plain).to_vec();
-                let key = profile.strings.intern(LATENCY);
-                pairs.push((key, profile.strings.intern(class.name())));
+                pairs.extend(further);
                 profile.label_sets.intern(pairs)
             }),
         };
         let node = self.node(profile, key.node, op);
-        WeightKey {
-            node,
-            labels,
-            ..key
-        }
+        SampleKey { node, ..key }.row(labels)
     }
 
     fn node(&self, profile: &mut Profile, node: NodeId, op: OpNumber) -> NodeId {

@@ -3,7 +3,8 @@
 
 use crate::Values;
 use crate::accounting::UNATTRIBUTED;
-use rperf_model::{LabelSetId, LatencyClass, NodeId, State, WeightKey};
+use crate::collect::sample_key::SampleKey;
+use rperf_model::{GcCause, LabelSetId, LatencyClass, NodeId, State};
 use rperf_vm::RequestNumber;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -39,10 +40,14 @@ pub struct Sample {
     pub request: RequestNumber,
     /// What the thread was doing.
     pub state: State,
+    /// Why the collection ran that it is of, where that is known.
+    pub gc: Option<GcCause>,
     /// Ticks that found this stack in a row; 0 for a remainder that was added without
     /// a backtrace.
     pub count: u16,
 }
+
+const _: () = assert!(size_of::<Sample>() == 64);
 
 impl Sample {
     /// No sample, but news of what is at `node`.
@@ -58,6 +63,7 @@ impl Sample {
             labels: LabelSetId::default(),
             request: RequestNumber::NONE,
             state: State::Running,
+            gc: None,
             count: 0,
         }
     }
@@ -94,19 +100,21 @@ impl Sample {
     }
 
     /// What it is summed by.
-    pub fn key(&self) -> WeightKey {
+    pub fn key(&self) -> SampleKey {
         let Self {
             node,
             thread,
             labels,
             state,
+            gc,
             ..
         } = *self;
-        WeightKey {
+        SampleKey {
             node,
             thread,
             labels,
             state,
+            gc,
         }
     }
 
@@ -126,7 +134,7 @@ impl Sample {
 #[derive(Debug, Clone, Default)]
 pub struct SampleSums {
     /// Sums by key, when samples are aggregated.
-    pub sums: FxHashMap<WeightKey, Values>,
+    pub sums: FxHashMap<SampleKey, Values>,
     /// The samples in the order they were taken, when they are not.
     pub raw: Vec<Sample>,
     /// Samples that found no room, and the wall and CPU time they stood for.
@@ -166,7 +174,7 @@ impl SampleSums {
         if self.rows() <= rows {
             return std::mem::take(self);
         }
-        let keys: Vec<WeightKey> = self.sums.keys().take(rows).copied().collect();
+        let keys: Vec<SampleKey> = self.sums.keys().take(rows).copied().collect();
         let rows_taken = keys.iter().filter_map(|key| self.sums.remove_entry(key));
         SampleSums {
             sums: rows_taken.collect(),
@@ -223,7 +231,7 @@ impl SampleSums {
 
     /// Bytes held.
     pub fn memory(&self) -> usize {
-        self.sums.capacity() * (size_of::<(WeightKey, Values)>() + 1)
+        self.sums.capacity() * (size_of::<(SampleKey, Values)>() + 1)
             + self.raw.capacity() * size_of::<Sample>()
             + self.ended.capacity() * size_of::<u32>()
     }
@@ -237,7 +245,7 @@ pub fn has_to_fold(rows: usize, ended: usize) -> bool {
 
 /// Adds the rows of `ended` threads up under thread 0, and empties the list.
 /// Returns how many threads had rows.
-pub fn merge_ended_threads(sums: &mut FxHashMap<WeightKey, Values>, ended: &mut Vec<u32>) -> u64 {
+pub fn merge_ended_threads(sums: &mut FxHashMap<SampleKey, Values>, ended: &mut Vec<u32>) -> u64 {
     let ended: FxHashSet<u32> = ended.drain(..).collect();
     let mut folded = FxHashSet::default();
     let mut moved = Vec::new();
@@ -250,7 +258,7 @@ pub fn merge_ended_threads(sums: &mut FxHashMap<WeightKey, Values>, ended: &mut 
     });
     for (key, values) in moved {
         folded.insert(key.thread);
-        let key = WeightKey {
+        let key = SampleKey {
             thread: UNATTRIBUTED,
             ..key
         };
@@ -275,6 +283,7 @@ mod tests {
             labels: LabelSetId::default(),
             request: RequestNumber::NONE,
             state: State::Running,
+            gc: None,
             count: 1,
         }
     }

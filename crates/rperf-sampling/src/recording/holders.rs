@@ -5,7 +5,7 @@ use crate::Values;
 use crate::accounting::SamplePoint;
 use crate::collect::packed_labels::PackedLabels;
 use crate::timer::pace::Pace;
-use rperf_model::{NodeId, State};
+use rperf_model::{GcCause, NodeId, State};
 use rperf_vm::OpNumber;
 use std::sync::Arc;
 
@@ -25,6 +25,8 @@ pub(crate) struct Holder {
     pub(crate) op: OpNumber,
     /// Whether it ran, or collected.
     pub(crate) state: State,
+    /// Why the collection ran.
+    pub(crate) gc: Option<GcCause>,
 }
 
 impl Holder {
@@ -33,6 +35,7 @@ impl Holder {
         node: NodeId::ROOT,
         op: OpNumber::NONE,
         state: State::Running,
+        gc: None,
     };
 }
 
@@ -115,6 +118,7 @@ impl HolderLog {
                 node: point.node,
                 op: PackedLabels::of(point.labels).op,
                 state,
+                gc: point.gc,
             },
         };
         self.last_ns = at_ns;
@@ -193,6 +197,7 @@ mod tests {
             node: NodeId(node),
             labels: LabelSetId::default(),
             request: RequestNumber::NONE,
+            gc: None,
         };
         let values = Values {
             count: ticks,

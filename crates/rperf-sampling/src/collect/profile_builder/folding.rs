@@ -4,7 +4,7 @@
 use super::ProfileBuilder;
 use crate::Values;
 use crate::collect::sample::merge_ended_threads;
-use rperf_model::WeightKey;
+use crate::collect::sample_key::SampleKey;
 use rperf_model::fold::{FoldLimits, FoldRow, FoldedTree};
 use rustc_hash::FxHashMap;
 
@@ -33,7 +33,11 @@ impl ProfileBuilder {
             rows: self.limits.rows,
         };
         let weight = |values: &Values| values.weight_ns(self.limits.mode);
-        let rows: Vec<FoldRow> = self.sums.iter().map(|it| (*it.0, weight(it.1))).collect();
+        let rows: Vec<FoldRow> = self
+            .sums
+            .iter()
+            .map(|it| (it.0.row(it.0.labels), weight(it.1)))
+            .collect();
         let frame = self.tables.folded_frame();
         let left = |most: usize| most / 8 * LEFT_EIGHTHS;
         let folded = self.tables.tree.fold(
@@ -59,8 +63,8 @@ impl ProfileBuilder {
     }
 }
 
-fn moved(sums: FxHashMap<WeightKey, Values>, folded: &FoldedTree) -> FxHashMap<WeightKey, Values> {
-    let mut moved = FxHashMap::<WeightKey, Values>::default();
+fn moved(sums: FxHashMap<SampleKey, Values>, folded: &FoldedTree) -> FxHashMap<SampleKey, Values> {
+    let mut moved = FxHashMap::<SampleKey, Values>::default();
     moved.reserve(sums.len());
     for (mut key, values) in sums {
         key.node = folded.of(key.node);
