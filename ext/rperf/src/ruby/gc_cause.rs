@@ -76,7 +76,7 @@ impl Words {
     /// Who asks for a collection gets a major one for whatever reason there is for one just then: it is
     /// the asking that counts. Only `GC.stress` makes a new object force a major one.
     fn cause(&self, major_by: VALUE, gc_by: VALUE) -> GcCause {
-        let is_minor = major_by == VALUE::from(rb_sys::Qnil);
+        let is_minor = major_by == rb_sys::Qnil as VALUE;
         match gc_by {
             by if by == self.method && is_minor => GcCause::MinorStart,
             by if by == self.method => GcCause::MajorStart,
