@@ -54,6 +54,7 @@ pub fn run(args: ReportArgs) -> Result<i32, Refusal> {
     check_loading(&filtered.profile, &options.view)?;
     check_tests(&filtered.profile, &options)?;
     check_ops(&filtered.profile, &options)?;
+    check_collections(&filtered.profile, &options)?;
     if !filtered.unmatched.is_empty() {
         say_unmatched(&filtered.unmatched, filtered.idle != 0, &options)?;
     }
@@ -86,6 +87,7 @@ pub fn run(args: ReportArgs) -> Result<i32, Refusal> {
         View::Boot => pages::boot(&page, options.sort),
         View::Tests => pages::suite(&page, options.sort),
         View::Ops => pages::ops(&page, options.sort),
+        View::Gc => pages::gc(&page),
         View::Callers(name) => callers(&page, name)?,
         View::Annotate(subject) => annotate(&page, subject)?,
         View::Json {
@@ -94,6 +96,7 @@ pub fn run(args: ReportArgs) -> Result<i32, Refusal> {
             boot,
             tests,
             ops,
+            gc,
         } => {
             let callers = callers.as_deref().map(|name| callers_pattern(&page, name));
             let shape = JsonOptions {
@@ -103,6 +106,7 @@ pub fn run(args: ReportArgs) -> Result<i32, Refusal> {
                 boot: *boot,
                 tests: *tests,
                 ops: *ops,
+                gc: *gc,
             };
             let text = rperf_format::json(page.question(), &shape);
             return write_text(&text, output.as_deref(), screen);
@@ -254,6 +258,24 @@ fn check_ops(profile: &Profile, options: &Options) -> Result<(), Refusal> {
         return Err(Refusal::usage(
             "filters have no meaning for --ops, which has the exact times of whole calls; in samples, \
              ops are frames, which --focus finds, and rows of --top --by op",
+        ));
+    }
+    Ok(())
+}
+
+/// What collections took is summed by their cause alone.
+fn check_collections(profile: &Profile, options: &Options) -> Result<(), Refusal> {
+    if !matches!(options.view, View::Gc | View::Json { gc: true, .. }) {
+        return Ok(());
+    }
+    if profile.collections.is_empty() {
+        return Err(Refusal::usage(
+            "the profile has no collections: none ran, or it is not of rperf record (rperf help gc)",
+        ));
+    }
+    if !options.filter.is_empty() {
+        return Err(Refusal::usage(
+            "filters have no meaning for --gc, which has the exact times of all collections; in samples              --tagfocus '%gc=...' finds those of a cause",
         ));
     }
     Ok(())

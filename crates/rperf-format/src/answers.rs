@@ -3,10 +3,12 @@
 //! Arrays of the data. Any thread.
 
 mod data;
+mod gc;
 mod ops;
 mod suite;
 
 pub use data::Data;
+pub use gc::gc;
 pub use ops::ops;
 pub use suite::tests;
 

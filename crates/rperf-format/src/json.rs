@@ -22,6 +22,8 @@ pub struct JsonOptions {
     pub tests: bool,
     /// Whether there is a field about ops.
     pub ops: bool,
+    /// Whether there is a field about collections.
+    pub gc: bool,
 }
 
 impl Default for JsonOptions {
@@ -33,6 +35,7 @@ impl Default for JsonOptions {
             boot: false,
             tests: false,
             ops: false,
+            gc: false,
         }
     }
 }
@@ -56,6 +59,7 @@ pub fn json(filtered: FilteredProfile<'_>, options: &JsonOptions) -> String {
     let ops = options
         .ops
         .then(|| ("ops", answers::ops(filtered, options.sort, options.limit)));
+    let gc = options.gc.then(|| ("gc", answers::gc(filtered)));
     let fields = [("version", 1_u64.into())]
         .into_iter()
         .chain(answers::totals(filtered))
@@ -64,7 +68,8 @@ pub fn json(filtered: FilteredProfile<'_>, options: &JsonOptions) -> String {
         .chain(callers)
         .chain(boot)
         .chain(tests)
-        .chain(ops);
+        .chain(ops)
+        .chain(gc);
     format!("{}\n", Data::fields(fields))
 }
 

@@ -36,6 +36,7 @@ mod dot;
 mod error;
 mod file_kind;
 mod format;
+mod gc_table;
 mod json;
 mod last_stack;
 pub mod markdown;
@@ -51,6 +52,7 @@ pub use dot::{GraphOptions, dot};
 pub use error::{FormatError, ReadError};
 pub use file_kind::FileKind;
 pub use format::{Format, write};
+pub use gc_table::{gc_head, gc_table};
 pub use json::{JsonOptions, json};
 pub use text::{TextOptions, Whole, for_terminal};
 

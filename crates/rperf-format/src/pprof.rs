@@ -13,6 +13,7 @@
 //!
 //! Raw samples are not written: pprof has sums only.
 
+mod collections;
 mod labels;
 mod latencies;
 mod message;

@@ -75,6 +75,25 @@ impl Histogram {
         self.max = self.max.max(other.max);
     }
 
+    /// Takes those of an earlier state of it away. The longest is known roughly then: as the end of the
+    /// last bucket that is left.
+    pub(crate) fn subtract(&mut self, earlier: &Self) {
+        for (ours, theirs) in self.buckets.iter_mut().zip(earlier.buckets.iter()) {
+            *ours = ours.saturating_sub(*theirs);
+        }
+        self.count = self.buckets.iter().copied().fold(0, u64::saturating_add);
+        let last = self.buckets.iter().rposition(|calls| *calls > 0);
+        self.max = last.map_or(0, |it| self.max.min(start_of(it + 1).saturating_sub(1)));
+    }
+
+    /// The number of the bucket of a duration.
+    pub fn bucket_of(ticks: u64) -> usize {
+        bucket_of(ticks)
+    }
+
+    /// How many buckets there are.
+    pub const BUCKETS: usize = BUCKETS;
+
     /// The buckets that have any calls, by their numbers.
     pub fn buckets(&self) -> impl Iterator<Item = (usize, u64)> {
         let buckets = self.buckets.iter().copied().enumerate();

@@ -8,6 +8,8 @@ use std::borrow::Cow;
 pub const GVL: &str = "%GVL";
 /// The phase of a garbage collection.
 pub const GC: &str = "%GC";
+/// Why a collection ran, on samples of collections.
+pub const GC_CAUSE: &str = "%gc";
 /// The number of a process, in profiles of several.
 pub const PID: &str = "%pid";
 /// The name of a process, in profiles of several.

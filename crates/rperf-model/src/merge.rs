@@ -40,10 +40,9 @@ impl Profile {
     /// too. Columns are matched by name and unit, and keep our order and default. The
     /// threads of `other` are taken as new ones, with seqs after ours; of thread 0
     /// there is only one. The times of the runs are united, and time lines stay as they are, up to
-    /// a limit; latencies of a method are added, requests of an endpoint, and what a test took. Raw
-    /// samples stay only if both
-    /// have them, since they must add up to the weights. If there are more nodes or rows than
-    /// [`MERGED`] says, the lightest stacks are folded.
+    /// a limit; latencies of a method are added, requests of an endpoint, and what tests and
+    /// collections took. Raw samples stay only if both have them, since they must add up to the
+    /// weights. If there are more nodes or rows than [`MERGED`] says, the lightest stacks are folded.
     ///
     /// This profile is unchanged if there is an error.
     pub fn merge(&mut self, other: &Profile) -> Result<(), MergeError> {
@@ -84,6 +83,7 @@ impl Profile {
         self.merge_latencies(&other.latencies);
         self.suite.merge(&other.suite);
         self.ops.merge(&other.ops);
+        self.collections.merge(&other.collections);
         self.merge_requests(&other.requests);
         self.label_slowest_alone();
         self.fold(limits);

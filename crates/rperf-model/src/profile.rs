@@ -2,8 +2,8 @@
 //! readers, read by everything else. Any thread, no I/O.
 
 use crate::{
-    CallTree, Column, Frames, LabelSets, Latencies, Note, Ops, OwnColumn, Requests, Schema,
-    StringId, Strings, Suite, TimeLine, ValueType, Weight, WeightKey, Weights,
+    CallTree, Collections, Column, Frames, LabelSets, Latencies, Note, Ops, OwnColumn, Requests,
+    Schema, StringId, Strings, Suite, TimeLine, ValueType, Weight, WeightKey, Weights,
 };
 
 mod label_all;
@@ -217,6 +217,8 @@ pub struct Profile {
     pub suite: Suite,
     /// What ops took.
     pub ops: Ops,
+    /// What collections took, where they were counted.
+    pub collections: Collections,
     /// The requests and jobs that have ended, of each endpoint once, if they were judged.
     pub requests: Vec<Requests>,
     /// The form of its paths in answers. A choice of those who ask, which is in no file.
@@ -241,6 +243,7 @@ impl Profile {
             latencies: Vec::new(),
             suite: Suite::default(),
             ops: Ops::default(),
+            collections: Collections::default(),
             requests: Vec::new(),
             path_view: PathView::default(),
         }
@@ -262,6 +265,7 @@ impl Profile {
             + lines.chain(latencies).sum::<usize>()
             + self.suite.memory()
             + self.ops.memory()
+            + self.collections.memory()
             + self.requests.iter().map(Requests::memory).sum::<usize>()
     }
 

@@ -66,6 +66,7 @@ fn sum_up(bencher: Bencher) {
         labels: LabelSetId(0),
         request: rperf_vm::RequestNumber::NONE,
         state: State::Running,
+        gc: None,
         count: 1,
     };
     let samples: Vec<Sample> = (0..SAMPLES).map(sample).collect();

@@ -6,7 +6,7 @@
 use crate::tick_capture::TickTimes;
 use crate::timer::pace::Pace;
 use crate::{Mode, Values};
-use rperf_model::State;
+use rperf_model::{GcCause, State};
 use rperf_vm::Dither;
 use std::sync::Arc;
 
@@ -66,6 +66,8 @@ pub struct Accounting {
     was_sampled: bool,
     /// CPU time in collections that no sample has taken yet (wall mode).
     gc_cpu: ByState<u64>,
+    /// Why its last collection ran, where that is known.
+    gc_cause: Option<GcCause>,
     /// The point of the last sample in each state: takes the remainders.
     last_points: ByState<Option<SamplePoint>>,
     /// That of the last sample of CPU time without the GVL (cpu mode).
@@ -95,6 +97,7 @@ impl Accounting {
             gc_after_tick: 0,
             was_sampled: false,
             gc_cpu: Default::default(),
+            gc_cause: None,
             last_points: [None; State::ALL.len()],
             last_without_gvl: None,
         }

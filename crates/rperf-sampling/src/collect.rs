@@ -9,4 +9,5 @@ pub(crate) mod open_requests;
 pub(crate) mod packed_labels;
 pub(crate) mod profile_builder;
 pub(crate) mod sample;
+pub(crate) mod sample_key;
 pub(crate) mod shared;

@@ -19,7 +19,8 @@ use merged::Merged;
 pub use merged::move_samples;
 pub use recorder::{Recorder, ThreadSlot};
 use rperf_vm::{
-    FrameLayout, FrameWord, GcEvent, NativeId, OthersReady, VmFrames, VmName, VmThread, clock,
+    FrameLayout, FrameWord, GcEvent, GcPhase, GcWork, NativeId, OthersReady, VmFrames, VmName,
+    VmThread, clock,
 };
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -221,20 +222,20 @@ impl OtherRactors {
         recorder.suspended(vm, name, self.began_ns.load(Relaxed));
     }
 
-    /// `thread` collects garbage; `tick` and `is_marking` as for
-    /// [`GcProgress::advance`](rperf_vm::GcProgress::advance).
+    /// `thread` collects garbage; `tick` is the last one. Returns the piece of work that has ended, if
+    /// one has.
     pub fn collecting(
         &self,
         vm: &impl VmFrames,
         thread: OtherThread,
         event: GcEvent,
         tick: u64,
-        is_marking: bool,
-    ) {
+        phase: GcPhase,
+    ) -> Option<GcWork> {
         let began_ns = self.began_ns.load(Relaxed);
         let recorder = self.recorder(thread);
         LAST_HERE.set(self.here(recorder));
-        recorder.collecting(vm, event, tick, is_marking, began_ns);
+        recorder.collecting(vm, event, tick, phase, began_ns)
     }
 
     /// `thread`, the calling one, has ended, without its Ractor's GVL. Its object isn't looked at.

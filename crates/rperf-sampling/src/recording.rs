@@ -157,7 +157,14 @@ impl<S: Sink> Recording<S> {
             let known = accounting
                 .last_point_of(&due)
                 .filter(|_| due.is_remainder());
-            let Some(point) = known.or_else(|| self.point(here, labels, values)) else {
+            let new = |it: &mut Self| {
+                let point = it.point(here, labels, values)?;
+                Some(SamplePoint {
+                    gc: due.gc,
+                    ..point
+                })
+            };
+            let Some(point) = known.or_else(|| new(self)) else {
                 continue;
             };
             is_handed_over |= self.push(now, point, accounting.seq(), state, values);
@@ -238,6 +245,7 @@ impl<S: Sink> Recording<S> {
             node: NodeId::ROOT,
             labels: LabelSetId::default(),
             request: RequestNumber::NONE,
+            gc: None,
         };
         let mut is_handed_over = false;
         for state in State::ALL {
@@ -278,6 +286,7 @@ impl<S: Sink> Recording<S> {
                 with_op(self.labels.number(set, count), set.op())
             }),
             request: labels.map_or(RequestNumber::NONE, LabelSet::request),
+            gc: None,
         })
     }
 
@@ -289,6 +298,7 @@ impl<S: Sink> Recording<S> {
         let unlabelled = SamplePoint {
             labels: LabelSetId::default(),
             request: RequestNumber::NONE,
+            gc: None,
             ..point
         };
         self.push_unattributed(now, unlabelled, state)
@@ -319,6 +329,7 @@ impl<S: Sink> Recording<S> {
             labels: point.labels,
             request: point.request,
             state,
+            gc: point.gc,
             count: values.count.min(u64::from(u16::MAX)) as u16,
         })
     }

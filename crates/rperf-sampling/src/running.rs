@@ -2,6 +2,7 @@
 //! hooks need besides. Its methods take the events; the bridge calls them in hooks, in the
 //! sampling callback, in the signal handler of a tick, and in methods of the native API.
 
+mod collections;
 mod due;
 mod events;
 mod every_thread;
@@ -21,6 +22,7 @@ use crate::session::Session;
 use crate::threads::{NewList, ThreadState};
 use crate::tick_capture::TickCapture;
 use crate::timer::ticks::Ticks;
+use collections::CollectionCounts;
 pub use due::{FollowUp, NewFrames, Wanted, WantedStack};
 pub use every_thread::EveryThread;
 pub use off_gvl::OffGvl;
@@ -67,6 +69,8 @@ pub struct RunningSession {
     shares_native_threads: bool,
     /// After a panic, and while stopping: callbacks do nothing any more.
     is_over: AtomicBool,
+    /// What collections took.
+    pub collections: CollectionCounts,
 }
 
 /// What only the holder of the GVL may touch.
@@ -125,6 +129,7 @@ impl RunningSession {
             ended_threads: AtomicUsize::new(0),
             shares_native_threads,
             is_over: AtomicBool::new(false),
+            collections: CollectionCounts::default(),
         }
     }
 
@@ -244,6 +249,7 @@ impl RunningSession {
             + tick_capture
             + slots
             + self.waiters.as_ref().map_or(0, |it| size_of_val(&**it))
+            + self.collections.memory()
             + threads.sum::<usize>()
     }
 }

@@ -2,6 +2,7 @@
 //! bridge's GC hook with the VM's events, on the thread that collects.
 
 use crate::clock;
+use rperf_model::GcCause;
 use std::mem::take;
 
 /// An event of a collection.
@@ -15,6 +16,15 @@ pub enum GcEvent {
     MarkEnd,
     /// The piece of work ends.
     Exit,
+}
+
+/// Where the collection stands at an event, as the VM tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GcPhase {
+    /// It is in its marking phase, which may take several pieces.
+    pub is_marking: bool,
+    /// Why it runs, where that is known: asked for at the end of a piece alone.
+    pub cause: Option<GcCause>,
 }
 
 /// When an event came.
@@ -50,6 +60,10 @@ pub struct GcWork {
     pub marking: GcTime,
     /// The last tick before it began.
     pub tick_before_ns: u64,
+    /// The collection began in it.
+    pub is_first: bool,
+    /// Why the collection runs, where that is known.
+    pub cause: Option<GcCause>,
 }
 
 /// How long some of the work took.
@@ -74,30 +88,35 @@ pub struct GcProgress {
     marking: GcTime,
     /// The last tick before it.
     tick_before_ns: u64,
+    /// The collection began within it.
+    is_first: bool,
 }
 
 impl GcProgress {
-    /// Takes an event of `now`; returns the piece of work that it ends, if it does. `is_marking`: the
-    /// collection is in its marking phase, which may take several pieces.
+    /// Takes an event of `now`; returns the piece of work that it ends, if it does.
     #[inline]
     pub fn advance(
         &mut self,
         event: GcEvent,
         now: GcMoment,
         last_tick: u64,
-        is_marking: bool,
+        phase: GcPhase,
     ) -> Option<GcWork> {
         match event {
             GcEvent::Enter => {
                 *self = GcProgress {
                     enter_ns: now.monotonic_ns,
                     enter_cpu_ns: now.cpu_ns,
-                    marking_since: is_marking.then_some(now),
+                    marking_since: phase.is_marking.then_some(now),
                     marking: GcTime::default(),
                     tick_before_ns: last_tick,
+                    is_first: false,
                 }
             }
-            GcEvent::MarkBegin => self.marking_since = Some(now),
+            GcEvent::MarkBegin => {
+                self.marking_since = Some(now);
+                self.is_first = true;
+            }
             GcEvent::MarkEnd => self.stop_marking(now),
             GcEvent::Exit => {
                 self.stop_marking(now);
@@ -108,6 +127,8 @@ impl GcProgress {
                     cpu_ns: now.cpu_ns.saturating_sub(self.enter_cpu_ns),
                     marking: self.marking,
                     tick_before_ns: self.tick_before_ns,
+                    is_first: self.is_first,
+                    cause: phase.cause,
                 });
             }
         }
@@ -128,6 +149,15 @@ mod tests {
     use super::GcEvent::{Enter, Exit, MarkBegin, MarkEnd};
     use super::*;
 
+    const MARKING: GcPhase = GcPhase {
+        is_marking: true,
+        cause: None,
+    };
+    const SWEEPING: GcPhase = GcPhase {
+        is_marking: false,
+        cause: Some(GcCause::MinorMalloc),
+    };
+
     /// The thread has the CPU half of the time.
     fn at(monotonic_ns: u64) -> GcMoment {
         GcMoment {
@@ -139,10 +169,10 @@ mod tests {
     #[test]
     fn marking_is_told_from_the_rest_of_a_piece() {
         let mut progress = GcProgress::default();
-        assert_eq!(progress.advance(Enter, at(100), 90, false), None);
-        assert_eq!(progress.advance(MarkBegin, at(110), 90, true), None);
-        assert_eq!(progress.advance(MarkEnd, at(150), 90, false), None);
-        let work = progress.advance(Exit, at(170), 160, false);
+        assert_eq!(progress.advance(Enter, at(100), 90, SWEEPING), None);
+        assert_eq!(progress.advance(MarkBegin, at(110), 90, MARKING), None);
+        assert_eq!(progress.advance(MarkEnd, at(150), 90, SWEEPING), None);
+        let work = progress.advance(Exit, at(170), 160, SWEEPING);
         let expected = GcWork {
             enter_ns: 100,
             exit_ns: 170,
@@ -152,10 +182,12 @@ mod tests {
                 cpu_ns: 20,
             },
             tick_before_ns: 90,
+            is_first: true,
+            cause: Some(GcCause::MinorMalloc),
         };
         assert_eq!(work, Some(expected));
         assert_eq!(
-            progress.advance(Exit, at(180), 160, false),
+            progress.advance(Exit, at(180), 160, SWEEPING),
             None,
             "it has ended"
         );
@@ -164,25 +196,25 @@ mod tests {
     #[test]
     fn marking_goes_on_in_the_next_piece() {
         let mut progress = GcProgress::default();
-        progress.advance(Enter, at(100), 0, false);
-        progress.advance(MarkBegin, at(110), 0, true);
-        let first = progress.advance(Exit, at(130), 0, true);
+        progress.advance(Enter, at(100), 0, SWEEPING);
+        progress.advance(MarkBegin, at(110), 0, MARKING);
+        let first = progress.advance(Exit, at(130), 0, MARKING);
         assert_eq!(first.map(|work| work.marking.wall_ns), Some(20));
-        progress.advance(Enter, at(200), 0, true);
-        progress.advance(MarkEnd, at(204), 0, false);
-        let second = progress.advance(Exit, at(220), 0, false);
+        progress.advance(Enter, at(200), 0, MARKING);
+        progress.advance(MarkEnd, at(204), 0, SWEEPING);
+        let second = progress.advance(Exit, at(220), 0, SWEEPING);
         let marking = GcTime {
             wall_ns: 4,
             cpu_ns: 2,
         };
         assert_eq!(
-            second.map(|work| (work.marking, work.enter_ns)),
-            Some((marking, 200))
+            second.map(|work| (work.marking, work.enter_ns, work.is_first)),
+            Some((marking, 200, false))
         );
     }
 
     #[test]
     fn an_end_without_a_beginning_is_no_work() {
-        assert_eq!(GcProgress::default().advance(Exit, at(5), 0, true), None);
+        assert_eq!(GcProgress::default().advance(Exit, at(5), 0, MARKING), None);
     }
 }

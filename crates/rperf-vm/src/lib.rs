@@ -42,7 +42,7 @@ pub use dither::Dither;
 pub use frame_blocks::{blocks_around, object_of, within_blocks};
 pub use frame_code::{FrameCode, tells_line};
 pub use frame_names::{FrameNames, JobId, NamingJobs, ResolvedFrame, names_memory};
-pub use gc_progress::{GcEvent, GcMoment, GcProgress, GcTime, GcWork};
+pub use gc_progress::{GcEvent, GcMoment, GcPhase, GcProgress, GcTime, GcWork};
 pub use gc_watch::GC_WATCH;
 pub use gvl::{Gvl, GvlCell, GvlRef};
 pub use ids::{FiberWord, FrameWord, NativeId, SessionId, VmThread};

@@ -7,6 +7,7 @@ pub mod counters;
 pub mod data_type;
 pub mod event_hook;
 pub mod frames;
+pub mod gc_cause;
 pub mod gc_hook;
 pub mod kept_method;
 pub mod live_threads;

@@ -101,6 +101,11 @@ module Rperf
       native.ops(Questions.sort(sort), Questions.limit(limit), Questions.filters)
     end
 
+    # Why collections of garbage ran, by exact sums of all of them: what those of each cause took, and their pauses.
+    #
+    # @return [Hash, nil] `:total`, and the rows of `:causes`, those with the most time first; nil if there are none
+    def gc = native.gc(Questions.filters)
+
     # What has changed between this profile and another one.
     #
     # @param target [Profile, String, Pathname, Array] what is compared with this one; several are runs of one program

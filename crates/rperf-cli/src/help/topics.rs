@@ -35,7 +35,7 @@ macro_rules! topic {
 }
 
 /// All pages, in the order of docs/guide/README.md.
-pub const TOPICS: [Topic; 42] = [
+pub const TOPICS: [Topic; 43] = [
     topic!("tutorial", "start", "guide"),
     topic!("recipes", "recipe", "slow", "install"),
     topic!("recipes-tests",),
@@ -90,6 +90,13 @@ pub const TOPICS: [Topic; 42] = [
     topic!("json",),
     topic!("tracing", "calls", "count-calls"),
     topic!("allocations", "objects", "alloc", "memory", "measure"),
+    topic!(
+        "garbage-collection",
+        "gc",
+        "garbage",
+        "collections",
+        "pauses"
+    ),
     topic!("blame", "gvl-blame", "gvl-wait", "contention"),
     topic!("slow-requests", "tail", "p99"),
     topic!(

@@ -57,6 +57,9 @@ pub struct ReportArgs {
     /// calls again and again
     #[arg(long)]
     pub ops: bool,
+    /// Print why collections of garbage ran, and what they took: the time and the pauses of each cause
+    #[arg(long)]
+    pub gc: bool,
     /// Print the callers and callees of the methods with this name, with the calling lines
     #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
     pub callers: Option<String>,
@@ -139,6 +142,8 @@ pub enum View {
     Tests,
     /// The ops.
     Ops,
+    /// The collections.
+    Gc,
     /// Callers and callees of the methods with this name.
     Callers(String),
     /// The lines of this file or method.
@@ -155,6 +160,8 @@ pub enum View {
         tests: bool,
         /// With the ops.
         ops: bool,
+        /// With the collections.
+        gc: bool,
     },
     /// The report in Markdown.
     Markdown {
@@ -278,6 +285,7 @@ impl View {
             View::Boot => "--boot",
             View::Tests => "--tests",
             View::Ops => "--ops",
+            View::Gc => "--gc",
             View::Callers(_) => "--callers",
             View::Annotate(_) => "--annotate",
             View::Json { .. } => "--format json",
@@ -297,7 +305,7 @@ impl View {
 
 /// The one view that the options ask for, which gives all of them a meaning.
 fn view(args: &ReportArgs, on_terminal: bool) -> Result<View, Refusal> {
-    // JSON can have callers and callees, the loading of files, tests, and ops.
+    // JSON can have callers and callees, the loading of files, tests, ops, and collections.
     let is_json = args.format.as_deref() == Some(Format::Json.name());
     let asked = only_one(&[
         ("--web", args.view.web),
@@ -309,6 +317,7 @@ fn view(args: &ReportArgs, on_terminal: bool) -> Result<View, Refusal> {
         ("--boot", args.boot && !is_json),
         ("--tests", args.tests && !is_json),
         ("--ops", args.ops && !is_json),
+        ("--gc", args.gc && !is_json),
         ("--callers", args.callers.is_some() && !is_json),
         ("--annotate", args.annotate.is_some()),
         ("--dot", args.graph.dot),
@@ -324,6 +333,7 @@ fn view(args: &ReportArgs, on_terminal: bool) -> Result<View, Refusal> {
         Some("--boot") => View::Boot,
         Some("--tests") => View::Tests,
         Some("--ops") => View::Ops,
+        Some("--gc") => View::Gc,
         Some("--callers") => View::Callers(args.callers.clone().unwrap_or_default()),
         Some("--annotate") => View::Annotate(args.annotate.clone().unwrap_or_default()),
         Some("--dot") => in_format(args, Format::Dot)?,
@@ -438,6 +448,7 @@ fn in_format(args: &ReportArgs, format: Format) -> Result<View, Refusal> {
             boot: args.boot,
             tests: args.tests,
             ops: args.ops,
+            gc: args.gc,
         },
         Format::Markdown => View::Markdown { output },
         format => View::Format { format, output },

@@ -3,6 +3,7 @@
 
 mod annotate;
 mod boot;
+mod gc;
 mod methods;
 mod ops;
 mod prefixes;
@@ -11,6 +12,7 @@ mod tree;
 
 pub use annotate::annotate;
 pub use boot::boot;
+pub use gc::gc;
 pub use methods::methods;
 pub use ops::ops;
 pub use suite::suite;

@@ -49,7 +49,7 @@ pub fn ops(filtered: FilteredProfile<'_>, sort: Sort, limit: Option<usize>) -> D
     ])
 }
 
-fn place(app: &Option<(Function, u32)>) -> [(&'static str, Data); 3] {
+pub(super) fn place(app: &Option<(Function, u32)>) -> [(&'static str, Data); 3] {
     let (function, line) = app
         .as_ref()
         .map_or((None, 0), |(function, line)| (Some(function), *line));

@@ -3,7 +3,7 @@
 
 use super::proto::{Line, ValueType};
 use super::wire::{Field, Fields};
-use super::{latencies, ops, requests, suite, time_lines};
+use super::{collections, latencies, ops, requests, suite, time_lines};
 use crate::ReadError;
 use prost::Message as _;
 use rperf_model::{Latencies, Ops, Requests, Suite};
@@ -40,6 +40,8 @@ pub(crate) struct Message<'a> {
     /// Each an entry.
     pub(crate) ops: Vec<&'a [u8]>,
     op_bytes: usize,
+    /// Each of a cause.
+    pub(crate) collections: Vec<&'a [u8]>,
 }
 
 const SAMPLE: u32 = 2;
@@ -101,6 +103,10 @@ impl<'a> Message<'a> {
             time_lines::FIELD => self.add_time_line(field.bytes()?)?,
             suite::FIELD => self.add_test(field.bytes()?)?,
             ops::FIELD => self.add_op(field.bytes()?)?,
+            collections::FIELD => {
+                let most = max.min(collections::MOST);
+                push(&mut self.collections, field.bytes()?, most, "causes")?;
+            }
             _ => {}
         }
         Ok(())

@@ -10,7 +10,7 @@ use super::proto;
 use super::stacks::{FrameLimits, Stacks};
 use super::texts::Texts;
 use super::value_types;
-use super::{latencies, ops, requests, suite, time_lines};
+use super::{collections, latencies, ops, requests, suite, time_lines};
 use crate::{FileKind, ReadError};
 use flate2::read::MultiGzDecoder;
 use prost::Message as _;
@@ -133,6 +133,7 @@ fn decoded(limits: &Limits, bytes: &[u8]) -> Result<Profile, ReadError> {
     profile.latencies = methods.collect::<Result<_, _>>()?;
     profile.suite = suite::decoded(&message.suite)?;
     profile.ops = ops::decoded(&message.ops)?;
+    profile.collections = collections::decoded(&message.collections)?;
     let endpoints = message.requests.iter().map(|it| requests::decoded(it));
     profile.requests = endpoints.collect::<Result<_, _>>()?;
     Ok(profile)

@@ -4,7 +4,7 @@ mod samples;
 mod tables;
 
 use super::value_types::{self, signed};
-use super::{latencies, meta, ops, proto, requests, suite, time_lines};
+use super::{collections, latencies, meta, ops, proto, requests, suite, time_lines};
 use crate::FormatError;
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -65,6 +65,9 @@ pub fn write(profile: &Profile, output: &mut dyn Write) -> Result<(), FormatErro
     }
     for (key, sums) in profile.ops.iter() {
         encoder.write_all(&ops::encoded(key, sums))?;
+    }
+    for (cause, sums) in profile.collections.iter() {
+        encoder.write_all(&collections::encoded(cause, sums))?;
     }
     for of_endpoint in &profile.requests {
         encoder.write_all(&requests::encoded(of_endpoint))?;

@@ -2,7 +2,7 @@
 //! one is needed, and hands it on to the session; under the GVL.
 
 use crate::Values;
-use rperf_model::State;
+use rperf_model::{GcCause, State};
 
 /// At most: two samples for time off the GVL, each with what goes to the one before it, a
 /// remainder in each state, one of CPU time without the GVL, and one of blame.
@@ -18,6 +18,8 @@ pub struct Due {
     /// In cpu mode: CPU time that was used without the GVL. The state is running, but the stacks are
     /// those at which the thread comes back to the GVL.
     pub(crate) without_gvl: bool,
+    /// Why the collection runs that it is of, where that is known.
+    pub(crate) gc: Option<GcCause>,
 }
 
 impl Due {
@@ -90,8 +92,18 @@ impl Dues {
             state,
             values,
             without_gvl: false,
+            gc: None,
         });
         self.needs_stack = true;
+    }
+
+    /// Whatever is there of collections is of one that ran for this reason.
+    pub(super) fn set_cause(&mut self, cause: Option<GcCause>) {
+        for due in self.dues.iter_mut().flatten() {
+            if matches!(due.state, State::GcMarking | State::GcSweeping) {
+                due.gc = cause;
+            }
+        }
     }
 
     /// Adds a sample of CPU time without the GVL.
@@ -101,6 +113,7 @@ impl Dues {
             state: State::Running,
             values,
             without_gvl: true,
+            gc: None,
         });
         self.needs_stack = true;
     }
@@ -111,6 +124,7 @@ impl Dues {
             state,
             values,
             without_gvl: false,
+            gc: None,
         });
         self.needs_stack |= !has_place;
     }
@@ -122,6 +136,7 @@ impl Dues {
             state: State::Running,
             values,
             without_gvl: true,
+            gc: None,
         });
         self.needs_stack |= !has_place;
     }

@@ -16,7 +16,10 @@ impl Accounting {
             cpu_ns,
             marking,
             tick_before_ns,
+            cause,
+            ..
         } = work;
+        self.gc_cause = cause;
         let length = exit_ns.saturating_sub(enter_ns);
         if let Activity::Off { since, .. } = self.activity {
             // It runs though no event said so.
@@ -58,6 +61,7 @@ impl Accounting {
                 self.add(state, settled, values, &mut dues);
             }
         }
+        dues.set_cause(cause);
         dues
     }
 

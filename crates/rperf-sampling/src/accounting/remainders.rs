@@ -11,6 +11,7 @@ impl Accounting {
         for (state, values) in self.remainders() {
             dues.add_remainder(state, values, self.last_point(state).is_some());
         }
+        dues.set_cause(self.gc_cause);
         let blame_ns = self.blame.take(State::Running);
         if blame_ns > 0 {
             let values = Values {

@@ -1,6 +1,6 @@
 //! The point of a sample. Made as it is recorded, and kept for remainders; under the GVL.
 
-use rperf_model::{LabelSetId, NodeId};
+use rperf_model::{GcCause, LabelSetId, NodeId};
 use rperf_vm::RequestNumber;
 
 /// Where a sample was recorded.
@@ -12,4 +12,6 @@ pub struct SamplePoint {
     pub labels: LabelSetId,
     /// The request that it is of.
     pub request: RequestNumber,
+    /// Why the collection ran that it is of, where that is known.
+    pub gc: Option<GcCause>,
 }

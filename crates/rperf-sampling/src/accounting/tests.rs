@@ -195,6 +195,8 @@ impl Simulated {
                         cpu_ns: marking_cpu,
                     },
                     tick_before_ns: 0,
+                    is_first: false,
+                    cause: None,
                 };
                 let dues = self.accounting.collected(work, enter + marking / 2);
                 recorded.record(&mut self.accounting, dues);

@@ -102,6 +102,7 @@ mod tests {
         labels: LabelSetId(0),
         request: RequestNumber::NONE,
         state: State::Running,
+        gc: None,
         count: 1,
     };
 

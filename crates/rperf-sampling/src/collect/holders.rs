@@ -4,7 +4,7 @@
 use super::packed_labels::{PackedLabels, with_op};
 use super::sample::Sample;
 use crate::timer::pace::Pace;
-use rperf_model::{NodeId, State};
+use rperf_model::{GcCause, NodeId, State};
 use rperf_vm::OpNumber;
 use std::sync::Arc;
 
@@ -24,6 +24,8 @@ pub(crate) struct Holder {
     pub(crate) op: OpNumber,
     /// Whether it ran, or collected.
     pub(crate) state: State,
+    /// Why the collection ran.
+    pub(crate) gc: Option<GcCause>,
 }
 
 impl Holder {
@@ -32,6 +34,7 @@ impl Holder {
         node: NodeId::ROOT,
         op: OpNumber::NONE,
         state: State::Running,
+        gc: None,
     };
 }
 
@@ -114,6 +117,7 @@ impl HolderLog {
                 node: sample.node,
                 op: PackedLabels::of(sample.labels).op,
                 state: sample.state,
+                gc: sample.gc,
             },
         };
         let newest = self
@@ -212,6 +216,7 @@ mod tests {
             labels: LabelSetId::default(),
             request: RequestNumber::NONE,
             state,
+            gc: None,
             count: ticks,
         }
     }

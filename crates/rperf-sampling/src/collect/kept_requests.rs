@@ -4,12 +4,12 @@
 
 use crate::Values;
 use crate::accounting::UNATTRIBUTED;
-use rperf_model::WeightKey;
+use crate::collect::sample_key::SampleKey;
 use rperf_vm::RequestNumber;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The sums of one request.
-pub type RequestRows = FxHashMap<WeightKey, Values>;
+pub type RequestRows = FxHashMap<SampleKey, Values>;
 
 /// Their sums, by request.
 #[derive(Debug, Clone, Default)]
@@ -20,7 +20,7 @@ pub struct KeptRequests {
 
 impl KeptRequests {
     /// Adds `values` to a row of `request`.
-    pub fn add(&mut self, request: RequestNumber, key: WeightKey, values: Values) {
+    pub fn add(&mut self, request: RequestNumber, key: SampleKey, values: Values) {
         let rows = self.requests.entry(request).or_default();
         let before = rows.len();
         rows.entry(key).or_default().add(values);
@@ -44,7 +44,7 @@ impl KeptRequests {
     }
 
     /// Gives each row another key. Some may become one.
-    pub fn rekey(&mut self, mut change: impl FnMut(WeightKey) -> WeightKey) {
+    pub fn rekey(&mut self, mut change: impl FnMut(SampleKey) -> SampleKey) {
         let before = std::mem::take(self);
         for (request, rows) in before.requests {
             for (key, values) in rows {
@@ -58,7 +58,7 @@ impl KeptRequests {
         let ended: FxHashSet<u32> = ended.iter().copied().collect();
         if self.iter().any(|(_, key, _)| ended.contains(&key.thread)) {
             self.rekey(|key| match ended.contains(&key.thread) {
-                true => WeightKey {
+                true => SampleKey {
                     thread: UNATTRIBUTED,
                     ..key
                 },
@@ -73,7 +73,7 @@ impl KeptRequests {
     }
 
     /// All rows, in no order.
-    pub fn iter(&self) -> impl Iterator<Item = (RequestNumber, WeightKey, Values)> + '_ {
+    pub fn iter(&self) -> impl Iterator<Item = (RequestNumber, SampleKey, Values)> + '_ {
         self.requests.iter().flat_map(|(request, rows)| {
             let rows = rows.iter();
             rows.map(|(key, values)| (*request, *key, *values))
@@ -92,7 +92,7 @@ impl KeptRequests {
 
     /// Bytes held; tables have room for at most twice as much.
     pub fn memory(&self) -> usize {
-        self.rows * (size_of::<(WeightKey, Values)>() + 1)
+        self.rows * (size_of::<(SampleKey, Values)>() + 1)
             + self.requests.len() * (size_of::<(RequestNumber, RequestRows)>() + 1)
     }
 }

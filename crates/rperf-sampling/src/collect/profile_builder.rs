@@ -6,13 +6,14 @@ use crate::accounting::UNATTRIBUTED;
 use crate::accounting::mode::Measured;
 use crate::collect::kept_requests::KeptRequests;
 use crate::collect::sample::{Sample, SampleSums};
+use crate::collect::sample_key::SampleKey;
 use crate::config::DEFAULT_MAX_NODES;
 use crate::{Mode, Values};
 use rperf_model::fold::{FoldLimits, folded_frame};
 use rperf_model::frame_kind::{FOLDED_FRAME, TRUNCATED_FRAME};
 use rperf_model::{
     CallTree, Frame, FrameId, Frames, Node, NodeId, Profile, RawSamples, StringId, Strings, Thread,
-    WeightKey, Weights,
+    Weights,
 };
 use rperf_vm::{CapturedNode, FOLDED, RequestNumber, ResolvedFrame, TRUNCATED, TreeSize};
 use rustc_hash::FxHashMap;
@@ -38,7 +39,7 @@ pub struct ProfileBuilder {
     /// With more, stacks are folded next.
     fold_at: FoldLimits,
     tables: Tables,
-    sums: FxHashMap<WeightKey, Values>,
+    sums: FxHashMap<SampleKey, Values>,
     kept: KeptRequests,
     raw: Vec<Sample>,
     ended: Vec<u32>,
@@ -170,7 +171,7 @@ impl ProfileBuilder {
     }
 
     /// The sums of the epochs so far.
-    pub fn sums(&self) -> impl Iterator<Item = (WeightKey, Values)> + '_ {
+    pub fn sums(&self) -> impl Iterator<Item = (SampleKey, Values)> + '_ {
         let sums = self.sums.iter().map(|(key, values)| (*key, *values));
         sums.chain(self.kept.iter().map(|(_, key, values)| (key, values)))
     }
@@ -201,7 +202,7 @@ impl ProfileBuilder {
         let frame = 2 * size_of::<Frame>() + size_of::<FrameId>() + 1;
         self.tables.tree.len() * node
             + self.tables.frames.len() * frame
-            + self.sums.capacity() * (size_of::<(WeightKey, Values)>() + 1)
+            + self.sums.capacity() * (size_of::<(SampleKey, Values)>() + 1)
             + self.kept.memory()
             + self.raw.capacity() * size_of::<Sample>()
             + self.ended.capacity() * size_of::<u32>()
@@ -245,7 +246,7 @@ impl ProfileBuilder {
     }
 
     /// Adds to a row of `request`, if there is one.
-    fn add_row(&mut self, request: RequestNumber, key: WeightKey, values: Values) {
+    fn add_row(&mut self, request: RequestNumber, key: SampleKey, values: Values) {
         if request == RequestNumber::NONE {
             self.add_sum(key, values);
         } else {
@@ -253,7 +254,7 @@ impl ProfileBuilder {
         }
     }
 
-    fn add_sum(&mut self, key: WeightKey, values: Values) {
+    fn add_sum(&mut self, key: SampleKey, values: Values) {
         if let Some(sum) = self.sums.get_mut(&key) {
             sum.add(values);
             return;
@@ -352,15 +353,13 @@ fn intern_frame(tables: &mut Tables, frame: &ResolvedFrame) -> FrameId {
 /// The rows of `sums` and of the requests that are told apart, in the order of capture, so that equal runs
 /// give equal profiles.
 fn in_order(
-    sums: &FxHashMap<WeightKey, Values>,
+    sums: &FxHashMap<SampleKey, Values>,
     kept: &KeptRequests,
-) -> Vec<(RequestNumber, WeightKey, Values)> {
+) -> Vec<(RequestNumber, SampleKey, Values)> {
     let sums = sums.iter();
     let sums = sums.map(|(key, values)| (RequestNumber::NONE, *key, *values));
     let mut rows: Vec<_> = sums.chain(kept.iter()).collect();
-    rows.sort_unstable_by_key(|(request, key, _)| {
-        (key.node, key.thread, key.labels, key.state, request.0)
-    });
+    rows.sort_unstable_by_key(|(request, key, _)| (*key, request.0));
     rows
 }
 

@@ -5,7 +5,8 @@ use crate::Values;
 use crate::accounting::UNATTRIBUTED;
 use crate::collect::kept_requests::KeptRequests;
 use crate::collect::packed_labels::PackedLabels;
-use rperf_model::{LabelSetId, LatencyClass, NodeId, State, WeightKey};
+use crate::collect::sample_key::SampleKey;
+use rperf_model::{GcCause, LabelSetId, LatencyClass, NodeId, State};
 use rperf_vm::RequestNumber;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -59,10 +60,14 @@ pub struct Sample {
     pub request: RequestNumber,
     /// What the thread was doing.
     pub state: State,
+    /// Why the collection ran that it is of, where that is known.
+    pub gc: Option<GcCause>,
     /// Ticks that found this stack in a row; 0 for a remainder that was added without
     /// a backtrace.
     pub count: u16,
 }
+
+const _: () = assert!(size_of::<Sample>() == 64);
 
 impl Sample {
     /// No sample, but news of what is at `node`.
@@ -78,6 +83,7 @@ impl Sample {
             labels: LabelSetId::default(),
             request: RequestNumber::NONE,
             state: State::Running,
+            gc: None,
             count: 0,
         }
     }
@@ -142,19 +148,21 @@ impl Sample {
     }
 
     /// What it is summed by.
-    pub fn key(&self) -> WeightKey {
+    pub fn key(&self) -> SampleKey {
         let Self {
             node,
             thread,
             labels,
             state,
+            gc,
             ..
         } = *self;
-        WeightKey {
+        SampleKey {
             node,
             thread,
             labels,
             state,
+            gc,
         }
     }
 
@@ -178,7 +186,7 @@ impl Sample {
 #[derive(Debug, Clone, Default)]
 pub struct SampleSums {
     /// Sums by key, when samples are aggregated.
-    pub sums: FxHashMap<WeightKey, Values>,
+    pub sums: FxHashMap<SampleKey, Values>,
     /// Sums of the requests that are told apart from all others; none of samples that aren't aggregated.
     pub kept: KeptRequests,
     /// The samples in the order they were taken, when they are not aggregated.
@@ -221,7 +229,7 @@ impl SampleSums {
         if self.rows() <= rows {
             return std::mem::take(self);
         }
-        let keys: Vec<WeightKey> = self.sums.keys().take(rows).copied().collect();
+        let keys: Vec<SampleKey> = self.sums.keys().take(rows).copied().collect();
         let rows_taken = keys.iter().filter_map(|key| self.sums.remove_entry(key));
         SampleSums {
             sums: rows_taken.collect(),
@@ -260,7 +268,7 @@ impl SampleSums {
 
     /// Adds `values` to a row, if there is room.
     #[inline]
-    pub fn add_sum(&mut self, key: WeightKey, values: Values, limits: SumLimits) {
+    pub fn add_sum(&mut self, key: SampleKey, values: Values, limits: SumLimits) {
         if let Some(sum) = self.sums.get_mut(&key) {
             sum.add(values);
         } else if self.sums.len() < limits.rows {
@@ -301,7 +309,7 @@ impl SampleSums {
 
     /// Bytes held.
     pub fn memory(&self) -> usize {
-        self.sums.capacity() * (size_of::<(WeightKey, Values)>() + 1)
+        self.sums.capacity() * (size_of::<(SampleKey, Values)>() + 1)
             + self.kept.memory()
             + self.raw.capacity() * size_of::<Sample>()
             + self.ended.capacity() * size_of::<u32>()
@@ -316,7 +324,7 @@ pub fn has_to_fold(rows: usize, ended: usize) -> bool {
 
 /// Adds the rows of `ended` threads up under thread 0, and empties the list.
 /// Returns how many threads had rows.
-pub fn merge_ended_threads(sums: &mut FxHashMap<WeightKey, Values>, ended: &mut Vec<u32>) -> u64 {
+pub fn merge_ended_threads(sums: &mut FxHashMap<SampleKey, Values>, ended: &mut Vec<u32>) -> u64 {
     let ended: FxHashSet<u32> = ended.drain(..).collect();
     let mut folded = FxHashSet::default();
     let mut moved = Vec::new();
@@ -329,7 +337,7 @@ pub fn merge_ended_threads(sums: &mut FxHashMap<WeightKey, Values>, ended: &mut 
     });
     for (key, values) in moved {
         folded.insert(key.thread);
-        let key = WeightKey {
+        let key = SampleKey {
             thread: UNATTRIBUTED,
             ..key
         };
@@ -355,6 +363,7 @@ mod tests {
             labels: LabelSetId::default(),
             request: RequestNumber::NONE,
             state: State::Running,
+            gc: None,
             count: 1,
         }
     }

@@ -6,8 +6,9 @@ use crate::Values;
 use crate::collect::packed_labels::PackedLabels;
 use crate::collect::profile_builder::ProfileBuilder;
 use crate::collect::sample::{Sample, SampleSums, has_to_fold, merge_ended_threads};
+use crate::collect::sample_key::SampleKey;
 use rperf_model::shared_sums::{Moved, SharedSums, SumsFacts, SumsValues};
-use rperf_model::{FrameId, LabelSetId, WeightKey};
+use rperf_model::{FrameId, LabelSetId};
 use rperf_vm::{CapturedNode, FOLDED, LabelTexts, ResolvedFrame, TRUNCATED};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
@@ -66,7 +67,7 @@ struct EpochFeed {
     unnamed: VecDeque<CapturedNode>,
     nodes: FeedNodes,
     /// Samples that are not in the table yet.
-    pending: FxHashMap<WeightKey, Values>,
+    pending: FxHashMap<SampleKey, Values>,
     /// Threads that ended with these samples.
     ended_threads: Vec<u32>,
 }
@@ -190,8 +191,8 @@ impl SharedFeed {
 
 impl EpochFeed {
     /// Classes of requests are none of those who watch: they see samples at once. Ops aren't shown to them,
-    /// nor what requests have waited for.
-    fn add(&mut self, mut key: WeightKey, values: Values) {
+    /// nor what requests have waited for, nor why collections ran.
+    fn add(&mut self, mut key: SampleKey, values: Values) {
         let values = Values {
             waited_for_ns: 0,
             ..values
@@ -200,6 +201,7 @@ impl EpochFeed {
             return;
         }
         key.labels = PackedLabels::of(key.labels).number;
+        key.gc = None;
         self.pending.entry(key).or_default().add(values);
     }
 
@@ -259,11 +261,7 @@ impl EpochFeed {
             let Some(node) = nodes.sampled(key.node, table) else {
                 return true;
             };
-            let key = WeightKey {
-                node,
-                labels,
-                ..*key
-            };
+            let key = SampleKey { node, ..*key }.row(labels);
             // Without room they are missing here, and not in the profile.
             let _ = table.add(key, live(*values));
             false
@@ -276,7 +274,7 @@ impl EpochFeed {
     fn take_rest_of(&mut self, other: EpochFeed) {
         for (key, values) in other.pending {
             if let Some(node) = self.nodes.add_from(&other.nodes, key.node) {
-                self.add(WeightKey { node, ..key }, values);
+                self.add(SampleKey { node, ..key }, values);
             }
         }
     }

@@ -5,8 +5,9 @@ use super::config::RecorderConfig;
 use crate::Values;
 use crate::accounting::{SamplePoint, UNATTRIBUTED};
 use crate::collect::sample::{Sample, SampleSums, SumLimits};
+use crate::collect::sample_key::SampleKey;
 use crate::counters::SessionCounters;
-use rperf_model::{LabelSetId, NodeId, State, WeightKey};
+use rperf_model::{LabelSetId, NodeId, State};
 use rperf_vm::{CapturedTree, FOLDED, FrameWord, Interned, TRUNCATED, ThreadNames};
 use rustc_hash::FxHashMap;
 
@@ -105,12 +106,13 @@ impl Merged {
     }
 }
 
-fn key(node: NodeId, state: State) -> WeightKey {
-    WeightKey {
+fn key(node: NodeId, state: State) -> SampleKey {
+    SampleKey {
         node,
         thread: UNATTRIBUTED,
         labels: LabelSetId::default(),
         state,
+        gc: None,
     }
 }
 
@@ -139,9 +141,9 @@ pub fn move_samples(
         .into_iter()
         .collect::<Vec<_>>();
     // In the order of capture, so that equal runs give equal trees.
-    rows.sort_unstable_by_key(|(key, _)| (key.node, key.thread, key.labels, key.state));
+    rows.sort_unstable_by_key(|(key, _)| *key);
     for (key, values) in rows {
-        let key = WeightKey {
+        let key = SampleKey {
             node: moved(key.node, values.count, to),
             labels: labels(key.labels),
             ..key

@@ -6,7 +6,7 @@ use super::merged::Merged;
 use super::missed_events::{MissedEvent, MissedEvents};
 use super::thread_recording::{ThreadRecording, Wake};
 use crate::threads::ThreadEnd;
-use rperf_vm::{FrameWord, GcEvent, NativeId, VmFrames, VmName, VmThread, clock};
+use rperf_vm::{FrameWord, GcEvent, GcPhase, GcWork, NativeId, VmFrames, VmName, VmThread, clock};
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{
@@ -177,23 +177,21 @@ impl Recorder {
         taken.suspended_here(vm, began_ns);
     }
 
-    /// The thread, which is calling, collects garbage; `tick` and `is_marking` as for
-    /// [`GcProgress::advance`](rperf_vm::GcProgress::advance).
+    /// The thread, which is calling, collects garbage; `tick` is the last one. Returns the piece of work
+    /// that has ended, if one has.
     pub fn collecting(
         &self,
         vm: &impl VmFrames,
         event: GcEvent,
         tick: u64,
-        is_marking: bool,
+        phase: GcPhase,
         began_ns: u64,
-    ) {
-        let Some(mut taken) = self.try_take() else {
-            return;
-        };
-        if let Some((now, work)) = taken.collecting(event, tick, is_marking) {
-            taken.catch_up(&self.missed, began_ns);
-            taken.collected(vm, now, work, tick, began_ns);
-        }
+    ) -> Option<GcWork> {
+        let mut taken = self.try_take()?;
+        let (now, work) = taken.collecting(event, tick, phase)?;
+        taken.catch_up(&self.missed, began_ns);
+        taken.collected(vm, now, work, tick, began_ns);
+        Some(work)
     }
 
     /// The handler: takes the stack of the thread, which is calling, on native thread `native_id`,

@@ -4,9 +4,10 @@ use super::*;
 use crate::Values;
 use crate::accounting::mode::Mode;
 use crate::collect::sample::{SampleSums, SumLimits};
+use crate::collect::sample_key::SampleKey;
 use crate::timer::other_holders::{Found, Interrupter};
 use crate::timer::pace::Pace;
-use rperf_model::{LabelSetId, State, WeightKey};
+use rperf_model::{LabelSetId, State};
 use rperf_vm::CapturedTree;
 use rperf_vm::fake::FakeVm;
 use std::time::Instant;
@@ -289,11 +290,12 @@ fn samples<'a>(
             wall_ns,
             ..Values::default()
         };
-        let key = WeightKey {
+        let key = SampleKey {
             node,
             thread: 1,
             labels: LabelSetId(0),
             state: State::Running,
+            gc: None,
         };
         sums.sums.insert(key, values);
     }

@@ -13,7 +13,7 @@ use crate::tick_capture::{TickLog, TickTimes};
 use crate::timer::pace::Pace;
 use rperf_model::{LabelSetId, NodeId, State};
 use rperf_vm::{
-    Backtrace, CapturedTree, FiberWord, FrameWord, GcEvent, GcMoment, GcProgress, GcWork,
+    Backtrace, CapturedTree, FiberWord, FrameWord, GcEvent, GcMoment, GcPhase, GcProgress, GcWork,
     LastStack, NativeId, NotedName, RequestNumber, VmFrames, VmName, clock, tells_line,
 };
 use std::sync::Arc;
@@ -202,10 +202,10 @@ impl ThreadRecording {
         &mut self,
         event: GcEvent,
         tick: u64,
-        is_marking: bool,
+        phase: GcPhase,
     ) -> Option<(u64, GcWork)> {
         let moment = GcMoment::now();
-        let work = self.gc.advance(event, moment, tick, is_marking)?;
+        let work = self.gc.advance(event, moment, tick, phase)?;
         Some((moment.monotonic_ns, work))
     }
 
@@ -313,6 +313,7 @@ impl ThreadRecording {
                 node: interned.node,
                 labels: LabelSetId::default(),
                 request: RequestNumber::NONE,
+                gc: None,
             });
             self.note_spent(true, clock::monotonic_ns().saturating_sub(now));
         }
@@ -412,6 +413,7 @@ impl ThreadRecording {
                     node,
                     labels,
                     request: RequestNumber::NONE,
+                    gc: None,
                 };
                 self.recording.push(now, point, seq, state, values);
             }

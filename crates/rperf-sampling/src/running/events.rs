@@ -7,7 +7,7 @@ use crate::accounting::Accounting;
 use crate::threads::{GvlPart, ThreadState, UNKNOWN_TURN, native};
 use crate::tick_capture::at_work::AtWork;
 use rperf_vm::Waits;
-use rperf_vm::{GcEvent, GcMoment, GcWork, Gvl, NativeId, VmThread, clock};
+use rperf_vm::{GcEvent, GcMoment, GcPhase, GcWork, Gvl, NativeId, VmThread, clock};
 use std::sync::atomic::Ordering::Relaxed;
 
 impl RunningSession {
@@ -163,12 +163,11 @@ impl RunningSession {
     }
 
     /// The calling thread collects garbage; `thread` has its state where a piece of work ends.
-    /// `is_marking` as for [`GcProgress::advance`](rperf_vm::GcProgress::advance).
     pub fn collecting<'a>(
         &'a self,
         gvl: &'a Gvl<'_>,
         event: GcEvent,
-        is_marking: bool,
+        phase: GcPhase,
         thread: impl FnOnce() -> &'a ThreadState,
     ) -> FollowUp<'a> {
         let moment = GcMoment::now();
@@ -186,7 +185,8 @@ impl RunningSession {
             if event == GcEvent::Enter {
                 state.waits_before_gc = waits;
             }
-            let work = state.gc.advance(event, moment, tick, is_marking)?;
+            let work = state.gc.advance(event, moment, tick, phase)?;
+            self.collections.add(&work);
             Some((work, state.waits_before_gc.take().zip(waits)))
         });
         let follow_up = match ended {

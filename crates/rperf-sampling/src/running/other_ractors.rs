@@ -4,7 +4,7 @@
 use super::RunningSession;
 use super::due::NewFrames;
 use crate::ractors::OtherThread;
-use rperf_vm::{GcEvent, Gvl, VmFrames, VmName};
+use rperf_vm::{GcEvent, GcPhase, Gvl, VmFrames, VmName};
 
 impl RunningSession {
     /// `thread`, the calling one, of another Ractor, has got that Ractor's GVL.
@@ -32,10 +32,13 @@ impl RunningSession {
         vm: &impl VmFrames,
         thread: OtherThread,
         event: GcEvent,
-        is_marking: bool,
+        phase: GcPhase,
     ) {
         let tick = self.ticks.last_tick();
-        self.others.collecting(vm, thread, event, tick, is_marking);
+        let work = self.others.collecting(vm, thread, event, tick, phase);
+        if let Some(work) = work {
+            self.collections.add(&work);
+        }
     }
 
     /// Brings the threads of other Ractors from row `from` on up to `now`, and takes in what was

@@ -12,9 +12,9 @@ use crate::threads::native;
 use crate::tick_capture::Registers;
 use crate::tick_capture::at_work::AtWork;
 use crate::{DEFAULT_MAX_NODES, NO_OVERHEAD_LIMIT, TimerKind, Values};
-use rperf_model::State;
+use rperf_model::{GcCause, State};
 use rperf_vm::fake::FakeVm;
-use rperf_vm::{FiberWord, GcEvent, LabelSet, NativeId, VmThread, clock};
+use rperf_vm::{FiberWord, GcEvent, GcPhase, LabelSet, NativeId, VmThread, clock};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
@@ -371,7 +371,11 @@ fn collections_are_accounted_and_make_their_thread_the_running_one() {
     session.ticks.go_on();
     assert!(!session.ticks.has_holder());
     let collect = |event, is_marking| {
-        let follow_up = session.collecting(vm.gvl(), event, is_marking, || main);
+        let phase = GcPhase {
+            is_marking,
+            cause: (event == GcEvent::Exit).then_some(GcCause::MajorStart),
+        };
+        let follow_up = session.collecting(vm.gvl(), event, phase, || main);
         complete(&session, &vm, follow_up)
     };
     collect(GcEvent::Enter, false);
@@ -381,11 +385,28 @@ fn collections_are_accounted_and_make_their_thread_the_running_one() {
     collect(GcEvent::MarkEnd, false);
     collect(GcEvent::Exit, false);
     assert!(!session.ticks.is_collecting() && session.ticks.has_holder());
-    let (sums, _) = sums(&session, &vm);
+    let (sums, snapshot) = sums(&session, &vm);
     assert!(
         sum_of(&sums, State::GcMarking).wall_ns >= 3_000_000,
         "{sums:?}"
     );
+    let sums = &snapshot.collected.sums;
+    let marked = sums
+        .iter()
+        .filter(|it| it.0.state == State::GcMarking && !it.1.is_zero());
+    assert!(marked.clone().count() > 0);
+    assert!(
+        marked
+            .into_iter()
+            .all(|(key, _)| key.gc == Some(GcCause::MajorStart))
+    );
+    let told = session.collections.told(true);
+    let told: Vec<_> = told.iter().collect();
+    assert_eq!(
+        (told.len(), told[0].0, told[0].1.count),
+        (1, GcCause::MajorStart, 1)
+    );
+    assert!(told[0].1.marking_ns >= 3_000_000 && told[0].1.pauses.count() == 1);
 }
 
 #[test]

@@ -4,11 +4,11 @@
 use crate::os::OsStats;
 use crate::process_stats::{ProcessStats, RubyStats};
 use rperf_format::shorten::LEAST;
-use rperf_format::table::wrapped;
-use rperf_format::{TextOptions, Whole};
+use rperf_format::table::{Surface, wrapped};
+use rperf_format::{TextOptions, Whole, gc_head, gc_table};
 use rperf_model::{OwnColumn, Profile, State};
 use rperf_report::numbers::{counted, grouped, milliseconds, percent};
-use rperf_report::{Totals, losses, without_idle};
+use rperf_report::{GcTimes, Totals, losses, without_idle};
 use std::borrow::Cow;
 
 const MEGABYTE: u64 = 1 << 20;
@@ -76,6 +76,7 @@ pub fn for_terminal(profile: &Profile, figures: &Figures, width: Option<usize>) 
     ruby(&mut page, profile, &figures.process.ruby);
     os(&mut page, &figures.process.os, figures.processes);
     page.line("");
+    collections(&mut page, profile);
     sampling(&mut page, profile, figures);
     if figures.report {
         page.line("");
@@ -167,6 +168,18 @@ fn ruby(page: &mut Page, profile: &Profile, ruby: &RubyStats) {
     let threads = profile.meta.counters.detected_thread_count;
     if threads > 1 {
         page.count(threads, "[Ruby] detected threads");
+    }
+}
+
+/// Why collections ran, and what they took.
+fn collections(page: &mut Page, profile: &Profile) {
+    if let Some(times) = GcTimes::of(profile) {
+        page.line(&format!("  {}\n", gc_head(&times)));
+        page.text += &gc_table(&times).render(Surface {
+            width: page.width,
+            ..Surface::PLAIN
+        });
+        page.line("");
     }
 }
 

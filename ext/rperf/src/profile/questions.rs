@@ -28,7 +28,8 @@ pub fn init(class: RClass) -> Result<(), Error> {
     class.define_method("callers", method!(callers, 2))?;
     class.define_method("boot", method!(boot, 3))?;
     class.define_method("tests", method!(tests, 3))?;
-    class.define_method("ops", method!(ops, 3))
+    class.define_method("ops", method!(ops, 3))?;
+    class.define_method("gc", method!(gc, 1))
 }
 
 /// `NativeProfile.load(path)`: the profile in a pprof file.
@@ -176,6 +177,11 @@ fn ops(
     answer(ruby, rb_self, filters, |question| {
         Ok(answers::ops(question, sort, limit))
     })
+}
+
+/// `#gc(filters)`: nil if there are no collections.
+fn gc(ruby: &Ruby, rb_self: &ProfileObject, filters: RHash) -> Result<Value, Error> {
+    answer(ruby, rb_self, filters, |question| Ok(answers::gc(question)))
 }
 
 /// `NativeProfile.diff(base, target, sort, normalize, limit, filters)`: each side is an

@@ -6,6 +6,7 @@
 //! ([`internal_hooks_are_shared`]). Without a session it does nothing.
 
 use super::event_hook::{EventHook, OnInternalEvent};
+use super::gc_cause;
 use super::process::collections;
 use super::ractor::AnyGvl;
 use super::version::{
@@ -60,6 +61,7 @@ impl<T: OnCollection> GcHook<T> {
     pub fn add(&self) {
         // A collection may be under way, in steps.
         GC_WATCH.begin(freed_ractors_silence_hooks(), is_marking());
+        gc_cause::prepare();
         if !self.is_registered.swap(true, Relaxed) {
             self.hook.add();
             ADDITIONS.fetch_add(1, Relaxed);

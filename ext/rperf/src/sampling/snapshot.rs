@@ -61,6 +61,7 @@ pub fn stop(
     let suite = session.map(|it| take_suite(gvl, it, true));
     // Requests that go on don't end in this session: their ops are told now.
     let ops = session.map(|it| take_ops(gvl, it, false));
+    let collections = session.map(|it| it.collections.told(false));
     // No collection runs until the frames are kept alive again.
     let ending = Ending::begin();
     let Some((settings, engine)) = take_down(gvl, id, &threads) else {
@@ -69,6 +70,7 @@ pub fn stop(
     let mut taken = TakenProfile::keep(ruby, gvl, settings, engine.stop(now), objects)?;
     (taken.requests, taken.suite) = (requests, suite.unwrap_or_default());
     taken.ops = ops.unwrap_or_default();
+    taken.collections = collections.unwrap_or_default();
     taken.finish = finish?;
     // No interrupt takes effect until the worker has ended: what it ran could begin a session.
     let complete = taken.complete(ruby, gvl, |_, wait| without_gvl(wait))?;
@@ -106,6 +108,7 @@ pub fn snapshot(
         (take_copy(gvl, session, now, room), tree)
     };
     let taken = taken.ok_or_else(|| errors::rperf(ruby, INSIDE_CALLBACK))?;
+    let collections = session.collections.told(clear);
     let objects = take_objects(gvl, session, clear);
     let suite = take_suite(gvl, session, clear);
     let requests = take_requests(gvl, session, clear);
@@ -114,7 +117,7 @@ pub fn snapshot(
     let finish = finish(gvl);
     let mut taken = taken?;
     (taken.tree, taken.suite, taken.requests) = (tree, suite, requests);
-    taken.ops = ops;
+    (taken.ops, taken.collections) = (ops, collections);
     taken.finish = finish?;
     let mut interrupts = Interrupts::default();
     let complete = taken.complete(ruby, gvl, |gvl, wait| interrupts.without_gvl(gvl, wait))?;

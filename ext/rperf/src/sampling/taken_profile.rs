@@ -10,7 +10,7 @@ use crate::ruby::{blocks, frames, ractor, resolve, thread_names};
 use crate::running::roots;
 use crate::running::sampling::sampling;
 use magnus::{Error, Ruby, Value};
-use rperf_model::{Note, Ops, Profile, Requests, Suite};
+use rperf_model::{Collections, Note, Ops, Profile, Requests, Suite};
 use rperf_sampling::{Capture, Snapshot, Taken, WorkerEnded, other_ractors};
 use rperf_session::settings::Settings;
 use rperf_vm::{AllocationSums, CapturedNode, FrameNames, Gvl, JobId, SessionId, Unknown};
@@ -54,6 +54,8 @@ pub struct TakenProfile<T> {
     pub suite: Suite,
     /// What ops took, and the names of those that samples have.
     pub ops: TakenOps,
+    /// What collections took.
+    pub collections: Collections,
     /// Requests, if they were judged.
     pub requests: Vec<Requests>,
     pub finish: Option<Finish>,
@@ -85,6 +87,7 @@ impl TakenProfile<Taken> {
             }),
             suite: Suite::default(),
             ops: TakenOps::default(),
+            collections: Collections::default(),
             requests: Vec::new(),
             finish: None,
         })
@@ -127,6 +130,7 @@ impl TakenProfile<Taken> {
             objects: self.objects,
             suite: self.suite,
             ops: self.ops,
+            collections: self.collections,
             requests: self.requests,
             finish: self.finish,
         }))
@@ -158,6 +162,7 @@ impl CompleteProfile {
             objects,
             suite,
             ops,
+            collections,
             requests,
             finish,
             ..
@@ -168,6 +173,7 @@ impl CompleteProfile {
             profile.meta.missing = missing;
             profile.suite = suite;
             profile.ops = ops.told;
+            profile.collections = collections;
             profile.requests = requests;
             profile.label_slowest_alone();
             if let Some(((sums, _), words)) = objects.zip(words) {

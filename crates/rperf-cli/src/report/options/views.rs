@@ -10,6 +10,7 @@ pub const WITH_PATHS: &[&str] = &[
     "--methods",
     "--tree",
     "--boot",
+    "--gc",
     "--callers",
     "--annotate",
     "--dot",

@@ -104,6 +104,8 @@ impl Turns {
                 cpu_ns: 0,
             },
             tick_before_ns: 0,
+            is_first: false,
+            cause: None,
         };
         let after = self.waits(self.now);
         let accounting = &mut self.threads[row];

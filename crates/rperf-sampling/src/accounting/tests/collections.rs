@@ -22,6 +22,8 @@ fn collections_that_are_preempted_have_the_cpu_time_that_they_used() {
                     cpu_ns: used / 3,
                 },
                 tick_before_ns: 0,
+                is_first: false,
+                cause: None,
             };
             now += length;
             cpu += used;
@@ -76,6 +78,8 @@ fn a_tick_within_a_collection_is_none_for_running_time() {
                 cpu_ns: now - enter_ns,
                 marking: GcTime::default(),
                 tick_before_ns,
+                is_first: false,
+                cause: None,
             };
             let dues = accounting.collected(work, tick);
             recorded.record(&mut accounting, dues);

@@ -3,6 +3,7 @@
 use super::*;
 use crate::collect::packed_labels::PackedLabels;
 use crate::collect::sample::{RequestNews, SampleSums, SumLimits};
+use crate::collect::sample_key::SampleKey;
 use proptest::prelude::*;
 use rperf_model::{LabelSetId, NodeId, State};
 use rustc_hash::FxHashMap;
@@ -24,6 +25,7 @@ fn sample(request: u32, node: u32, wall_ns: u64) -> Sample {
         labels: LabelSetId(1 + request % 5),
         request: RequestNumber(request),
         state: State::Running,
+        gc: None,
         count: 1,
     }
 }
@@ -197,7 +199,7 @@ fn event() -> impl Strategy<Value = Event> {
 }
 
 /// The sums without classes.
-fn plain(sums: &SampleSums) -> FxHashMap<rperf_model::WeightKey, crate::Values> {
+fn plain(sums: &SampleSums) -> FxHashMap<SampleKey, crate::Values> {
     let mut plain: FxHashMap<_, crate::Values> = FxHashMap::default();
     let all = sums.sums.iter().map(|(key, values)| (*key, *values));
     for (mut key, values) in all.chain(sums.kept.iter().map(|(_, key, values)| (key, values))) {
@@ -241,8 +243,8 @@ proptest! {
             requests.take(&news, &mut |it: &Sample| judged.add_one(it, LIMITS));
         }
         // Of a request all have a class, and of none none has.
-        let has_class = |key: &rperf_model::WeightKey| PackedLabels::of(key.labels).class.is_some();
-        let is_none = |key: &rperf_model::WeightKey| {
+        let has_class = |key: &SampleKey| PackedLabels::of(key.labels).class.is_some();
+        let is_none = |key: &SampleKey| {
             key.thread == 1 && PackedLabels::of(key.labels).number == LabelSetId(1)
         };
         for key in judged.sums.keys() {

@@ -4,7 +4,7 @@
 use super::ProfileBuilder;
 use crate::Values;
 use crate::collect::sample::merge_ended_threads;
-use rperf_model::WeightKey;
+use crate::collect::sample_key::SampleKey;
 use rperf_model::fold::{FoldLimits, FoldRow, FoldedTree};
 use rustc_hash::FxHashMap;
 
@@ -36,7 +36,7 @@ impl ProfileBuilder {
         let weight = |values: &Values| values.weight_ns(self.limits.mode);
         let rows: Vec<FoldRow> = self
             .sums()
-            .map(|(key, values)| (key, weight(&values)))
+            .map(|(key, values)| (key.row(key.labels), weight(&values)))
             .collect();
         let frame = self.tables.folded_frame();
         let left = |most: usize| most / 8 * LEFT_EIGHTHS;
@@ -50,7 +50,7 @@ impl ProfileBuilder {
         );
         drop(rows);
         self.sums = moved(std::mem::take(&mut self.sums), &folded);
-        self.kept.rekey(|key| WeightKey {
+        self.kept.rekey(|key| SampleKey {
             node: folded.of(key.node),
             ..key
         });
@@ -67,8 +67,8 @@ impl ProfileBuilder {
     }
 }
 
-fn moved(sums: FxHashMap<WeightKey, Values>, folded: &FoldedTree) -> FxHashMap<WeightKey, Values> {
-    let mut moved = FxHashMap::<WeightKey, Values>::default();
+fn moved(sums: FxHashMap<SampleKey, Values>, folded: &FoldedTree) -> FxHashMap<SampleKey, Values> {
+    let mut moved = FxHashMap::<SampleKey, Values>::default();
     moved.reserve(sums.len());
     for (mut key, values) in sums {
         key.node = folded.of(key.node);

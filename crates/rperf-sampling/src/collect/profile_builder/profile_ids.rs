@@ -2,9 +2,12 @@
 //! nodes, in an op or not.
 
 use crate::collect::packed_labels::PackedLabels;
+use crate::collect::sample_key::SampleKey;
 use rperf_model::frame_kind::OP;
-use rperf_model::label_keys::{LATENCY, REQUEST};
-use rperf_model::{Frame, LabelSetId, LatencyClass, Node, NodeId, Profile, RequestId, WeightKey};
+use rperf_model::label_keys::{GC_CAUSE, LATENCY, REQUEST};
+use rperf_model::{
+    Frame, GcCause, LabelSetId, LatencyClass, Node, NodeId, Profile, RequestId, WeightKey,
+};
 use rperf_vm::{LabelTexts, OpNumber, RequestNumber};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -20,13 +23,20 @@ pub struct SessionNames<'a> {
     pub request_word: u32,
 }
 
-/// What a label set has besides: the class of its request, and which one that is, if it is told apart.
-type OfRequest = (LabelSetId, LatencyClass, RequestNumber);
+/// What a label set has besides: the class of its request, which one that is, if it is told apart, and why
+/// a collection ran.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Further {
+    plain: LabelSetId,
+    class: Option<LatencyClass>,
+    request: RequestNumber,
+    gc: Option<GcCause>,
+}
 
 /// The ids.
 pub(super) struct ProfileIds<'a> {
     plain: Vec<LabelSetId>,
-    of_requests: FxHashMap<OfRequest, LabelSetId>,
+    further: FxHashMap<Further, LabelSetId>,
     names: SessionNames<'a>,
 }
 
@@ -44,7 +54,7 @@ impl<'a> ProfileIds<'a> {
         }));
         Self {
             plain,
-            of_requests: FxHashMap::default(),
+            further: FxHashMap::default(),
             names,
         }
     }
@@ -54,23 +64,26 @@ impl<'a> ProfileIds<'a> {
     pub(super) fn of(
         &mut self,
         profile: &mut Profile,
-        key: WeightKey,
+        key: SampleKey,
         request: RequestNumber,
     ) -> WeightKey {
         let PackedLabels { number, op, class } = PackedLabels::of(key.labels);
-        let plain = self.plain[number.0 as usize];
-        let labels = class.map_or(plain, |class| {
-            let of_request = (plain, class, request);
-            let word = self.names.request_word;
-            let known = self.of_requests.entry(of_request);
-            *known.or_insert_with(|| with_request(profile, of_request, word))
-        });
+        let further = Further {
+            plain: self.plain[number.0 as usize],
+            class,
+            request,
+            gc: key.gc,
+        };
+        let labels = match (class, key.gc) {
+            (None, None) => further.plain,
+            _ => {
+                let word = self.names.request_word;
+                let known = self.further.entry(further);
+                *known.or_insert_with(|| further.add(profile, word))
+            }
+        };
         let node = self.node(profile, key.node, op);
-        WeightKey {
-            node,
-            labels,
-            ..key
-        }
+        SampleKey { node, ..key }.row(labels)
     }
 
     fn node(&self, profile: &mut Profile, node: NodeId, op: OpNumber) -> NodeId {
@@ -92,23 +105,23 @@ impl<'a> ProfileIds<'a> {
     }
 }
 
-fn with_request(
-    profile: &mut Profile,
-    (plain, class, request): OfRequest,
-    session: u32,
-) -> LabelSetId {
-    let mut pairs = profile.label_sets.get(plain).to_vec();
-    let mut add = |key, value: &str| {
-        let key = profile.strings.intern(key);
-        pairs.push((key, profile.strings.intern(value)));
-    };
-    add(LATENCY, class.name());
-    if request != RequestNumber::NONE {
-        let id = RequestId {
-            session,
-            number: request.0,
+impl Further {
+    /// Adds the label set; the requests are of the session with this word.
+    fn add(self, profile: &mut Profile, session: u32) -> LabelSetId {
+        let mut pairs = profile.label_sets.get(self.plain).to_vec();
+        let mut add = |key, value: &str| {
+            let key = profile.strings.intern(key);
+            pairs.push((key, profile.strings.intern(value)));
         };
-        add(REQUEST, &id.to_string());
+        if let Some(class) = self.class {
+            add(LATENCY, class.name());
+        }
+        if let (Some(_), number @ 1..) = (self.class, self.request.0) {
+            add(REQUEST, &RequestId { session, number }.to_string());
+        }
+        if let Some(cause) = self.gc {
+            add(GC_CAUSE, cause.name());
+        }
+        profile.label_sets.intern(pairs)
     }
-    profile.label_sets.intern(pairs)
 }

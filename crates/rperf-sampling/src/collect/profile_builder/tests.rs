@@ -1,12 +1,12 @@
 //! Profiles of several epochs, within their limits.
 
 use super::*;
-use crate::collect::packed_labels::with_op;
+use crate::collect::packed_labels::{with_class, with_op};
 use crate::collect::sample::SumLimits;
 use proptest::prelude::*;
-use rperf_model::LabelSetId;
 use rperf_model::frame_kind::OP;
-use rperf_vm::{CapturedTree, LastStack, OpNumber};
+use rperf_model::{GcCause, LabelSetId, LatencyClass};
+use rperf_vm::{CapturedTree, LabelTexts, LastStack, OpNumber};
 use std::collections::{BTreeMap, HashSet};
 
 mod kept;
@@ -16,11 +16,12 @@ fn epoch(stacks: &[&[usize]]) -> (CapturedTree, Vec<Arc<ResolvedFrame>>, SampleS
     let mut collected = SampleSums::default();
     for stack in stacks {
         let node = tree.intern(stack, &[], &mut LastStack::default()).node;
-        let key = WeightKey {
+        let key = SampleKey {
             node,
             thread: 1,
             labels: LabelSetId(0),
             state: rperf_model::State::Running,
+            gc: None,
         };
         let values = Values {
             count: 1,
@@ -100,6 +101,7 @@ fn epoch_of(
             labels: LabelSetId(0),
             request: rperf_vm::RequestNumber::NONE,
             state: rperf_model::State::Running,
+            gc: None,
             count: 1,
         };
         sums.add(&[sample], limits);
@@ -205,11 +207,12 @@ fn rows_of_many_labels_are_folded_and_no_time_is_lost() {
         for label in 0..rows {
             // Two stacks with one leaf.
             let node = NodeId(2 * (part % 2) + 2);
-            let key = WeightKey {
+            let key = SampleKey {
                 node,
                 thread: 1,
                 labels: LabelSetId(part / 2 * rows + label),
                 state: rperf_model::State::Running,
+                gc: None,
             };
             let values = Values {
                 count: 1,
@@ -267,4 +270,60 @@ fn an_op_is_the_leaf_of_its_samples_and_its_time_is_kept() {
         .collect();
     assert!(leaves.contains(&("[SQL] a", OP)) && leaves.contains(&("[SQL] b", OP)));
     assert_eq!(leaves.iter().filter(|it| it.1 == "app.rb").count(), 1);
+}
+
+#[test]
+fn why_a_collection_ran_is_a_label_beside_all_others_and_no_time_is_lost() {
+    let (tree, names, mut sums) = epoch(&[&[1], &[1, 2], &[3]]);
+    let before: u64 = sums.sums.values().map(|it| it.wall_ns).sum();
+    let named: Vec<_> = sums.sums.drain().collect();
+    let causes = [Some(GcCause::MajorStart), Some(GcCause::MinorMalloc), None];
+    for (key, values) in named {
+        for (place, gc) in causes.into_iter().enumerate() {
+            let labels = match gc {
+                Some(GcCause::MinorMalloc) => with_class(LabelSetId(1), LatencyClass::Tail),
+                _ => LabelSetId(0),
+            };
+            let values = Values {
+                wall_ns: place as u64 + 1,
+                ..values
+            };
+            sums.sums.insert(SampleKey { gc, labels, ..key }, values);
+        }
+    }
+    let mut builder = ProfileBuilder::default();
+    builder.add(tree.nodes(), &names, sums);
+    let measured = Measured {
+        mode: Mode::Wall,
+        blames: false,
+        pairs: false,
+    };
+    let set: LabelTexts = [("job".into(), "Mail".into())].into();
+    let names = SessionNames {
+        label_sets: &[set],
+        ..SessionNames::default()
+    };
+    let profile = builder.finish(measured, names, None);
+    assert_eq!(profile.check(), Ok(()));
+    let mut walls: BTreeMap<Vec<(&str, &str)>, i64> = BTreeMap::new();
+    for weight in profile.weights.iter() {
+        let text = |&(key, value): &(StringId, StringId)| {
+            (profile.strings.get(key), profile.strings.get(value))
+        };
+        let set = profile.label_sets.get(weight.key.labels);
+        *walls.entry(set.iter().map(text).collect()).or_default() += weight.values[1];
+    }
+    assert_eq!(walls.values().sum::<i64>(), 18);
+    assert_eq!(before, 30);
+    assert_eq!(walls[&vec![]], 9);
+    assert_eq!(walls[&vec![("%gc", "major GC.start")]], 3);
+    let all = vec![
+        ("%gc", "minor malloc"),
+        ("%latency", "tail"),
+        ("job", "Mail"),
+    ];
+    let found = walls.iter().find(|it| it.0.len() == 3);
+    let (mut labels, wall) = found.map(|it| (it.0.clone(), *it.1)).expect("all labels");
+    labels.sort_unstable();
+    assert_eq!((labels, wall), (all, 6));
 }

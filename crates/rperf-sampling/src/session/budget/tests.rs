@@ -128,6 +128,7 @@ impl Program {
                         node: NodeId(stack as u32),
                         labels: LabelSetId::default(),
                         request: rperf_vm::RequestNumber::NONE,
+                        gc: None,
                     };
                     if known.is_none() && thread.accounting.recorded_at(point, &due) {
                         self.seen[stack] += std::mem::take(&mut self.unattributed);

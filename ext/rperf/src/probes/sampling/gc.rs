@@ -4,6 +4,7 @@
 
 use super::other_ractor;
 use crate::recording::sample;
+use crate::ruby::gc_cause;
 use crate::ruby::gc_hook::{GcHook, OnCollection};
 use crate::ruby::other_gvl::OtherGvl;
 use crate::ruby::process::collections;
@@ -11,7 +12,7 @@ use crate::ruby::ractor::AnyGvl;
 use crate::ruby::threads::RubyThread;
 use crate::running::sampling;
 use rperf_sampling::{AtWork, RunningSession};
-use rperf_vm::{GC_WATCH, GcEvent, clock};
+use rperf_vm::{GC_WATCH, GcEvent, GcPhase, clock};
 
 /// The hook.
 pub static HOOK: GcHook<Collections> = GcHook::new();
@@ -33,15 +34,21 @@ pub fn listen(session: &RunningSession) {
 
 impl OnCollection for Collections {
     fn collecting(gvl: AnyGvl<'_>, event: GcEvent, is_marking: bool) {
+        // As a piece ends, the last collection is the one that it is of.
+        let cause = match event {
+            GcEvent::Exit => gc_cause::latest(),
+            _ => None,
+        };
+        let phase = GcPhase { is_marking, cause };
         match gvl {
             AnyGvl::Main(gvl) => sampling::with_counting_session(&gvl, |session| {
                 let state = || RubyThread::current(&gvl).state(&gvl, &session.new_threads);
                 // A tick is none until the collection is recorded.
                 let _guard = AtWork::begin(&gvl);
-                let follow_up = session.collecting(&gvl, event, is_marking, state);
+                let follow_up = session.collecting(&gvl, event, phase, state);
                 sample::complete(&gvl, session, follow_up);
             }),
-            AnyGvl::Other(gvl) => collected_elsewhere(&gvl, event, is_marking),
+            AnyGvl::Other(gvl) => collected_elsewhere(&gvl, event, phase),
         }
     }
 }
@@ -49,10 +56,10 @@ impl OnCollection for Collections {
 /// A thread of another Ractor collects, the calling one: in a version of Ruby that tells of it, and
 /// that stops all other threads meanwhile.
 #[cold]
-fn collected_elsewhere(gvl: &OtherGvl, event: GcEvent, is_marking: bool) {
+fn collected_elsewhere(gvl: &OtherGvl, event: GcEvent, phase: GcPhase) {
     let collected = |session: &RunningSession| {
         other_ractor::event(gvl, RubyThread::current(gvl), |vm, thread| {
-            session.other_collecting(&vm, thread, event, is_marking);
+            session.other_collecting(&vm, thread, event, phase);
         });
     };
     // SAFETY: the thread that frees a session is stopped, as all but this one are.

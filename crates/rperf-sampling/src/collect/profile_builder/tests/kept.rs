@@ -1,9 +1,8 @@
 //! Requests that are told apart from all others, over epochs.
 
 use super::*;
-use crate::collect::packed_labels::with_class;
 use rperf_model::label_keys::{LATENCY, REQUEST};
-use rperf_model::{LatencyClass, RequestId, State};
+use rperf_model::{RequestId, State};
 
 /// An epoch in which the requests 1 to 3 have samples of 10, 20 and 30 ns at the stacks `depths` deep; those
 /// in `kept` are told apart.
@@ -33,6 +32,7 @@ fn epoch_of_requests(
                 labels: with_class(LabelSetId(0), LatencyClass::Tail),
                 request: RequestNumber(if is_kept { request } else { 0 }),
                 state: State::Running,
+                gc: None,
                 count: 1,
             };
             sums.add_one(&sample, limits);

@@ -1,0 +1,111 @@
+//! Why collections ran, for people: a head and a table. Used by `rperf report --gc` and by the page of
+//! `rperf stat`; any thread.
+
+use crate::table::{Column, Row, Style, Table};
+use rperf_model::ValueType;
+use rperf_report::numbers::{counted, grouped, percent};
+use rperf_report::one_line::one_line;
+use rperf_report::{CauseTimes, GcTimes, Scale};
+
+/// What the table is about, in a line without its end.
+pub fn gc_head(times: &GcTimes) -> String {
+    let total = &times.total;
+    let scale = scale(total.wall_ns);
+    let text = |ns| scale.text(signed(ns));
+    format!(
+        "{} in {}: {} = {} marking + {} sweeping",
+        counted(total.count, "collection"),
+        counted(total.pauses.count(), "pause"),
+        text(total.wall_ns),
+        text(total.marking_ns),
+        text(total.sweeping_ns()),
+    )
+}
+
+/// The causes, those with the most time first.
+pub fn gc_table(times: &GcTimes) -> Table {
+    let whole = scale(times.total.wall_ns);
+    let pauses = scale(times.total.pauses.max());
+    let columns = vec![
+        Column::new("time"),
+        Column::weighing("time%", 5),
+        Column::weighing("GCs", 7),
+        Column::weighing("marking", 2),
+        Column::weighing("sweeping", 2),
+        Column::weighing("pauses", 1),
+        Column::weighing("p50", 3),
+        Column::weighing("p99", 4),
+        Column::weighing("max", 6),
+    ];
+    let mut table = Table::new(columns).with_names("cause");
+    for CauseTimes { cause, sums, app } in &times.causes {
+        let share = percent(sums.wall_ns, times.total.wall_ns);
+        let time = |ns| whole.text(signed(ns));
+        let pause = |ns| pauses.text(signed(ns));
+        table.push(Row {
+            cells: vec![
+                time(sums.wall_ns),
+                format!("{share:.1}%"),
+                grouped(sums.count),
+                time(sums.marking_ns),
+                time(sums.sweeping_ns()),
+                grouped(sums.pauses.count()),
+                pause(sums.pauses.quantile(50)),
+                pause(sums.pauses.quantile(99)),
+                pause(sums.pauses.max()),
+            ],
+            style: Style::of_share(share),
+            name: cause.name().into(),
+            detail: match app {
+                Some((function, line)) => format!("{}:{line}", one_line(&function.short_path)),
+                None => cause.description().into(),
+            },
+            ..Row::default()
+        });
+    }
+    table
+}
+
+fn scale(ns: u64) -> Scale {
+    Scale::new(&ValueType::new("wall", "nanoseconds"), signed(ns))
+}
+
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table::Surface;
+    use rperf_model::test_profile::TestProfile;
+    use rperf_model::{CollectionSums, GcCause};
+
+    #[test]
+    fn causes_have_columns_with_units() {
+        let mut profile = TestProfile::wall().profile;
+        for (cause, pauses) in [
+            (GcCause::MinorNewobj, &[2_000_000, 1_000_000][..]),
+            (GcCause::MajorOldgen, &[9_000_000]),
+        ] {
+            let mut sums = CollectionSums {
+                count: 1,
+                marking_ns: pauses[0],
+                ..CollectionSums::default()
+            };
+            for &pause in pauses {
+                sums.wall_ns += pause;
+                sums.pauses.add(pause);
+            }
+            profile.collections.add(cause, &sums);
+        }
+        let times = GcTimes::of(&profile).expect("there are some");
+        let expected = "";
+        let text = format!(
+            "{}\n{}",
+            gc_head(&times),
+            gc_table(&times).render(Surface::PLAIN)
+        );
+        assert_eq!(text, expected);
+    }
+}
