@@ -90,7 +90,13 @@ pub const TOPICS: [Topic; 43] = [
     topic!("json",),
     topic!("tracing", "calls", "count-calls"),
     topic!("allocations", "objects", "alloc", "memory", "measure"),
-    topic!("garbage-collection", "gc", "garbage", "collections", "pauses"),
+    topic!(
+        "garbage-collection",
+        "gc",
+        "garbage",
+        "collections",
+        "pauses"
+    ),
     topic!("blame", "gvl-blame", "gvl-wait", "contention"),
     topic!("slow-requests", "tail", "p99"),
     topic!(
