@@ -45,7 +45,7 @@ RSpec.describe "Output formats, used as documented" do
       labels = PprofMessage.read(path_to("profile.pb.gz")).labels
       expect(labels.map { |set| set["thread_seq"] }).to all(be_an(Integer)).and include(1, be > 1)
       expect(labels.map { |set| set["request"] }.uniq).to contain_exactly("abc-123", "healthcheck", nil)
-      expect(labels.flat_map(&:keys).uniq.grep_v(/\A%G/)).to contain_exactly("thread_seq", "thread", "request")
+      expect(labels.flat_map(&:keys).uniq.grep_v(/\A%G/i)).to contain_exactly("thread_seq", "thread", "request")
       data = read_profile(path_to("profile.pb.gz"))
       expect_own_labels(data, :request, methods.zip(["abc-123", "healthcheck", nil]).to_h)
       numbers = methods.map { |name| data[:samples].filter_map { |row| row[2] if weight_in?(row, name) }.uniq }

@@ -8,7 +8,7 @@ mod ops;
 mod suite;
 
 pub use data::Data;
-pub use gc::gc;
+pub use gc::collections;
 pub use ops::ops;
 pub use suite::tests;
 

@@ -25,7 +25,6 @@ pub fn gc_head(times: &GcTimes) -> String {
 /// The causes, those with the most time first.
 pub fn gc_table(times: &GcTimes) -> Table {
     let whole = scale(times.total.wall_ns);
-    let pauses = scale(times.total.pauses.max());
     let columns = vec![
         Column::new("time"),
         Column::weighing("time%", 5),
@@ -41,7 +40,8 @@ pub fn gc_table(times: &GcTimes) -> Table {
     for CauseTimes { cause, sums, app } in &times.causes {
         let share = percent(sums.wall_ns, times.total.wall_ns);
         let time = |ns| whole.text(signed(ns));
-        let pause = |ns| pauses.text(signed(ns));
+        // They differ by orders of magnitude.
+        let pause = |ns| scale(ns).text(signed(ns));
         table.push(Row {
             cells: vec![
                 time(sums.wall_ns),
@@ -100,7 +100,12 @@ mod tests {
             profile.collections.add(cause, &sums);
         }
         let times = GcTimes::of(&profile).expect("there are some");
-        let expected = "";
+        let expected = "\
+2 collections in 3 pauses: 12.0 ms = 11.0 ms marking + 1.0 ms sweeping
+  time  time%  GCs  marking  sweeping  pauses       p50     p99     max  cause
+9.0 ms  75.0%    1   9.0 ms    0.0 ms       1    9.0 ms  9.0 ms  9.0 ms  major oldgen (many old objects)
+3.0 ms  25.0%    1   2.0 ms    1.0 ms       2  983.0 µs  2.0 ms  2.0 ms  minor newobj (no free slot for a new object)
+";
         let text = format!(
             "{}\n{}",
             gc_head(&times),

@@ -59,7 +59,7 @@ pub fn json(filtered: FilteredProfile<'_>, options: &JsonOptions) -> String {
     let ops = options
         .ops
         .then(|| ("ops", answers::ops(filtered, options.sort, options.limit)));
-    let gc = options.gc.then(|| ("gc", answers::gc(filtered)));
+    let gc = options.gc.then(|| ("gc", answers::collections(filtered)));
     let fields = [("version", 1_u64.into())]
         .into_iter()
         .chain(answers::totals(filtered))

@@ -67,7 +67,7 @@ impl Collections {
         self.by_cause.is_empty()
     }
 
-    /// Those of each cause that there are any of, in the order of the causes.
+    /// Each cause that collections had, in the order of the causes, and what these took.
     pub fn iter(&self) -> impl Iterator<Item = (GcCause, &CollectionSums)> {
         self.by_cause.iter().map(|(cause, sums)| (*cause, sums))
     }

@@ -7,7 +7,7 @@ use rperf_model::CollectionSums;
 use rperf_report::GcTimes;
 
 /// The collections by cause. Nothing if there are none.
-pub fn gc(filtered: FilteredProfile<'_>) -> Data {
+pub fn collections(filtered: FilteredProfile<'_>) -> Data {
     let Some(times) = GcTimes::of(filtered.profile) else {
         return Data::Null;
     };

@@ -12,7 +12,7 @@ pub struct CollectionCounts {
     causes: Box<[CauseCounts; GcCause::ALL.len()]>,
 }
 
-/// Those of a cause.
+/// The sums of a cause.
 #[derive(Debug)]
 struct CauseCounts {
     count: AtomicU64,

@@ -8,14 +8,15 @@ use crate::probes::sampling::thread;
 use crate::probes::tracing::calls;
 use crate::ruby::event_hook::EventHook;
 use crate::ruby::frames::{RubyVm, take_complete};
-use crate::ruby::gc_hook;
 use crate::ruby::thread_hook::{self, ThreadHook};
+use crate::ruby::{gc_cause, gc_hook};
+use crate::running::sampling::sampling;
 use crate::running::tracing::check_stacks;
 use magnus::{Error, Object, RHash, RModule, Ruby, Symbol, function};
 use rb_sys::{ID, VALUE};
 use rperf_sampling::Mode;
 use rperf_tracing::TraceLevel;
-use rperf_vm::{Backtrace, CapturedTree, LastStack, clock};
+use rperf_vm::{Backtrace, CapturedTree, GcTime, GcWork, LastStack, clock};
 use std::hint::black_box;
 
 /// Samples between two readings of the clock: its own cost is then negligible.
@@ -33,6 +34,7 @@ pub fn init(native: RModule) -> Result<(), Error> {
     native.define_singleton_method("check_traces", function!(check_stacks, 0))?;
     native.define_singleton_method("remove_empty_hooks", function!(remove_empty_hooks, 0))?;
     native.define_singleton_method("sample_cost", function!(sample_cost, 3))?;
+    native.define_singleton_method("gc_cause_cost", function!(gc_cause_cost, 1))?;
     native.define_singleton_method("session_words", function!(session_words, 0))?;
     native.define_singleton_method("hooks?", function!(thread_hook::is_registered, 0))
 }
@@ -66,6 +68,32 @@ fn remove_empty_hooks() {
 }
 
 unsafe extern "C" fn no_gc_event(_: u32, _: VALUE, _: VALUE, _: ID, _: VALUE) {}
+
+/// What a piece of a collection costs more as its cause is told: the least of `rounds` batches, in ns. Adds
+/// that many made-up pieces to the running session.
+fn gc_cause_cost(ruby: &Ruby, rounds: u32) -> Option<f64> {
+    let gvl = gvl(ruby);
+    let session = sampling(&gvl)?;
+    let mut work = GcWork {
+        enter_ns: 0,
+        exit_ns: 1_000,
+        cpu_ns: 1_000,
+        marking: GcTime::default(),
+        tick_before_ns: 0,
+        is_first: false,
+        cause: None,
+    };
+    let mut batch = || {
+        let began = clock::monotonic_ns();
+        for _ in 0..BATCH {
+            work.cause = black_box(gc_cause::latest());
+            session.collections.add(black_box(&work));
+        }
+        clock::monotonic_ns().saturating_sub(began)
+    };
+    let least = (0..rounds).map(|_| batch()).min()?;
+    Some(least as f64 / f64::from(BATCH))
+}
 
 /// Medians over `rounds` batches, in ns, for the stack at hand: `bare_ns` for a
 /// backtrace alone, `sampled_ns` for capturing and interning it, `clocks_ns` for

@@ -181,7 +181,9 @@ fn ops(
 
 /// `#gc(filters)`: nil if there are no collections.
 fn gc(ruby: &Ruby, rb_self: &ProfileObject, filters: RHash) -> Result<Value, Error> {
-    answer(ruby, rb_self, filters, |question| Ok(answers::gc(question)))
+    answer(ruby, rb_self, filters, |question| {
+        Ok(answers::collections(question))
+    })
 }
 
 /// `NativeProfile.diff(base, target, sort, normalize, limit, filters)`: each side is an
