@@ -1,11 +1,13 @@
 //! Changes between runs, told from noise by the rule of docs/guide/comparing.md. Called by `rperf
 //! diff` and `Rperf.diff`; any thread.
 
+mod error;
 mod found;
 mod run;
 mod scaling;
 mod statistics;
 
+pub use error::DiffError;
 pub use run::Run;
 pub use scaling::{Normalize, PerRequest};
 
@@ -31,28 +33,6 @@ pub const LEAST_SHARE: f64 = 0.001;
 /// What two runs of the same program may differ by, beyond the noise of sampling: the
 /// allowance where there is but one run on a side, which can't show it.
 pub const RUN_ALLOWANCE: f64 = 0.02;
-
-/// Why runs can't be compared.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum DiffError {
-    /// They measure different things.
-    #[error(
-        "the profiles can't be compared: one has {base}, another {target} (--value chooses one that both have)"
-    )]
-    Types {
-        /// The type of the first profile of the base.
-        base: String,
-        /// The type of another profile.
-        target: String,
-    },
-    /// There is nothing to scale a run by.
-    #[error("the profiles can't be normalised: one has no {0}")]
-    NothingToNormalize(&'static str),
-    /// A side has no runs.
-    #[error("there is nothing to compare")]
-    NoRuns,
-}
 
 /// The verdict about a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -145,7 +125,7 @@ pub struct Diff {
     pub tested: usize,
     /// Whether the values were counted one by one: then no difference is noise.
     pub is_exact: bool,
-    /// Of what the values are, if they are scaled by requests.
+    /// The requests that the values are scaled by, if they are.
     pub per_request: Option<PerRequest>,
 }
 

@@ -1,6 +1,7 @@
 //! How runs are made comparable. Called by `diff`; any thread.
 
-use super::{DiffError, Run};
+use super::error::DiffError;
+use super::run::Run;
 
 /// By what runs are made comparable: each is scaled as if it had as much of it as the
 /// runs of the base have on the average.
@@ -19,7 +20,7 @@ pub enum Normalize {
     Requests,
 }
 
-/// Of what values are that are scaled by requests.
+/// The requests of both sides, where values are scaled by them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PerRequest {
     /// The requests of all runs of each side.
