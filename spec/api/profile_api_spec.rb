@@ -326,7 +326,8 @@ RSpec.describe Rperf::Profile do
 
   describe "arguments" do
     {
-      focus: ["(", 5, nil.to_a, "a\xff", "\xff".b, /(?=a)/], tagfocus: [/a/, "a=(", ["a", /b/], ["a", "b=("]], tagroot: [5, [5]],
+      focus: ["(", 5, nil.to_a, "a\xff", "\xff".b, /(?=a)/], tagroot: [5, [5]],
+      tagfocus: [/a/, "a=(", ["a", /b/], ["a", "b=("]],
       thread: [1.5, "("], pid: [-1, "1", 1.5, 2**40], value: ["none", 9, -1, []], by: [:gems, "label:", 5, nil],
       sort: [:size, "flat", nil], limit: [-1, 1.5, "5"], hide_ops: [1, "true"]
     }.each do |name, values|

@@ -125,7 +125,7 @@ pub struct Diff {
     pub tested: usize,
     /// Whether the values were counted one by one: then no difference is noise.
     pub is_exact: bool,
-    /// Requests that the values are of, if they are scaled by them.
+    /// The requests that the values are scaled by, if they are.
     pub per_request: Option<PerRequest>,
 }
 

@@ -30,7 +30,7 @@ impl Scale {
         }
     }
 
-    /// [`Scale::new`] for what one of so many has, with a digit behind the point at least: of counts, too.
+    /// The scale for what one of so many has, with a digit behind the point at least: of counts, too.
     pub fn of_each(value_type: &ValueType, largest: i64, count: u64) -> Self {
         let count = count.max(1);
         let mean = largest.unsigned_abs() / count;

@@ -1,4 +1,4 @@
-//! Why profiles can't be compared. Any thread.
+//! Why runs can't be compared. Used by `diff`; any thread.
 
 /// Why runs can't be compared.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

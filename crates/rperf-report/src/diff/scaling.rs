@@ -20,7 +20,7 @@ pub enum Normalize {
     Requests,
 }
 
-/// Requests of values that are scaled by their number.
+/// The requests of both sides, where values are scaled by them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PerRequest {
     /// The requests of all runs of each side.
