@@ -42,7 +42,7 @@ pub const TOPICS: [Topic; 43] = [
     topic!("recipes-servers", "servers", "puma"),
     topic!("modes", "mode", "cpu", "wall"),
     topic!("stat-page", "page"),
-    topic!("states", "state", "gvl", "gc", "what-to-look-for"),
+    topic!("states", "state", "gvl", "what-to-look-for"),
     topic!("idle-threads", "idle"),
     topic!("cli", "command-line", "commands", "options", "exit-status"),
     topic!("views", "reports", "filters", "flame-graph"),
