@@ -60,7 +60,8 @@ RSpec.describe "Middleware of job processors" do
         Rperf.start(mode: :wall, defer: true)
         2.times { Tasks.compute; Remote::FetchJob.perform_now(1, times: 5) }
         data = Rperf.stop
-        puts data[:label_sets].last, data[:samples].sum { |sample| sample[1] } / 1_000_000
+        puts data[:label_sets].map { |set| set.except(:"%gc") }.uniq.last
+        puts data[:samples].sum { |sample| sample[1] } / 1_000_000
         puts data[:samples].count { |frames,| frames.any? { |_, name| name == "Tasks.compute" } }
       RUBY
       label, time, outside = run(ruby, program, env: app_environment).stdout.lines(chomp: true)
@@ -113,7 +114,7 @@ RSpec.describe "Middleware of job processors" do
       do_jobs(redis, 20)
       expect_profiled(sidekiq, 20)
       data = read_profile(path_to("app.pb.gz"))
-      expect(data[:label_sets]).to match_array([{}, *own.values.map { |job| { job: } }])
+      expect(own_label_sets(data)).to match_array([{}, *own.values.map { |job| { job: } }])
       expect(labels_of(data, :job, "Rperf::ActiveJobMiddleware")).to include("Mail::FetchJob")
     end
 

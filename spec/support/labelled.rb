@@ -7,6 +7,9 @@ module Labelled
     samples_in(data, method).map { |sample| label_of(data, key, sample) }.uniq
   end
 
+  # The label sets without why a collection ran: a collection may run in any program.
+  def own_label_sets(data) = data.fetch(:label_sets, []).map { |set| set.except(:"%gc") }.uniq
+
   # Nanoseconds by the label's value.
   def time_by_label(data, key)
     data[:samples].each_with_object(Hash.new(0)) do |sample, sums|
