@@ -31,6 +31,14 @@ module SampleCost
       at_depth(depth) { NATIVE.sample_cost(options[:rounds], STACKS.fetch(stack), LINES.fetch(lines)) }
     end
     Bench::Table.print(HEADINGS, results.map { |names, runs| row(names, runs) })
+    causes = Array.new(options[:runs]) { cause_cost(options[:rounds]) }
+    puts format("\nA piece of a collection costs %.1f ns more as its cause is told.", Bench::Statistics.median(causes))
+  end
+
+  def cause_cost(rounds)
+    cost = nil
+    Rperf.start(mode: :wall) { cost = NATIVE.gc_cause_cost(rounds) }
+    cost
   end
 
   # On a thread of its own, which begins with hardly a frame.

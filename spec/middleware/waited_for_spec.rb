@@ -135,7 +135,9 @@ RSpec.describe "What requests have waited for", vm: true do
     shares = [found, own].map { |cells| cells.transform_values { |ns| 100.0 * ns / cells.values.sum } }
     expect(own.size).to eq(9)
     # Half a point by chance, and more on a busy machine, where a thread wakes later than it would.
-    shares.last.each { |cell, share| expect(shares.first[cell]).to be_within(4).of(share), "#{cell}: #{shares}" }
+    shares.last.each do |cell, share|
+      expect(shares.first[cell]).to be_within([4, 0.5 + (share / 2)].min).of(share), "#{cell}: #{shares}"
+    end
   end
 
   it "is there only with both, and is told how to get" do

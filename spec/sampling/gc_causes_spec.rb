@@ -45,12 +45,15 @@ RSpec.describe "Causes of collections", vm: true do
       puts [by_cause(profile, :collections), lines].to_json
     RUBY
     # Where there is reason for a major one, a minor one that is asked for becomes that.
-    major, minor = ["major GC.start", "minor GC.start"].map { |it| causes.fetch(it)["collections"] }
-    expect([major, minor]).to match([be_between(20, 35), 40 - major])
+    major, minor = ["major GC.start", "minor GC.start"].map { |it| causes.dig(it, "collections").to_i }
+    expect(major).to be >= 20
+    expect(major + minor).to eq(40)
     expect(causes.fetch("minor newobj")["collections"]).to be > 0
     expect(causes.keys).to include(/malloc/)
     expect(lines.fetch("major GC.start")).to eq("Object#asked")
     expect(lines.compact.keys - ["major GC.start", "minor GC.start"]).to eq([])
+    young = told_of("profile, = measured { 5.times { asked_for_young } }; puts by_cause(profile, :collections).to_json")
+    expect(young.fetch("minor GC.start")["collections"]).to be_between(3, 5)
   end
 
   it "are GC.start at the line that calls it, of nearly all samples of collections" do
@@ -135,11 +138,13 @@ RSpec.describe "Causes of collections", vm: true do
     RUBY
     expect(results).to eq(1)
     expect(causes.fetch("major stress")["collections"]).to be > 50
-    expect(causes.keys - ["major stress", "major force", "minor newobj", "minor malloc", "major GC.start"]).to eq([])
+    # Under stress a reason that was there before comes first.
+    others = causes.except("major stress", "major force", "minor newobj", "minor malloc", "major GC.start")
+    expect(others.sum { |_, it| it["collections"] }).to be <= 2
   end
 
   it "are told in cpu mode, and of snapshots that are cleared the sums of each" do
-    first, second, all = told_of(<<~'RUBY')
+    first, seen, second = told_of(<<~'RUBY')
       Rperf.start(mode: :cpu, frequency: 1000)
       5.times { asked }
       first = Rperf.snapshot(clear: true)
@@ -149,7 +154,7 @@ RSpec.describe "Causes of collections", vm: true do
       second = Rperf.stop
       puts [first, seen, second].map { |it| by_cause(it, :collections)["major GC.start"][:collections] }.to_json
     RUBY
-    expect([first, second, all]).to eq([5, 3, 5])
+    expect([first, seen, second]).to eq([5, 3, 5])
   end
 
   it "are in files, and those of several files and processes are added up" do
@@ -172,7 +177,7 @@ RSpec.describe "Causes of collections", vm: true do
   it "are on the page of rperf stat, and absent where none ran" do
     page = rperf("stat", ruby, "-e", "9.times { GC.start }").stderr
     expect(page).to match(/^  \d+ collections in \d+ pauses: [\d.]+ ms = [\d.]+ ms marking \+ [\d.]+ ms sweeping$/)
-    expect(page).to match(/ +9 .*major GC\.start/)
+    expect(page).to match(/^ +[\d.]+ [nµm]?s +[\d.]+% +9 .*major GC\.start/)
     quiet = told_of("GC.disable; profile = profile { nil }; puts [profile.gc].to_json")
     expect(quiet).to eq([nil])
     told_of("GC.disable; profile { nil }.save('quiet.pb.gz'); puts 1.to_json")
@@ -201,14 +206,5 @@ RSpec.describe "Causes of collections", vm: true do
     RUBY
     expect(total["cpu_ns"] / 1e6).to be_within((counted["time"] * 0.04) + 4).of(counted["time"])
     expect(total["collections"]).to be_between(counted["count"], counted["count"] + 2)
-  end
-
-  it "are asked for in some nanoseconds" do
-    cost = told_of(<<~'RUBY')
-      cost = nil
-      profile { GC.start; cost = Rperf.const_get(:Native).gc_cause_cost(5_000) }
-      puts [cost].to_json
-    RUBY
-    expect(cost.first).to be_between(1, 50)
   end
 end

@@ -270,12 +270,14 @@ fn check_collections(profile: &Profile, options: &Options) -> Result<(), Refusal
     }
     if profile.collections.is_empty() {
         return Err(Refusal::usage(
-            "the profile has no collections: none ran, or it is not of rperf record (rperf help gc)",
+            "the profile has no collections: none ran, or the profile doesn't tell, as those of an \
+             earlier version, of another collector, and of filters don't (rperf help gc)",
         ));
     }
     if !options.filter.is_empty() {
         return Err(Refusal::usage(
-            "filters have no meaning for --gc, which has the exact times of all collections; in samples              --tagfocus '%gc=...' finds those of a cause",
+            "filters have no meaning for --gc, which has the exact times of all collections; in samples \
+             --tagfocus '%gc=...' finds those of a cause",
         ));
     }
     Ok(())

@@ -15,7 +15,7 @@ use crate::tags::ThreadNames;
 use frames::{FrameFilters, Frames};
 use regex::Regex;
 use rperf_model::label_keys::{PID, THREAD_SEQ};
-use rperf_model::{Profile, WeightKey, Weights};
+use rperf_model::{Collections, Profile, WeightKey, Weights};
 use std::borrow::Cow;
 
 /// The options that choose a part of a profile.
@@ -119,8 +119,9 @@ impl Filter {
         };
         let whole = profile.sum(profile.schema.default_column());
         if !self.is_empty() {
-            // They are of all calls, also of those that are left out.
+            // They are of all calls, and of all collections, also of those that are left out.
             profile.latencies.clear();
+            profile.collections = Collections::default();
         }
         if !self.tag_root.is_empty() || !self.tag_leaf.is_empty() {
             let added = label_frames::add(&mut profile, &self.tag_root, &self.tag_leaf);

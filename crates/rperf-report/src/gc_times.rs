@@ -4,7 +4,7 @@
 use crate::groups::{Function, GroupId};
 use crate::places::Places;
 use rperf_model::label_keys::GC_CAUSE;
-use rperf_model::{CollectionSums, GcCause, Profile};
+use rperf_model::{CollectionSums, GcCause, OwnColumn, Profile};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 
@@ -58,7 +58,10 @@ impl GcTimes {
 /// The line that most samples of each cause lead to that is asked for.
 fn lines(profile: &Profile) -> FxHashMap<GcCause, (Function, u32)> {
     let places = Places::of(profile);
-    let column = profile.schema.default_column();
+    let times = [OwnColumn::Wall, OwnColumn::Cpu];
+    let Some(column) = times.iter().find_map(|it| profile.schema.find_own(*it)) else {
+        return FxHashMap::default();
+    };
     let mut weights: FxHashMap<GcCause, FxHashMap<(GroupId, u32), i64>> = FxHashMap::default();
     for row in profile.weights.iter() {
         let labels = profile.label_sets.get(row.key.labels).iter();
@@ -68,7 +71,9 @@ fn lines(profile: &Profile) -> FxHashMap<GcCause, (Function, u32)> {
         let Some(cause) = cause.filter(|it| it.is_asked_for()) else {
             continue;
         };
-        if let Some(place) = places.of_node(row.key.node).1 {
+        if let Some(place) = places.of_node(row.key.node).1
+            && row.value(column) > 0
+        {
             let weight = weights.entry(cause).or_default().entry(place).or_default();
             *weight = weight.saturating_add(row.value(column));
         }

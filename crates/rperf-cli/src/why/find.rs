@@ -13,9 +13,16 @@ const NAMED: usize = 3;
 /// in their name; or else the only ones that it matches as an expression.
 pub fn requests<'a>(profile: &'a Profile, wanted: &str) -> Result<&'a Requests, Refusal> {
     let full = full_name;
-    let found = among(profile, |it| it.name == wanted || full(it) == wanted);
-    if let Some(exact) = found.first() {
-        return Ok(exact);
+    if wanted.is_empty() {
+        return Err(unknown(profile, wanted));
+    }
+    // A name with its key is one endpoint's.
+    let exact = [
+        among(profile, |it| full(it) == wanted),
+        among(profile, |it| it.name == wanted),
+    ];
+    if let Some(exact) = exact.into_iter().find(|it| !it.is_empty()) {
+        return only(exact, wanted, "is the name of");
     }
     let has_key = wanted.contains('=');
     let is_part =
@@ -39,7 +46,7 @@ pub fn requests<'a>(profile: &'a Profile, wanted: &str) -> Result<&'a Requests, 
     }
 }
 
-fn among<'a>(profile: &'a Profile, is_it: impl Fn(&Requests) -> bool) -> Vec<&'a Requests> {
+fn among(profile: &Profile, is_it: impl Fn(&Requests) -> bool) -> Vec<&Requests> {
     profile.requests.iter().filter(|it| is_it(it)).collect()
 }
 
@@ -109,9 +116,7 @@ mod tests {
     fn profile(names: &[(&str, &str)]) -> Profile {
         let mut profile = TestProfile::wall().profile;
         let names = names.iter();
-        profile.requests = names
-            .map(|(key, name)| Requests::new(*key, *name))
-            .collect();
+        profile.requests = names.map(|(key, name)| Requests::new(key, name)).collect();
         profile
     }
 

@@ -202,35 +202,47 @@ fn objects(schema: &Schema, column: Column) -> Option<Column> {
 }
 
 /// How many requests there are of the endpoints and the classes that the profile has samples of: filters
-/// leave some of them, or single ones, by their own label.
+/// leave some of them, or single ones, by their own label, and take all others of their class away.
 fn requests(profile: &Profile) -> u64 {
     let used: FxHashSet<_> = profile.weights.iter().map(|row| row.key.labels).collect();
     let label = |set: LabelSetId, key: &str| crate::top::label(profile, set, key);
     let keys = judged_keys(profile);
-    let mut found: FxHashMap<_, FxHashSet<Option<&str>>> = FxHashMap::default();
-    for &set in &used {
+    let mut found: FxHashMap<_, OfClass<'_>> = FxHashMap::default();
+    for number in 0..profile.label_sets.len() {
+        let set = LabelSetId(number as u32);
         let keys = keys
             .iter()
             .filter(|key| **key != JOB || !is_in_request(profile, &keys, set));
         for &key in keys {
             if let Some(name) = label(set, key) {
                 let of_class = found.entry((key, name, label(set, LATENCY))).or_default();
-                of_class.insert(label(set, REQUEST));
+                match used.contains(&set) {
+                    true => drop(of_class.left.insert(label(set, REQUEST))),
+                    false => of_class.lacks_some = true,
+                }
             }
         }
     }
-    let count = |it: &Requests, class: LatencyClass| match found.get(&(
-        &*it.key,
-        &*it.name,
-        Some(class.name()),
-    )) {
-        None => 0,
-        Some(single) if !single.contains(&None) => single.len() as u64,
-        Some(_) => it.class(class).count,
+    let count = |it: &Requests, class: LatencyClass| {
+        let of_class = found.get(&(&*it.key, &*it.name, Some(class.name())));
+        match of_class.filter(|it| !it.left.is_empty()) {
+            None => 0,
+            Some(of) if of.lacks_some && !of.left.contains(&None) => of.left.len() as u64,
+            Some(_) => it.class(class).count,
+        }
     };
     let all = profile.requests.iter();
     let counts = all.flat_map(|it| LatencyClass::ALL.map(|class| count(it, class)));
     counts.fold(0, u64::saturating_add)
+}
+
+/// The label sets of an endpoint's requests of one class.
+#[derive(Default)]
+struct OfClass<'a> {
+    /// What those with samples have as `%request`.
+    left: FxHashSet<Option<&'a str>>,
+    /// Some have no samples.
+    lacks_some: bool,
 }
 
 /// How many different values the label with this key has.

@@ -188,12 +188,16 @@ fn runs_are_scaled_by_how_many_values_a_label_has() {
 
 #[test]
 fn single_requests_that_are_chosen_by_their_label_count_as_such() {
-    let requests = |labels: &[&[(&str, &str)]]| {
+    // Others have no samples any more.
+    let requests = |labels: &[&[(&str, &str)]], others: &[&[(&str, &str)]]| {
         let mut test = TestProfile::cpu();
+        let of_class: &[_] = &[("endpoint", "/"), ("%latency", "tail")];
         for labels in labels {
-            let of_class = [("endpoint", "/"), ("%latency", "tail")];
-            let labels = test.labels(&[&of_class, *labels].concat());
+            let labels = test.labels(&[of_class, labels].concat());
             test.add(&["main"], 1, labels, State::Running, MS);
+        }
+        for labels in others {
+            test.labels(&[of_class, labels].concat());
         }
         let mut of_endpoint = Requests::new("endpoint", "/");
         for _ in 0..61 {
@@ -203,9 +207,12 @@ fn single_requests_that_are_chosen_by_their_label_count_as_such() {
         Run::of(&test.profile, None).requests
     };
     let [one, other] = [("%request", "0-7"), ("%request", "0-8")];
-    assert_eq!(requests(&[&[one]]), 1);
-    assert_eq!(requests(&[&[one], &[other], &[one, ("x", "y")]]), 2);
-    assert_eq!(requests(&[&[one], &[]]), 61);
+    assert_eq!(requests(&[&[one]], &[&[]]), 1);
+    assert_eq!(requests(&[&[one]], &[&[other]]), 1);
+    let both: &[&[_]] = &[&[one], &[other], &[one, ("x", "y")]];
+    assert_eq!(requests(both, &[&[]]), 2);
+    assert_eq!(requests(&[&[one], &[]], &[&[other]]), 61);
+    assert_eq!(requests(both, &[]), 61, "no filter has taken any away");
 }
 
 #[test]

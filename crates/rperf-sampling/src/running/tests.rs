@@ -391,7 +391,8 @@ fn collections_are_accounted_and_make_their_thread_the_running_one() {
         "{sums:?}"
     );
     let mut collected = snapshot.collected.sums.iter();
-    assert!(collected.all(|(key, _)| key.gc.is_some() == (key.state == State::GcMarking)));
+    let is_collection = |state| matches!(state, State::GcMarking | State::GcSweeping);
+    assert!(collected.all(|(key, _)| key.gc.is_some() == is_collection(key.state)));
     let told = session.collections.told(true);
     let told: Vec<_> = told.iter().collect();
     assert_eq!(

@@ -19,7 +19,7 @@ pub struct SessionNames<'a> {
     pub label_sets: &'a [LabelTexts],
     /// The names of ops, from number 1.
     pub ops: &'a [Arc<str>],
-    /// The word of [`RequestId`](rperf_model::RequestId) for the session's requests.
+    /// The word of [`RequestId`] for the session's requests.
     pub request_word: u32,
 }
 

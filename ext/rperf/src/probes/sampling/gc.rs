@@ -35,13 +35,16 @@ pub fn listen(session: &RunningSession) {
 impl OnCollection for Collections {
     fn collecting(gvl: AnyGvl<'_>, event: GcEvent, is_marking: bool) {
         // As a piece ends, the last collection is the one that it is of.
-        let cause = match event {
-            GcEvent::Exit => gc_cause::latest(),
-            _ => None,
+        let phase = || GcPhase {
+            is_marking,
+            cause: match event {
+                GcEvent::Exit => gc_cause::latest(),
+                _ => None,
+            },
         };
-        let phase = GcPhase { is_marking, cause };
         match gvl {
             AnyGvl::Main(gvl) => sampling::with_counting_session(&gvl, |session| {
+                let phase = phase();
                 let state = || RubyThread::current(&gvl).state(&gvl, &session.new_threads);
                 // A tick is none until the collection is recorded.
                 let _guard = AtWork::begin(&gvl);
@@ -56,8 +59,9 @@ impl OnCollection for Collections {
 /// A thread of another Ractor collects, the calling one: in a version of Ruby that tells of it, and
 /// that stops all other threads meanwhile.
 #[cold]
-fn collected_elsewhere(gvl: &OtherGvl, event: GcEvent, phase: GcPhase) {
+fn collected_elsewhere(gvl: &OtherGvl, event: GcEvent, phase: impl Fn() -> GcPhase) {
     let collected = |session: &RunningSession| {
+        let phase = phase();
         other_ractor::event(gvl, RubyThread::current(gvl), |vm, thread| {
             session.other_collecting(&vm, thread, event, phase);
         });
