@@ -55,7 +55,7 @@ RSpec.describe "docs/guide/ruby-api.md" do
     documented = table("Questions").first(10).to_h.transform_keys { |name| name.delete("`") }
     expect(documented.keys).to match_array(Rperf::Profile.instance_methods(false).map(&:to_s) - ["save"])
     documented.each do |name, arguments|
-      definition = source.scan(/^ +def #{name}\(([^)]*)\)/).map(&:first).max_by(&:size)
+      definition = source.scan(/^ +def #{name}\(([^)]*)\)/).map(&:first).max_by(&:size).to_s
       expect(arguments.scan(/\w+: [^`]+/)).to eq(definition.scan(/\w+: [^,]+/))
     end
   end

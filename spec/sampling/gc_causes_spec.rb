@@ -177,7 +177,7 @@ RSpec.describe "Causes of collections", vm: true do
   it "are on the page of rperf stat, and absent where none ran" do
     page = rperf("stat", ruby, "-e", "9.times { GC.start }").stderr
     expect(page).to match(/^  \d+ collections in \d+ pauses: [\d.]+ ms = [\d.]+ ms marking \+ [\d.]+ ms sweeping$/)
-    expect(page).to match(/^ +[\d.]+ [nµm]?s +[\d.]+% +9 .*major GC\.start/)
+    expect(page).to match(/^ *[\d.]+ [nµm]?s +[\d.]+% +9 .*major GC\.start/)
     quiet = told_of("GC.disable; profile = profile { nil }; puts [profile.gc].to_json")
     expect(quiet).to eq([nil])
     told_of("GC.disable; profile { nil }.save('quiet.pb.gz'); puts 1.to_json")
