@@ -144,6 +144,7 @@ impl HolderLog {
                 node: holder.node,
                 labels: with_op(wait.labels, holder.op),
                 state: holder.state,
+                gc: holder.gc,
                 count: 0,
                 ..*wait
             });
@@ -300,7 +301,8 @@ mod tests {
         let op = OpNumber(5);
         log.note(&Sample {
             labels: with_op(LabelSetId(8), op),
-            ..sample(100, 3, State::Running, 1, 10)
+            gc: Some(GcCause::MinorMalloc),
+            ..sample(100, 3, State::GcMarking, 1, 10)
         });
         let wait = Sample {
             thread: 9,
@@ -317,6 +319,8 @@ mod tests {
             (9, with_op(LabelSetId(4), op), RequestNumber(7))
         );
         assert_eq!((it.node, it.waited_for_ns, it.count), (NodeId(3), 10, 0));
+        let cause = Some(GcCause::MinorMalloc);
+        assert_eq!((it.state, it.gc), (State::GcMarking, cause));
         assert_eq!(it.request_news(), None);
     }
 

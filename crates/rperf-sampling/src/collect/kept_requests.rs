@@ -34,15 +34,6 @@ impl KeptRequests {
         rows
     }
 
-    /// Takes those of `other` in.
-    pub fn merge(&mut self, other: Self) {
-        for (request, rows) in other.requests {
-            for (key, values) in rows {
-                self.add(request, key, values);
-            }
-        }
-    }
-
     /// Gives each row another key. Some may become one.
     pub fn rekey(&mut self, mut change: impl FnMut(SampleKey) -> SampleKey) {
         let before = std::mem::take(self);

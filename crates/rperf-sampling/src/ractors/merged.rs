@@ -224,12 +224,11 @@ impl Nodes<'_> {
 }
 
 impl SampleSums {
-    /// Takes `other` in.
+    /// Takes `other` in, which is of other Ractors: no request is told apart in it.
     pub fn merge(&mut self, other: SampleSums, limits: SumLimits) {
         for (key, values) in other.sums {
             self.add_sum(key, values, limits);
         }
-        self.kept.merge(other.kept);
         let room = limits.rows.saturating_sub(self.raw.len());
         let (kept, lost): (Vec<Sample>, Vec<Sample>) = if other.raw.len() <= room {
             (other.raw, Vec::new())
