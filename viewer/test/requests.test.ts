@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { decode } from "../src/format/decode.ts";
 import { DataError } from "../src/format/error.ts";
 import { filterProblem, labelIs, rowFilter } from "../src/model/filters.ts";
+import { groupView } from "../src/model/groups.ts";
 import { opMeans, opsByTime, ownTime } from "../src/model/ops.ts";
 import { placeWords } from "../src/model/places.ts";
 import {
@@ -15,6 +16,7 @@ import {
   unknownShare,
   why,
 } from "../src/model/requests.ts";
+import { stateShares } from "../src/model/summary.ts";
 import { Views } from "../src/model/view.ts";
 import { encode } from "./support/encode.ts";
 import { CATEGORIES } from "./support/generate.ts";
@@ -86,6 +88,51 @@ test("who had the GVL is told by label or thread; what nobody had has its own na
   unmeasured.valueTypes[2].name = "other";
   const without = decode(encode(unmeasured));
   assert.equal(why(new Views(without).view(query()), requests).holders, null);
+});
+
+test("by state, waits for the GVL that nobody is to blame for are no running code", () => {
+  const blame = query([], { type: 2 });
+  const view = new Views(file()).view(blame);
+  const { name, total } = groupView(view, "state");
+  const sums = name.map((it, i) => [it, total[i] / MS]).filter(([, ms]) => ms);
+  const expected = [
+    ["running", 720],
+    ["GVL hand-over", 80],
+  ];
+  assert.deepEqual(sums, expected);
+  const shares = stateShares(view);
+  assert.deepEqual(
+    shares.filter((it) => it.value > 0).map((it) => [it.name, it.value / MS]),
+    expected,
+  );
+  const { filter } = shares.find((it) => it.name === "GVL hand-over") ?? {};
+  assert.ok(filter);
+  assert.equal(new Views(file()).view({ ...blame, filters: [filter] }).target.sum, 80 * MS);
+});
+
+test("all who had the GVL are known, told or not", () => {
+  const draft = shopThatWaits();
+  const [profile] = draft.profiles;
+  const { labelSets } = draft;
+  assert.ok(labelSets);
+  for (const [name, ms] of [
+    ["a", 0.8],
+    ["b", 0.7],
+  ] as const) {
+    labelSets.push([["job", name]]);
+    const frame = draft.frames.push({ name, file: "app/job.rb", category: 1 }) - 1;
+    const node = draft.nodes.push({ parent: 0, frame, line: 1 });
+    const row = (labelSet: number, values: number[]) =>
+      profile.rows.push({ node, labelSet, state: 0, thread: 0, values });
+    row(labelSets.length - 1, [1, MS, MS, 0]);
+    row(4, [0, 0, 0, 25 * ms * MS]);
+  }
+  const shop = decode(encode(draft));
+  const requests = shop.profiles[0].requests.all().find((it) => it.name === "GET /cart");
+  assert.ok(requests);
+  const found = why(new Views(shop).view(query()), requests);
+  assert.equal(found.holders?.length, 3);
+  assert.equal(unknownShare(found)?.toFixed(6), (4 / 29.5).toFixed(6));
 });
 
 test("slow requests are told whom they have waited for, if that was measured", () => {

@@ -152,6 +152,9 @@ pub struct Why<'a> {
     pub sites: [Vec<Site>; 5],
     /// Who kept its slow requests waiting most, or all that waited; `None` if that wasn't measured.
     pub holders: Option<Vec<Holder>>,
+    /// By how much longer all who are known kept a slow request waiting, told above or not, in ns; `None`
+    /// if that wasn't measured.
+    pub held: Option<i64>,
     /// All blame of the profile, in ns.
     pub blame: i64,
     /// The time of samples of its requests that had not ended, or for which there was no room.
@@ -184,6 +187,10 @@ impl<'a> Why<'a> {
         let blame = profile.schema.find_own(OwnColumn::GvlBlame);
         let [typical, tail] = classes(requests);
         let objects = [&typical, &tail].map(|it| mean(it.sums.objects, it.alone));
+        let (holders, held) = match holders.map(|all| texts.holders_of(requests, all)) {
+            Some((holders, held)) => (Some(holders), held),
+            None => (None, None),
+        };
         let are_known = typical.alone > 0 && tail.alone > 0;
         Self {
             times: EndpointTimes::of(requests),
@@ -192,7 +199,8 @@ impl<'a> Why<'a> {
                 tail: objects[1],
             }),
             sites,
-            holders: holders.map(|all| texts.holders_of(requests, all)),
+            holders,
+            held,
             blame: blame.map_or(0, |blame| profile.sum(blame)),
             open_ns,
             ops: Vec::new(),

@@ -32,6 +32,9 @@ pub(crate) struct Open {
     /// How many frames from here down have no event that tells of their ends: they are looked at
     /// again at the next call. 0 if this one has.
     pub(crate) run: u32,
+    /// Hidden frames are or were among those of the run: it may be less deep than noted, and its
+    /// noted place may be another's.
+    pub(crate) may_be_higher: bool,
     pub(crate) known: Known,
     /// A method that a block defines: the event of the block has come, too.
     pub(crate) is_told_twice: bool,
@@ -47,6 +50,7 @@ impl Open {
             depth,
             word,
             run: 0,
+            may_be_higher: false,
             known: Known::Told,
             is_told_twice: false,
         }
@@ -94,10 +98,13 @@ impl Fiber {
     }
 
     /// Whether our stack surely goes on as `frames` do, which are the VM's below what begins, leaf
-    /// first: those of the `run` that no event tells the end of, and one more. Where that one looks
-    /// like another of them, some may have given way to hidden ones, and the frames don't tell.
+    /// first: those of the `run` that no event tells the end of, and one or two more. Where the
+    /// first of these looks like one of the run, some may have given way to hidden ones; where it
+    /// looks like the second, and hidden ones were in the run, they may have given way to a clause.
+    /// The frames don't tell then.
     #[inline]
     pub(crate) fn still_has(&self, vm: &impl TraceVm, frames: &[FrameWord], run: usize) -> bool {
+        let may_be_higher = self.top().is_some_and(|top| top.may_be_higher);
         let mut ours = self.shown();
         let is_known = |frame: &FrameWord| match ours.next() {
             Some(0) => vm.is_c_method(*frame),
@@ -107,7 +114,8 @@ impl Fiber {
             return false;
         }
         match frames.get(run) {
-            Some(last) => !frames[..run].contains(last),
+            Some(last) if frames[..run].contains(last) => false,
+            Some(last) => !may_be_higher || frames.get(run + 1).is_some_and(|it| it != last),
             None => ours.next().is_none(),
         }
     }

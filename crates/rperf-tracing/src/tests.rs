@@ -240,8 +240,9 @@ proptest! {
 /// the kinds of acts there are.
 #[test]
 fn frames_without_events_are_told_apart_in_recursion() {
-    use Act::{Body, Clause, Hidden, Method, Overflow, Return};
+    use Act::{Body, C, Clause, Hidden, Method, Overflow, Return};
     let m = Method(0);
+    let c = C(0);
     let hidden_below_a_call = vec![Method(2), Method(2), Hidden, m];
     // The body's clause is as deep as our note of the body.
     let overflow_to_a_clause = vec![
@@ -265,11 +266,16 @@ fn frames_without_events_are_told_apart_in_recursion() {
     let hidden_frame_for_a_clause = vec![
         m, m, Clause, m, Return, Return, Hidden, m, Return, Return, Clause, m,
     ];
+    // The method of C that is left is noted as deep as the clause and another one are.
+    let clause_for_what_was_below_a_hidden_frame = vec![
+        m, m, c, m, Return, m, Return, c, Hidden, m, Return, Return, Return, Return, Clause, c, m,
+    ];
     for acts in [
         hidden_below_a_call,
         overflow_to_a_clause,
         body_for_a_hidden_frame,
         hidden_frame_for_a_clause,
+        clause_for_what_was_below_a_hidden_frame,
     ] {
         for level in ["ruby", "all"] {
             let machine = traced(level, &[], &acts);

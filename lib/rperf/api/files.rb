@@ -51,7 +51,8 @@ module Rperf
     #   of one program
     # @param target [Profile, Hash, String, Pathname, Array] what is compared with it
     # @param sort [Symbol] `:self`: by what methods take themselves; `:total`: with what they call
-    # @param normalize [Symbol, String] how runs are scaled: :none, :total, :duration or "label:KEY"
+    # @param normalize [Symbol, String] how runs are scaled: :none, :total, :duration, :requests or
+    #   "label:KEY"
     # @param limit [Integer, nil] rows at most; nil: all
     # @return [Hash] `:total` and `:rows`, which have `:delta` (target less base) and `:change`: "slower" or "faster" of
     #   times, "more" or "less" of other values, "noise", or "unknown" if the profiles can't tell

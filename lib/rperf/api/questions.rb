@@ -9,7 +9,7 @@ module Rperf
     # With the names that pprof has for them.
     SORTS = { "self" => %i[self flat], "total" => %i[total cum] }.freeze
     GROUPS = %w[function class file dir gem gem:c op thread state].freeze
-    SCALINGS = %w[none total duration].freeze
+    SCALINGS = %w[none total duration requests].freeze
     TAGS = "a String as 'KEY=REGEX', or an Array of them"
     KEYS = "the key of a label, or an Array of keys"
     private_constant :SORTS, :GROUPS, :SCALINGS, :TAGS, :KEYS

@@ -1,4 +1,5 @@
 import { tagText } from "./filters.ts";
+import { rowStateNames, rowStates } from "./states.ts";
 import type { Side, View } from "./view.ts";
 
 /** What the rows of the table stand for; `label:KEY` for a label of the user's. */
@@ -184,18 +185,20 @@ function byRows(view: View, grouping: Grouping): Groups {
   const ids = new Map<string, number>();
   const name: string[] = [];
   const sums: [number[], number[]] = [[], []];
+  const stateNames = rowStateNames(file);
   [target, base].forEach((side, index) => {
     if (!side) return;
     const values = side.rows.values[query.type];
     const known = new Map<number, number>();
+    const stateOf = rowStates(file, side.rows);
     for (let row = 0; values && row < values.length; row++) {
       if (!side.kept[row]) continue;
       const tags =
-        (side.rows.labelSet[row] * file.states.length + side.rows.state[row]) * file.threads.length +
-        side.rows.thread[row];
+        (side.rows.labelSet[row] * stateNames.length + stateOf(row)) * file.threads.length + side.rows.thread[row];
       let id = known.get(tags);
       if (id === undefined) {
-        const text = rowGroup(view, index === 0 ? target : side, row, grouping);
+        const text =
+          grouping === "state" ? stateNames[stateOf(row)] : rowGroup(view, index === 0 ? target : side, row, grouping);
         id = ids.get(text);
         if (id === undefined) {
           id = name.length;
@@ -225,7 +228,6 @@ function byRows(view: View, grouping: Grouping): Groups {
 }
 
 function rowGroup({ file }: View, side: View["target"], row: number, grouping: Grouping): string {
-  if (grouping === "state") return file.states[side.rows.state[row]].name;
   if (grouping === "thread") return threadName(file.threads[side.rows.thread[row]]);
   const key = grouping.slice("label:".length);
   return tagText(file, side.rows, row, key) ?? "(none)";

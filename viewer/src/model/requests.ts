@@ -65,6 +65,9 @@ export interface Why {
   sites: Record<Part, Site[]>;
   /** Null if that wasn't measured. */
   holders: Holder[] | null;
+  /** By how much longer all who are known kept a slow request waiting, told above or not; null if that wasn't
+   * measured. */
+  held: number | null;
   blame: number;
   /** The time of samples of requests that had not ended, or for which there was no room. */
   open: number;
@@ -194,7 +197,7 @@ function sitesOf(view: View, requests: Requests, walls: Float64Array | null, pla
     const all = [...sums[part]].map(([place, of]): Site => ({ ...places.known[place], means: meansOf(requests, of) }));
     const grown = all.filter(({ means }) => excess(means) > 0);
     grown.sort((a, b) => excess(b.means) - excess(a.means) || places.order(a, b));
-    return grown.slice(0, SITES);
+    return grown;
   });
   return { sites, open };
 }
@@ -217,7 +220,7 @@ interface AllHolders {
 /** Who had the GVL while these requests waited for it; or if that wasn't measured, while others did. */
 function holdersOf(view: View, requests: Requests, columns: HolderColumns, places: Places) {
   const { blames, waitedFor } = columns;
-  if (!blames) return { holders: null, blame: 0 };
+  if (!blames) return { holders: null, held: null, blame: 0 };
   const all = allHolders(view, columns, places);
   const sum = (values: Iterable<number>) => [...values].reduce((sum, value) => sum + value, 0);
   const of = [...all.names].map(([name, { label, stacks }]) => ({ name, label, stacks, blame: sum(stacks.values()) }));
@@ -225,14 +228,18 @@ function holdersOf(view: View, requests: Requests, columns: HolderColumns, place
   if (waitedFor) {
     const own = waitedForBy(view, requests, waitedFor, all, places);
     const known = new Map(of.map((it) => [it.name, it.blame]));
-    const holders = own.map((it): Holder => ({ ...it, blame: known.get(it.name) ?? 0 }));
-    return { holders, blame };
+    const holders = own
+      .slice(0, SITES)
+      .map(({ stacks, ...it }): Holder => ({ ...it, ...places.ofMost(stacks), blame: known.get(it.name) ?? 0 }));
+    const held = sum(own.filter(({ name }) => name !== UNKNOWN).map(({ means }) => excess(means)));
+    return { holders, held: own.length > 0 ? held : null, blame };
   }
-  const holders = of
-    .filter((it) => it.stacks.size > 0)
+  const some = of.filter((it) => it.stacks.size > 0);
+  some.sort((a, b) => b.blame - a.blame || (a.name < b.name ? -1 : 1));
+  const holders = some
+    .slice(0, SITES)
     .map(({ stacks, ...it }): Holder => ({ ...it, means: null, ...places.ofMost(stacks) }));
-  holders.sort((a, b) => b.blame - a.blame || (a.name < b.name ? -1 : 1));
-  return { holders: holders.slice(0, SITES), blame };
+  return { holders, held: null, blame };
 }
 
 function allHolders(view: View, { walls, blames }: HolderColumns, places: Places): AllHolders {
@@ -290,13 +297,13 @@ function waitedForBy(view: View, requests: Requests, values: Float64Array, all: 
   }
   const found = [...sums].map(([name, of]) => {
     const both = [...of.values()].reduce((a, b): [number, number] => [a[0] + b[0], a[1] + b[1]]);
-    const grown = new Map([...of].map(([stack, sums]) => [stack, excess(meansOf(requests, sums))]));
+    const stacks = new Map([...of].map(([stack, sums]) => [stack, excess(meansOf(requests, sums))]));
     const label = all.names.get(name)?.label ?? null;
-    return { name, label, means: meansOf(requests, both), ...places.ofMost(grown) };
+    return { name, label, means: meansOf(requests, both), stacks };
   });
   const grown = found.filter(({ means }) => excess(means) > 0);
   grown.sort((a, b) => excess(b.means) - excess(a.means) || (a.name < b.name ? -1 : 1));
-  return grown.slice(0, SITES);
+  return grown;
 }
 
 /** The share of a holder in what slow requests wait longer for the GVL; or in all blame, where that isn't known. */
@@ -307,10 +314,10 @@ export function holderShare({ times, blame }: Why, holder: Holder): number {
 
 /** The share of what slow requests wait longer for the GVL of which no sample tells who had it: nobody, or many for a
  * short time each. Null if nothing was measured for this endpoint. */
-export function unknownShare(why: Why): number | null {
-  const holders = why.holders ?? [];
-  const known = holders.reduce((sum, it) => sum + holderShare(why, it), 0);
-  return holders.some(({ means }) => means) ? Math.max(0, 1 - known) : null;
+export function unknownShare({ held, times }: Why): number | null {
+  const all = excess(times.parts.gvlWait);
+  if (held === null) return null;
+  return all > 0 ? Math.max(0, 1 - held / all) : 1;
 }
 
 /** What a thread is called; where nobody had the GVL, as in `[GVL hand-over]`, that. */

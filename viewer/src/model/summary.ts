@@ -1,5 +1,6 @@
 import { type Groups, groupView, methodPlace } from "./groups.ts";
 import { neighbours } from "./neighbours.ts";
+import { rowStateNames, rowStates } from "./states.ts";
 import { formatShare, formatTime, formatValue, isTime, typeWords } from "./units.ts";
 import type { View } from "./view.ts";
 
@@ -16,6 +17,8 @@ export const STATE_WORDS: Record<string, StateWords> = {
   wait: { short: "GVL wait", long: "waiting for the GVL (another thread ran)" },
   gc_mark: { short: "GC marking", long: "marking objects for the garbage collector" },
   gc_sweep: { short: "GC sweeping", long: "sweeping for the garbage collector" },
+  "GVL hand-over": { short: "GVL hand-over", long: "handing over the GVL, while nobody had it" },
+  "GVL holder unknown": { short: "GVL holder unknown", long: "waits of which it isn't known who had the GVL" },
 };
 
 export interface StateShare {
@@ -23,27 +26,32 @@ export interface StateShare {
   words: StateWords;
   value: number;
   /** Finds the state's rows, as a filter. */
-  filter: { kind: "tagfocus" | "tagignore"; text: string } | null;
+  filter: { kind: "tagfocus" | "tagignore" | "focus"; text: string } | null;
 }
 
 /** A piece of a sentence: text, or a method that can be followed. */
 export type Piece = string | { method: number; name: string };
 export type Sentence = Piece[];
 
-/** The time in each state, in the order of their numbers. Empty if there is only one. */
+/** The time in each state, in the order of their numbers, and that for which nobody is known to have had the GVL, which
+ * the filter of running code finds, too. Empty if there is only one. */
 export function stateShares(view: View): StateShare[] {
   const { file, target, query } = view;
-  const sums = file.states.map(() => 0);
+  const names = rowStateNames(file);
+  const sums = names.map(() => 0);
+  const stateOf = rowStates(file, target.rows);
   const values = target.rows.values[query.type];
-  for (let row = 0; values && row < values.length; row++)
-    if (target.kept[row]) sums[target.rows.state[row]] += values[row];
-  const shares = file.states.map(({ name, tag }, i): StateShare => {
+  for (let row = 0; values && row < values.length; row++) if (target.kept[row]) sums[stateOf(row)] += values[row];
+  const shares = names.map((name, i): StateShare => {
+    const tag = file.states[i]?.tag;
     const others = file.states.filter(({ tag }) => tag !== null).map(({ tag }) => `^${tag?.[0]}:`);
     const filter = tag
       ? ({ kind: "tagfocus", text: `${tag[0]}=^${tag[1]}$` } as const)
-      : others.length > 0
-        ? ({ kind: "tagignore", text: [...new Set(others)].join("|") } as const)
-        : null;
+      : i >= file.states.length
+        ? ({ kind: "focus", text: `^\\[${name}\\]$` } as const)
+        : others.length > 0
+          ? ({ kind: "tagignore", text: [...new Set(others)].join("|") } as const)
+          : null;
     return { name, words: STATE_WORDS[name] ?? { short: name, long: name }, value: sums[i], filter };
   });
   return shares.filter(({ value }) => value > 0).length > 1 ? shares : [];

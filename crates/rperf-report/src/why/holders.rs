@@ -96,12 +96,15 @@ impl Texts<'_> {
             values.fold(0, i64::saturating_add)
         };
         let blame: Vec<i64> = stacks.iter().map(sum).collect();
-        let mut most = Vec::new();
-        for (id, stacks) in stacks.iter().enumerate().filter(|it| !it.1.is_empty()) {
-            let stacks = stacks.iter().map(|(node, ns)| (*node, *ns));
-            most.push(self.holder(names[id].clone(), blame[id], None, stacks));
-        }
-        rank(&mut most);
+        let with_stacks = stacks.iter().enumerate().filter(|it| !it.1.is_empty());
+        let ranked = with_stacks.map(|(id, _)| (blame[id], &*names[id], id));
+        let told = first(ranked.collect())
+            .into_iter()
+            .map(|(blame, name, id)| {
+                let stacks = stacks[id].iter().map(|(node, ns)| (*node, *ns));
+                self.holder(name.into(), blame, None, stacks)
+            });
+        let most = told.collect();
         Some(AllHolders {
             names,
             blame,
@@ -111,13 +114,25 @@ impl Texts<'_> {
         })
     }
 
-    /// Who had the GVL while these requests waited for it; or if that wasn't measured, while others did.
-    pub(super) fn holders_of(&self, requests: &Requests, all: &AllHolders) -> Vec<Holder> {
-        let own = all.waited_for.map(|it| self.waited_for(requests, all, it));
-        own.unwrap_or_else(|| all.most.clone())
+    /// Who had the GVL most while these requests waited for it, and by how much longer all together kept
+    /// slow ones waiting; or if that wasn't measured, who had it while others waited.
+    pub(super) fn holders_of(
+        &self,
+        requests: &Requests,
+        all: &AllHolders,
+    ) -> (Vec<Holder>, Option<i64>) {
+        match all.waited_for {
+            Some(column) => self.waited_for(requests, all, column),
+            None => (all.most.clone(), None),
+        }
     }
 
-    fn waited_for(&self, requests: &Requests, all: &AllHolders, column: Column) -> Vec<Holder> {
+    fn waited_for(
+        &self,
+        requests: &Requests,
+        all: &AllHolders,
+        column: Column,
+    ) -> (Vec<Holder>, Option<i64>) {
         let keys = judged_keys(self.profile);
         let mut holders: FxHashMap<Option<usize>, FxHashMap<NodeId, [i64; 2]>> =
             FxHashMap::default();
@@ -142,19 +157,28 @@ impl Texts<'_> {
             typical: typical / counts[0],
             tail: tail / counts[1],
         };
-        let mut found = Vec::new();
-        for (id, stacks) in holders {
+        let sums = holders.iter().map(|(id, stacks)| {
             let sums = stacks.values().fold([0_i64; 2], |sums, it| {
                 [0, 1].map(|class| sums[class].saturating_add(it[class]))
             });
-            let name = id.map_or_else(|| UNKNOWN.into(), |id| all.names[id].clone());
+            (*id, means(sums))
+        });
+        let longer: Vec<_> = sums.filter(|(_, means)| means.excess() > 0).collect();
+        let known = longer.iter().filter(|it| it.0.is_some());
+        let known = known.fold(0_i64, |sum, it| sum.saturating_add(it.1.excess()));
+        let is_measured = !longer.is_empty();
+        let ranked = longer.into_iter().map(|(id, means)| {
+            let name = id.map_or(UNKNOWN, |id| &*all.names[id]);
+            (means.excess(), name, (id, means))
+        });
+        let told = first(ranked.collect());
+        let told = told.into_iter().map(|(_, name, (id, sums))| {
+            let stacks = holders.get(&id).into_iter().flatten();
+            let stacks = stacks.map(|(node, it)| (*node, means(*it).excess()));
             let blame = id.map_or(0, |id| all.blame[id]);
-            let stacks = stacks.iter().map(|(node, it)| (*node, means(*it).excess()));
-            found.push(self.holder(name, blame, Some(means(sums)), stacks));
-        }
-        found.retain(|it| it.weight() > 0);
-        rank(&mut found);
-        found
+            self.holder(name.into(), blame, Some(sums), stacks)
+        });
+        (told.collect(), is_measured.then_some(known))
     }
 
     /// One with these stacks, each with the time by which it kept others waiting.
@@ -201,7 +225,9 @@ impl Texts<'_> {
 /// Whose samples were lost.
 const UNKNOWN: &str = "(unknown)";
 
-fn rank(holders: &mut Vec<Holder>) {
-    holders.sort_by(|a, b| (b.weight(), &a.name).cmp(&(a.weight(), &b.name)));
-    holders.truncate(SITES);
+/// The first of these that are told: those with the greatest weights, by name where these are equal.
+fn first<T>(mut ranked: Vec<(i64, &str, T)>) -> Vec<(i64, &str, T)> {
+    ranked.sort_by(|a, b| (b.0, a.1).cmp(&(a.0, b.1)));
+    ranked.truncate(SITES);
+    ranked
 }

@@ -347,6 +347,41 @@ fn slow_requests_are_told_whom_they_have_waited_for() {
 }
 
 #[test]
+fn holders_that_are_not_told_are_known() {
+    let mut profile = profile_of_pairs();
+    let wall = MS as i64;
+    for (name, ms) in [("a", 40), ("b", 60), ("c", 80)] {
+        let strings = &mut profile.strings;
+        let pair = (strings.intern("job"), strings.intern(name));
+        let label = |profile: &mut Profile, pairs| profile.label_sets.intern(pairs);
+        let job = label(&mut profile, vec![pair]);
+        let tail = [("endpoint", "GET /"), (LATENCY, "tail")];
+        let strings = &mut profile.strings;
+        let tail = tail.map(|(key, value)| (strings.intern(key), strings.intern(value)));
+        let tail = label(&mut profile, tail.to_vec());
+        let node = node(&mut profile, &[(name, "/app/job.rb", 1, 2)]);
+        for (labels, values) in [
+            (job, [1, wall, 0, wall, 0]),
+            (tail, [0, 0, 0, 0, ms * wall]),
+        ] {
+            let key = WeightKey {
+                node,
+                thread: 1,
+                labels,
+                state: State::Running,
+            };
+            profile.weights.push(key, &values);
+        }
+    }
+    let why = Why::of(&profile, &profile.requests[2]);
+    let holders = why.holders.as_ref().expect("measured");
+    let names: Vec<_> = holders.iter().map(|it| &*it.name).collect();
+    assert_eq!(names, ["job=Export", "endpoint=GET /report", "job=c"]);
+    // Of 50 ms more, 45 are known as before, and 180 of 40 requests.
+    assert_eq!(why.share_unknown().map(f64::round), Some(1.0));
+}
+
+#[test]
 fn who_has_waited_for_nobody_has_no_holders() {
     let profile = profile_of_pairs();
     let why = Why::of(&profile, &profile.requests[1]);

@@ -117,7 +117,7 @@ impl Tracer {
             return own_frame(vm, call, own);
         };
         if top.run > 0 {
-            return self.look_below(vm, depth, own, top.run as usize, is_sure);
+            return self.look_below(vm, depth, own, top, is_sure);
         }
         if is_sure {
             return own_frame(vm, call, own);
@@ -131,18 +131,19 @@ impl Tracer {
         frames[0] * own
     }
 
-    /// Finds the caller, as `find_caller` does, where our stack ends with a `run` of frames that no
-    /// event tells the ends of.
+    /// Finds the caller, as `find_caller` does, where our stack ends with a run of frames that no
+    /// event tells the ends of, and this one is its `top`.
     fn look_below(
         &mut self,
         vm: &impl TraceVm,
         depth: u32,
         own: usize,
-        run: usize,
+        top: Open,
         is_sure: bool,
     ) -> FrameWord {
         let mut frames = [0; LOOK];
-        let asked = (own + run + 1).min(LOOK);
+        let run = top.run as usize;
+        let asked = (own + run + 1 + usize::from(top.may_be_higher)).min(LOOK);
         let found = marked_frames(vm, &mut frames[..asked]);
         let below = &frames[own.min(found)..found];
         if !self.fibers[self.fiber].still_has(vm, below, run) {

@@ -120,11 +120,13 @@ impl Tracer {
                 depth: depth - 1,
                 word: below,
                 run: 1,
+                may_be_higher: true,
                 known: Known::Hidden,
                 ..top
             });
         }
         let mut parent = top;
+        let has_hidden = shown.len() < gap;
         for (place, &word) in shown.iter().enumerate().rev() {
             let (node, charge) = self.inserted_node(vm, parent, word);
             parent = Open {
@@ -133,6 +135,7 @@ impl Tracer {
                 depth: depth - 1 - place as u32,
                 word,
                 run: parent.run + 1,
+                may_be_higher: parent.may_be_higher || has_hidden,
                 known: Known::Shown,
                 is_told_twice: false,
             };
@@ -211,6 +214,7 @@ impl Tracer {
                 depth,
                 word,
                 run: 0,
+                may_be_higher: false,
                 known: Known::Shown,
                 is_told_twice: false,
             });

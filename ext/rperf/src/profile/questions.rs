@@ -203,6 +203,7 @@ fn diff(
     let (normalize, label) = match normalize.as_str() {
         "total" => (Normalize::Total, None),
         "duration" => (Normalize::Duration, None),
+        "requests" => (Normalize::Requests, None),
         other => match other.strip_prefix("label:") {
             Some(key) => (Normalize::Label, Some(key)),
             None => (Normalize::No, None),
