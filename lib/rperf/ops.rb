@@ -5,6 +5,7 @@ require_relative "ops/active_record"
 require_relative "ops/caches"
 require_relative "ops/guard"
 require_relative "ops/net_http"
+require_relative "ops/pools"
 require_relative "ops/redis_client"
 require_relative "ops/sequel"
 
@@ -14,7 +15,8 @@ module Rperf
   # such a session begins, and for libraries that come later as files are compiled. What is installed stays, and is
   # silent without such a session.
   module Ops
-    SOURCES = [NetHTTP, ActiveRecord, Caches, ActionMailer, RedisClient, Sequel].freeze
+    SOURCES = [NetHTTP, ActiveRecord, Caches, ActionMailer, RedisClient, Sequel, Pools::ActiveRecord,
+               Pools::ConnectionPool].freeze
     private_constant :SOURCES
 
     # Those that are to be looked for.

@@ -202,6 +202,18 @@ RSpec.describe "Requests by their class", vm: true do
       expect(outcome.stdout).to match(/slower  (\[GVL blocked\]|Kernel#sleep)/)
       expect(outcome.stdout).to match(/^Type: wall, per request$.*^Base: +[\d.]+ ms a request, [\d,]+ requests, /m)
       tail_is_told_per_request(outcome.stdout)
+      same_in_ruby(file)
+    end
+
+    def same_in_ruby(file)
+      outcome = rperf("diff", "--format", "json", "--tagfocus", "endpoint=GET /orders", "--normalize", "requests",
+                      "--base-tagfocus", "%latency=typical", "--target-tagfocus", "%latency=tail", file, file)
+      typical, tail = %w[typical tail].map do |name|
+        Rperf.load(file).filter(tagfocus: ["endpoint=GET /orders", "%latency=#{name}"])
+      end
+      told = Rperf.diff(typical, tail, normalize: :requests)
+      expect(told[:requests][:target]).to be_between(8, 0.08 * 2_600)
+      expect(told.except(:idle)).to eq(JSON.parse(outcome.stdout, symbolize_names: true).except(:idle))
     end
 
     # Slow ones sleep for 60 ms, and no head has what all of them take together.

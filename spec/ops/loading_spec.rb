@@ -69,6 +69,12 @@ RSpec.describe "Libraries whose waits are ops", vm: true do
         module ActionMailer; class Base; def self.deliver_mail(mail) = yield; end; end
         class RedisClient; class Middlewares; end; def self.register(it) = Middlewares.include(it); end
         module Sequel; class Database; def log_connection_yield(sql, conn) = yield; end; end
+        class ConnectionPool; class TimedStack; def pop = nil; def empty? = false; end; end
+        module ActiveRecord
+          module ConnectionAdapters
+            class ConnectionPool; class Queue; private def wait_poll(timeout) = nil; end; end
+          end
+        end
       LIBRARIES
       states = []
       measured do
