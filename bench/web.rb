@@ -30,7 +30,8 @@ module Web
   # Profiler, and frequency in Hz.
   VARIANTS = ["rperf wall", "rperf cpu", "empty ticks"].product(FREQUENCIES) + [
     ["empty wall", 999], ["rperf wall with middleware", 999], ["rperf wall requests with middleware", 999],
-    ["rperf wall requests with middleware", 99], ["none with port", 0], ["rperf accounts with middleware", 0]
+    ["rperf wall requests with middleware", 99], ["none with port", 0], ["none with middleware", 0],
+    ["rperf accounts with middleware", 0]
   ].freeze
   HEADINGS = ["server", "engine", "load", "profiler", "Hz", "CPU us", "ratio", "quartiles", "its threads us",
               "p50 us", "ratio", "p99 us", "ratio"].freeze

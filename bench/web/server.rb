@@ -58,6 +58,7 @@ module Web
       profiler, with = name.split(" with ")
       case with
       when "middleware"
+        require "rperf"
         @server.middleware = true
       when "port"
         require "rperf"

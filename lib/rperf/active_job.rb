@@ -19,7 +19,7 @@ module Rperf
     def self.included(base)
       super
       base.around_perform do |job, perform|
-        next perform.call unless Work.profiled? || Work.accounted?
+        next perform.call unless Work.wanted?
 
         name = job.class.to_s
         next Work.account_of_job(name, perform) if Work.accounted?

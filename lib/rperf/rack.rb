@@ -52,6 +52,8 @@ module Rperf
     # @param env [Hash] the Rack environment
     # @return the app's response
     def call(env)
+      return @app.call(env) unless @server_timing || Work.wanted?
+
       if RequestAccount.wanted?(env, @server_timing)
         return RequestAccount.run(env, @server_timing, @endpoints) { answer(env) }
       end

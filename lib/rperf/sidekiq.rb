@@ -29,11 +29,10 @@ module Rperf
     # @param job [Hash] the job as it is in Redis
     # @return the job's value
     def call(_instance, job, _queue, &work)
-      accounted = Work.accounted?
-      return yield unless accounted || Work.profiled?
+      return yield unless Work.wanted?
 
       name = (job["wrapped"] || job["class"]).to_s
-      return Work.run({ job: name }, &work) unless accounted
+      return Work.run({ job: name }, &work) unless Work.accounted?
 
       Work.account_of_job(name, work) do |account|
         Work.attempt(failure: "isn't accounted for in the log") { log(account) }

@@ -197,10 +197,16 @@ fn note_targets(
 
 /// Defines the one method that other Ractors may call.
 fn define_for_all_ractors(native: RModule) -> Result<(), Error> {
-    // SAFETY: on the main thread, which loads the extension. The method that is defined meanwhile reads what
-    // belongs to the calling Ractor alone.
+    // SAFETY: on the main thread, which loads the extension. The methods that are defined meanwhile read what
+    // belongs to the calling Ractor alone, and atomics.
     unsafe { rb_sys::rb_ext_ractor_safe(true) };
-    let defined = native.define_singleton_method("main_ractor?", function!(is_main_ractor, 0));
+    let define = || {
+        native.define_singleton_method("main_ractor?", function!(is_main_ractor, 0))?;
+        native.define_singleton_method("profiled?", function!(is_profiled, 0))?;
+        native.define_singleton_method("accounted?", function!(is_accounted, 0))?;
+        native.define_singleton_method("wanted?", function!(is_wanted, 0))
+    };
+    let defined = define();
     // SAFETY: as above; all other methods are for the main Ractor.
     unsafe { rb_sys::rb_ext_ractor_safe(false) };
     defined
@@ -210,6 +216,22 @@ fn define_for_all_ractors(native: RModule) -> Result<(), Error> {
 fn is_main_ractor() -> bool {
     // SAFETY: methods run on Ruby threads, with the GVL of their Ractor.
     unsafe { ractor::is_main() }
+}
+
+/// `Native.profiled?`: whether labels and sections mean anything here and now.
+fn is_profiled() -> bool {
+    facts::is_running() && is_main_ractor()
+}
+
+/// `Native.accounted?`: whether requests and jobs of this Ractor get accounts.
+fn is_accounted() -> bool {
+    accounts::are_on() && is_main_ractor()
+}
+
+/// `Native.wanted?`: whether requests and jobs are to be told of: one question, because mostly they aren't,
+/// and what a busy server hasn't called for a while takes microseconds.
+fn is_wanted() -> bool {
+    (facts::is_running() || accounts::are_on()) && is_main_ractor()
 }
 
 /// `Native.of_another_user?`: whether the program's file makes it run as another user than its caller.

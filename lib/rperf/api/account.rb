@@ -87,11 +87,12 @@ module Rperf
     class << self
       # Whether requests and jobs get an account.
       # @return [Boolean]
-      def on? = Native.main_ractor? && @on
+      def on? = Native.accounted?
 
       # Whether this is the mode of {Rperf.start} for it.
       def mode?(mode) = [MODE, MODE.name].include?(mode)
 
+      # @return [true]
       # @raise [ArgumentError] for further settings
       # @raise [Rperf::Error] if they are on already, and in another Ractor
       def begin(settings = {})
@@ -99,17 +100,16 @@ module Rperf
         raise ArgumentError, "mode: :account takes no #{further.first}:, as it takes no samples" unless further.empty?
 
         check_ractor
-        raise Error, "accounts are on already; Rperf.stop(mode: :account) ends them" if @on
+        raise Error, "accounts are on already; Rperf.stop(mode: :account) ends them" if on?
 
         Native.begin_accounts
-        @on = true
+        true
       end
 
       # @return [Hash] what was kept
       def end
         check_ractor
         kept = Native.kept_accounts
-        @on = false
         Native.end_accounts
         kept
       end
@@ -145,7 +145,7 @@ module Rperf
       def ended(account)
         return unless account&.known?
 
-        Native.keep_account(account.name, account) if @on
+        Native.keep_account(account.name, account) if on?
         tell(account) unless @handlers.empty? || Thread.current[TELLING]
       end
 

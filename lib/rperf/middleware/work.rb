@@ -62,14 +62,17 @@ module Rperf
         end
       end
 
+      # @return [Boolean] whether requests and jobs are profiled, or get accounts
+      def wanted? = HAS_NATIVE && Native.wanted?
+
       # @return [Boolean] whether requests and jobs get accounts
-      def accounted? = HAS_NATIVE && Accounts.on?
+      def accounted? = HAS_NATIVE && Native.accounted?
 
       # @return [Boolean] whether there can be accounts
       def accountable? = HAS_NATIVE && Native.main_ractor?
 
       # @return [Boolean] whether labels and sections mean anything here and now
-      def profiled? = HAS_NATIVE && Ractor.main? && Native.running?
+      def profiled? = HAS_NATIVE && Native.profiled?
 
       private
 

@@ -8,7 +8,10 @@ use crate::text;
 use magnus::{Error, RArray, RHash, RModule, Ruby, Value, function, method, prelude::*};
 use rperf_accounts::Summary;
 use rperf_vm::Gvl;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+/// Whether requests and jobs get accounts: children that are forked have them, too.
+static ARE_ON: AtomicBool = AtomicBool::new(false);
 
 /// Defines `Rperf::Account`, and the methods of `Native` that open and close accounts. On the main
 /// thread, once.
@@ -113,16 +116,23 @@ fn kept(ruby: &Ruby) -> Result<RHash, Error> {
     Ok(hash)
 }
 
+/// Whether requests and jobs get accounts.
+pub fn are_on() -> bool {
+    ARE_ON.load(Relaxed)
+}
+
 /// `Native.begin_accounts`: the hooks stay until accounts are ended.
 fn begin(ruby: &Ruby) {
     let gvl = gvl(ruby);
     let process = process::begun(&gvl);
     process.ends.store(false, Relaxed);
     process.is_on.store(true, Relaxed);
+    ARE_ON.store(true, Relaxed);
 }
 
 /// `Native.end_accounts`: forgets what is kept. The hooks are removed as soon as no account is open.
 fn end(ruby: &Ruby) {
+    ARE_ON.store(false, Relaxed);
     hooks::end(&gvl(ruby));
 }
 
