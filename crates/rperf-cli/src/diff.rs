@@ -132,12 +132,20 @@ fn verdict(diff: &Diff, options: &Options) -> i32 {
         crate::say("--fail-above can't tell: there is nothing to compare");
         return crate::USAGE;
     }
-    let above = diff.above(percent / 100.0);
+    let mut above = diff.above(percent / 100.0);
+    // A test that is new isn't slower; it is in the total.
+    above.retain(|row| options.tests.is_none() || row.base != 0 || row.base_path.is_some());
     if above.is_empty() && diff.total.change == Change::Unknown {
-        crate::say(
-            "--fail-above can't tell: the profiles don't count their samples, so several runs of each \
-             side are needed",
-        );
+        let (why, hint) = match options.tests {
+            Some(_) => (
+                "a test takes more or less time in each run",
+                ", or --value objects",
+            ),
+            None => ("the profiles don't count their samples", ""),
+        };
+        crate::say(&format!(
+            "--fail-above can't tell: {why}, so several runs of each side are needed{hint}"
+        ));
         return crate::USAGE;
     }
     if above.is_empty() {

@@ -6,10 +6,12 @@ mod found;
 mod run;
 mod scaling;
 mod statistics;
+mod suite_run;
 
 pub use error::DiffError;
 pub use run::Run;
 pub use scaling::{Normalize, PerRequest};
+pub use suite_run::{NoTests, TestValue};
 
 use crate::groups::Function;
 use crate::matching::Matched;

@@ -67,7 +67,7 @@ pub use calls::{Calls, call_count, calls_text, has_objects_without_callers, show
 pub use choose::{NoSuchValues, choose_values};
 pub use code_paths::CodePaths;
 pub use diff::align::align;
-pub use diff::{Change, Diff, DiffError, DiffRow, Normalize, PerRequest, Run};
+pub use diff::{Change, Diff, DiffError, DiffRow, NoTests, Normalize, PerRequest, Run, TestValue};
 pub use filter::{Filter, Filtered, TagFilter, ThreadFilter, without_idle};
 pub use gc_times::{CauseTimes, GcTimes};
 pub use graph::{CallGraph, Cut, GraphEdge, GraphLimits, GraphNode, NodeKind};

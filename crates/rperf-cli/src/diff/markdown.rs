@@ -88,7 +88,11 @@ fn table(page: &Page<'_>, rows: &[&DiffRow]) -> String {
         return "Nothing beyond the noise.\n".to_string();
     }
     let scale = scale(page);
-    let mut table = Table::new(&["delta", "delta%", "base", "target", "method", "file"], 4);
+    let [name_of, place] = match page.options.tests {
+        Some(_) => ["test", "id"],
+        None => ["method", "file"],
+    };
+    let mut table = Table::new(&["delta", "delta%", "base", "target", name_of, place], 4);
     let shown = page.limit.unwrap_or(rows.len());
     for row in rows.iter().take(shown) {
         table.row([

@@ -6,7 +6,7 @@ use crate::report::filter_args::{self, FilterArgs};
 use crate::report::view_args::{Belongs, HTML_FILE, ViewArgs, only_one, refuse_strangers};
 use rperf_format::Format;
 use rperf_model::PathView;
-use rperf_report::{Filter, Normalize, Sort};
+use rperf_report::{Filter, Normalize, Sort, TestValue};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -69,6 +69,10 @@ pub struct DiffArgs {
     /// for these)
     #[arg(long)]
     pub calls: bool,
+    /// Compare what the tests of a suite took, by their accounts (rperf help tests); --value is wall,
+    /// running, gvl_wait, blocked, gc or objects
+    #[arg(long)]
+    pub tests: bool,
     /// Exit with 3 if a method has more calls by more than this: 5%, 'Order#total>5%' for
     /// the methods that match, 'total>5%' for all calls together; may be given several times
     #[arg(long, value_name = "LIMIT", allow_hyphen_values = true)]
@@ -122,6 +126,8 @@ pub struct Options {
     pub target: Vec<PathBuf>,
     /// What is shown.
     pub view: View,
+    /// The value of tests that is compared, if tests are.
+    pub tests: Option<TestValue>,
     /// Whether nobody has asked for a view, nor for anything that only values have which aren't exact.
     pub is_plain: bool,
     /// How they are made comparable.
@@ -154,6 +160,7 @@ impl Options {
         let view = view(&args, on_terminal)?;
         let is_plain = is_plain(&args);
         let is_of_calls = view == View::Calls;
+        let tests = args.tests.then(|| test_value(&args)).transpose()?;
         let (base, target) = sides(args.files, args.base, args.target)?;
         let (normalize, label) = match args.normalize.as_deref() {
             Some(text) => parse_normalize(text)?,
@@ -163,6 +170,7 @@ impl Options {
             base,
             target,
             view,
+            tests,
             is_plain,
             normalize,
             label,
@@ -193,7 +201,7 @@ fn of_side(name: &str, tag_focus: &[String]) -> Result<Filter, Refusal> {
 fn is_plain(args: &DiffArgs) -> bool {
     let DiffArgs { view, .. } = args;
     let asks_for_sides = !args.base_tagfocus.is_empty() || !args.target_tagfocus.is_empty();
-    let asks_for_view = view.web || view.html || view.top || view.text || args.calls;
+    let asks_for_view = view.web || view.html || view.top || view.text || args.calls || args.tests;
     let asks_for_file = args.format.is_some() || view.output.is_some() || view.no_browser;
     let asks_for_values = view.value().is_some() || view.sort.is_some();
     let asks_for_noise = args.normalize.is_some() || args.fail_above.is_some();
@@ -219,7 +227,8 @@ fn view(args: &DiffArgs, on_terminal: bool) -> Result<View, Refusal> {
             .unwrap_or_else(|| default(args, on_terminal)),
     };
     // Filters, --trim-path, --full-path and --no-pager are right everywhere.
-    let belongings: [Belongs; 11] = [
+    let belongings: [Belongs; 12] = [
+        ("--tests", args.tests, &["--top", "--text", MARKDOWN, JSON]),
         ("-o", args.view.output.is_some(), &["--html", "--format"]),
         ("--no-browser", args.view.no_browser, &["--web"]),
         (
@@ -282,11 +291,38 @@ fn default(args: &DiffArgs, on_terminal: bool) -> &'static str {
     }
     // Options of a table ask for one.
     let for_table = args.view.limit.is_some() || args.view.sort.is_some();
-    let wants_page = on_terminal && !for_table && args.fail_above.is_none();
+    let wants_page = on_terminal && !for_table && !args.tests && args.fail_above.is_none();
     match wants_page || args.view.no_browser {
         true => "--web",
         false => "--top",
     }
+}
+
+/// The value of tests that is compared. What else is chosen of samples means nothing for them.
+fn test_value(args: &DiffArgs) -> Result<TestValue, Refusal> {
+    let of_samples = [
+        ("--normalize", args.normalize.is_some()),
+        ("--sort", args.view.sort.is_some()),
+        ("--blame", args.view.blame),
+        ("--base-tagfocus", !args.base_tagfocus.is_empty()),
+        ("--target-tagfocus", !args.target_tagfocus.is_empty()),
+        ("a filter", args.filter != FilterArgs::default()),
+    ];
+    if let Some((name, _)) = of_samples.iter().find(|(_, is_given)| *is_given) {
+        return Err(Refusal::usage(format!(
+            "{name} has no meaning for --tests, which compares the exact values of whole tests"
+        )));
+    }
+    let Some(name) = &args.view.value else {
+        return Ok(TestValue::default());
+    };
+    let found = TestValue::ALL.into_iter().find(|it| it.name() == name);
+    found.ok_or_else(|| {
+        let names = TestValue::ALL.map(TestValue::name).join(", ");
+        Refusal::usage(format!(
+            "--value of --tests must be one of {names}, not '{name}'"
+        ))
+    })
 }
 
 fn limits(texts: &[String]) -> Result<Vec<CallLimit>, Refusal> {

@@ -62,12 +62,12 @@ pub fn text(page: &Page<'_>) -> String {
     }
     let noise = page.diff.with(Change::Noise).count();
     if noise > 0 {
-        let methods = if noise == 1 {
-            "method differs"
-        } else {
-            "methods differ"
+        let (one, many) = match page.options.tests {
+            Some(_) => ("test differs", "tests differ"),
+            None => ("method differs", "methods differ"),
         };
-        text += &format!("\n{} {methods} within the noise.\n", grouped(noise as i64));
+        let differ = if noise == 1 { one } else { many };
+        text += &format!("\n{} {differ} within the noise.\n", grouped(noise as i64));
     }
     text + &foot(page)
 }
@@ -97,11 +97,13 @@ pub fn notes(page: &Page<'_>) -> Vec<String> {
         ));
     }
     if page.diff.with(Change::Unknown).next().is_some() {
-        notes.push(
-            "unknown: samples aren't counted on both sides, so only several runs of each tell noise \
-             (rperf record --runs)."
-                .to_string(),
-        );
+        let why = match page.options.tests {
+            Some(_) => "a test takes more or less time in each run",
+            None => "samples aren't counted on both sides",
+        };
+        notes.push(format!(
+            "unknown: {why}, so only several runs of each tell noise (rperf record --runs)."
+        ));
     }
     if traced == [true; 2] && !page.diff.is_exact {
         notes.push(
@@ -128,7 +130,11 @@ fn head(page: &Page<'_>) -> String {
         Some(_) => ", per request",
         None => "",
     };
-    let mut text = format!("Type: {}{of_each}\n", one_line(&value_type.name));
+    let of_tests = match page.options.tests {
+        Some(_) => " of tests",
+        None => "",
+    };
+    let mut text = format!("Type: {}{of_tests}{of_each}\n", one_line(&value_type.name));
     let sides = [
         ("Base:  ", &page.options.base, page.sides[0], total.base),
         ("Target:", &page.options.target, page.sides[1], total.target),

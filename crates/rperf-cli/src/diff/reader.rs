@@ -6,7 +6,7 @@ use crate::Refusal;
 use crate::report::load;
 use rperf_format::viewer as viewer_data;
 use rperf_model::{Profile, Schema, ValueType};
-use rperf_report::{Filter, Filtered, Run, align};
+use rperf_report::{Filter, Filtered, NoTests, Run, align};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -73,6 +73,11 @@ impl<'a> Reader<'a> {
     }
 
     fn add(&mut self, side: &mut Side, file: &Path, read: Profile) -> Result<(), Refusal> {
+        if let Some(value) = self.options.tests {
+            let run = Run::of_tests(&read, value);
+            side.runs.push(run.map_err(|why| no_tests(file, why))?);
+            return Ok(());
+        }
         let is_page = matches!(self.options.view, View::Web { .. } | View::Html(_));
         let read = match &self.options.of_sides[side.number] {
             filter if filter.is_empty() => read,
@@ -117,7 +122,9 @@ impl<'a> Reader<'a> {
     /// A file, with the values that are compared.
     pub fn read(&self, file: &Path) -> Result<Profile, Refusal> {
         let mut profile = load::profile(file)?;
-        load::choose_column(&mut profile, self.options.value.as_deref())?;
+        if self.options.tests.is_none() {
+            load::choose_column(&mut profile, self.options.value.as_deref())?;
+        }
         profile.path_view = self.options.path_view.clone();
         Ok(profile)
     }
@@ -173,6 +180,20 @@ impl<'a> Reader<'a> {
         }
         filtered.profile.schema = chosen;
     }
+}
+
+/// Why the tests of a file can't be compared, and what to do.
+fn no_tests(file: &Path, why: NoTests) -> Refusal {
+    let file = file.display();
+    Refusal::usage(match why {
+        NoTests::Objects => format!(
+            "{file}: {why}, because other Ractors were there: --value wall compares their times"
+        ),
+        _ => format!(
+            "{file}: {why}: 'rperf record' takes them where the program requires rperf/rspec or \
+             rperf/minitest (rperf help tests)"
+        ),
+    })
 }
 
 /// Says that a file is given twice: it counts as two runs, which differ by nothing.

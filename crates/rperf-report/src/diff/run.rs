@@ -59,8 +59,8 @@ pub(super) struct RunRow {
     pub(super) function: Function,
     /// What it is known by in other runs.
     pub(super) key: MethodKey,
-    own: Amount,
-    total: Amount,
+    pub(super) own: Amount,
+    pub(super) total: Amount,
 }
 
 impl RunRow {
