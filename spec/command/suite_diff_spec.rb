@@ -77,7 +77,7 @@ RSpec.describe "rperf diff --tests", vm: true do
   def it_is_a_page_for_people
     text = rperf("diff", "--tests", *sides).stdout
     expect(text).to match(/\AType: wall of tests\nBase: .*, mean of 3 runs \(.*^Total: .*slower$/m)
-    expect(text).to match(%r{slower  A suite waits \(a_spec\.rb\[1:2\]\)$})
+    expect(text).to match(/slower  A suite waits \(a_spec\.rb\[1:2\]\)$/)
     markdown = rperf("diff", "--tests", "--format", "markdown", *sides).stdout
     expect(markdown).to match(/^\|.* delta .* test .* id/)
   end

@@ -76,7 +76,7 @@ pub enum NoTests {
     /// It has none.
     #[error("the profile has no tests")]
     None,
-    /// Of some it isn't known how many objects they made.
+    /// The objects of some aren't known.
     #[error("the objects of some tests aren't known")]
     Objects,
 }
