@@ -7,7 +7,7 @@ use crate::args::{PageArgs, RecordArgs, TraceArgs};
 use crate::checked::refuse_reports_file;
 use rperf_model::{Mode, TRACE};
 use rperf_protocol::ask::Sampling;
-use rperf_session::settings::{FORMAT, MODE, OUTPUT, Setting, Settings, quoted};
+use rperf_session::settings::{FORMAT, MODE, OUTPUT, STAT, Setting, Settings, quoted};
 use std::ffi::OsString;
 use std::path::Path;
 

@@ -107,7 +107,10 @@ pub struct MemoryRow {
 impl MemoryRow {
     /// What it is called for people; the name of one that later versions have.
     pub fn title(&self) -> &str {
-        RowKind::from_name(&self.name).map_or(&self.name, RowKind::title)
+        match RowKind::from_name(&self.name) {
+            Some(kind) => kind.title(),
+            None => &self.name,
+        }
     }
 }
 

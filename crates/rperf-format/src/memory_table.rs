@@ -1,7 +1,7 @@
 //! Memory for people: the table of its rows, that of slots, and what is to be known beside them. Used by
 //! `rperf memory`; any thread.
 
-use crate::memory::{Amounts, Lack, MemoryFile};
+use crate::memory::{Amounts, Lack, MemoryFile, MemoryPool};
 use crate::table::{Column, Row, Style, Table};
 use rperf_model::ValueType;
 use rperf_report::Scale;
@@ -66,8 +66,8 @@ pub fn memory_table(file: &MemoryFile, with_shares: bool) -> Table {
 
 /// What is known beside a row's bytes.
 fn detail(file: &MemoryFile, name: &str) -> String {
-    let live: u64 = file.pools.iter().map(|it| it.live).sum();
-    let slots: u64 = file.pools.iter().map(|it| it.slots).sum();
+    let sum = |of: fn(&MemoryPool) -> u64| file.pools.iter().map(of).fold(0, u64::saturating_add);
+    let (live, slots) = (sum(|it| it.live), sum(|it| it.slots));
     match (name, &file.objects) {
         ("heap_live", _) => grouped(live),
         ("heap_free", _) => grouped(slots.saturating_sub(live)),
@@ -203,7 +203,7 @@ fn signed(number: u64) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory::{MemoryMalloc, MemoryPool, MemoryRow};
+    use crate::memory::{MemoryMalloc, MemoryRow};
     use crate::table::Surface;
 
     const MB: u64 = 1 << 20;

@@ -80,10 +80,12 @@ impl Memory {
     ) -> Self {
         let Reading { mappings, page, .. } = reading;
         let ranges = places::ranges(mappings, reading.threads, told, page.max(1));
-        let mut found = Found::default();
         let mut files: BTreeMap<&str, File> = BTreeMap::new();
         let pools = told.heap.as_ref().map_or(&[][..], |heap| &heap.pools);
-        found.pools = vec![Resident::default(); pools.len()];
+        let mut found = Found {
+            pools: vec![Resident::default(); pools.len()],
+            ..Found::default()
+        };
         for (place, mapping) in mappings.iter().enumerate() {
             if mapping.kind == Kind::File {
                 found.add_file(mapping, files.entry(&mapping.name).or_default());
@@ -283,7 +285,7 @@ impl Found {
         let used_there = in_arenas.min(arenas.rss);
         let used_mapped = mapped.min(left);
         let free = counts.mapped_free.min(left - used_mapped);
-        let handed_out = in_arenas + mapped;
+        let handed_out = in_arenas.saturating_add(mapped);
         let used = used_there + used_mapped;
         let mut parts = parts_in_use(told, handed_out);
         // As resident as all that is handed out.

@@ -1,11 +1,10 @@
 //! What the VM knows of its memory, for the port's clients. On the helper, with the GVL, which is held
 //! without a break only while pages are listed, and while objects are walked.
 
-use crate::interrupts::let_others_run;
+use crate::interrupts::{let_others_run, without_gvl_if_possible};
 use crate::native;
 use crate::ruby::heap::Walk;
 use crate::ruby::memory;
-use crate::without_gvl::without_gvl_if_possible;
 use magnus::{Error, RModule, Ruby, prelude::*};
 use rperf_port::memory::{VmMemory, nanoseconds};
 use rperf_port::request;

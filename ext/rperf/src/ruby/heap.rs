@@ -124,7 +124,8 @@ fn has_size(flags: usize) -> bool {
         RUBY_T_MASK, RUBY_T_MOVED, RUBY_T_NODE, RUBY_T_NONE, RUBY_T_ZOMBIE,
     };
     let kind = flags & RUBY_T_MASK as usize;
-    ![RUBY_T_NONE, RUBY_T_MOVED, RUBY_T_ZOMBIE, RUBY_T_NODE].contains(&(kind as _))
+    let none = [RUBY_T_NONE, RUBY_T_MOVED, RUBY_T_ZOMBIE, RUBY_T_NODE];
+    !none.map(|it| it as usize).contains(&kind)
 }
 
 /// What malloc needs for a block of these bytes: it has a word in front of it, and is as long as a
