@@ -84,7 +84,8 @@ RSpec.describe "rperf memory", vm: true, if: Gem::Platform.local.os == "linux" d
     slot = GC.stat_heap.values.map { |pool| pool[:slot_size] }.select { |size| size >= 40 }.min
     changes = moved("$objects = Array.new(1_000_000) { Object.new }")
     expect(changes["heap_live"]).to be_within(2).of(1_000_000.0 * slot / mb)
-    expect(changes["malloc_in_use"]).to be_within(rounding).of(8_000_000.0 / mb)
+    # The Array's, and what the collector needs to know of the pages.
+    expect(changes["malloc_in_use"]).to be_between(8_000_000.0 / mb, 20)
     expect_others_to_stay(changes, "heap_live", "heap_free", "malloc_in_use", of: 40)
   end
 
@@ -96,7 +97,8 @@ RSpec.describe "rperf memory", vm: true, if: Gem::Platform.local.os == "linux" d
 
   it "has slots that are free, because nine tenths of the objects have gone" do
     before = "$objects = Array.new(1_000_000) { Object.new }; GC.start"
-    code = "$objects = $objects.each_slice(10).map(&:first); GC.start; GC.start"
+    # In place: nothing on a stack may hold the others.
+    code = "place = -1; $objects.select! { ((place += 1) % 10).zero? }; GC.start; GC.start"
     changes = moved(code, before:)
     free = -changes["heap_live"]
     expect(free).to be > 30
@@ -130,7 +132,7 @@ RSpec.describe "rperf memory", vm: true, if: Gem::Platform.local.os == "linux" d
   describe "with an extension that has memory from malloc" do
     before do
       compiler = RbConfig::CONFIG["CC"].split
-      library = path_to("blocks.#{RbConfig::CONFIG['DLEXT']}")
+      library = path_to("blocks.#{RbConfig::CONFIG["DLEXT"]}")
       source = File.join(Commands::ROOT, "spec/fixtures/blocks.c")
       compiled = run(*compiler, "-shared", "-fPIC", "-w", "-o", library, source)
       expect(compiled.status).to be_success, compiled.stderr

@@ -105,7 +105,8 @@ RSpec.describe "rperf top on a terminal" do
         wait_for(terminal, /Object#work/)
         expect(terminal.drawn).to include("rperf top #{program.pid} ", "wall 1000 Hz", "[1 Methods]")
         { "2" => /\[2 Tree\]/, "*" => /- Object#work/, "i" => /callers below/, "3" => /R thread 1 "worker"/,
-          "4" => /\(no label\)/, "5" => /Ruby heap: live objects/, "?" => /Keys \(any key goes back\)/, "x1t" => /since attached/,
+          "4" => /\(no label\)/, "5" => /Ruby heap: live objects/,
+          "?" => /Keys \(any key goes back\)/, "x1t" => /since attached/,
           "m" => /since mark 00:.*Object#work/, "p" => /stopped \(p\)/ }.each do |keys, text|
           terminal.type(keys)
           wait_for(terminal, text)

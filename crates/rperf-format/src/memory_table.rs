@@ -51,7 +51,6 @@ pub fn memory_table(file: &MemoryFile, with_shares: bool) -> Table {
             style: Style::of_share(of_total(&row.amounts)),
             name: row.title().into(),
             detail: detail(file, &row.name),
-            is_text: true,
             ..Row::default()
         });
     }
@@ -151,8 +150,8 @@ pub fn memory_notes(file: &MemoryFile) -> Vec<String> {
         let (handed_out, untouched) = (malloc.handed_out_bytes, malloc.untouched_bytes);
         if percent(untouched, handed_out) > UNTOUCHED {
             notes.push(format!(
-                "malloc has handed out {}, of which {} aren't resident: nobody has touched them, or they are \
-                 swapped out. The rows of what it is for are scaled to what is resident.",
+                "malloc has handed out {}, of which {} aren't resident, and in no row: nobody has touched them, or \
+                 they are swapped out.",
                 bytes_text(handed_out),
                 bytes_text(untouched),
             ));
@@ -237,8 +236,7 @@ mod tests {
     #[test]
     fn rows_have_units_and_their_sum() {
         let file = file(&[("heap_live", 30), ("later", 10)]);
-        let expected = "\
-     RSS    RSS%       PSS    shared  of
+        let expected = "     RSS    RSS%       PSS    shared  of
 30.00 MB   75.0%  15.00 MB  30.00 MB  Ruby heap: live objects (1,200)
 10.00 MB   25.0%   5.00 MB  10.00 MB  later
 40.00 MB  100.0%  20.00 MB  40.00 MB  in all
@@ -256,8 +254,7 @@ slot  slots   live  live%      RSS
     fn changes_have_signs() {
         let base = file(&[("heap_live", 30), ("other", 10)]);
         let now = file(&[("heap_live", 50), ("files_ruby", 4), ("other", 3)]);
-        let expected = "\
-  before       now     change  of
+        let expected = "  before       now     change  of
 30.00 MB  50.00 MB  +20.00 MB  Ruby heap: live objects
  0.00 MB   4.00 MB   +4.00 MB  files: Ruby
 10.00 MB   3.00 MB   -7.00 MB  other anonymous memory

@@ -287,8 +287,7 @@ impl Found {
         let free = counts.mapped_free.min(left - used_mapped);
         let handed_out = in_arenas.saturating_add(mapped);
         let used = used_there + used_mapped;
-        let mut parts = parts_in_use(told, handed_out);
-        // As resident as all that is handed out.
+        let mut parts = parts_in_use(told, used);
         let scaled = parts::divided(used_there, &parts.iter().map(|it| it.1).collect::<Vec<_>>());
         let of_arenas = parts.iter().zip(scaled).map(|(it, bytes)| (it.0, bytes));
         let of_arenas = of_arenas.chain([(RowKind::MallocFree, arenas.rss - used_there)]);
@@ -312,10 +311,11 @@ impl Found {
     }
 }
 
-/// What malloc has handed out, by what it is for.
-fn parts_in_use(told: &Told, handed_out: u64) -> Vec<(RowKind, u64)> {
-    let jit = told.jit_data.min(handed_out);
-    let left = handed_out - jit;
+/// What malloc has handed out and is resident, by what it is for. What isn't resident is taken to be of
+/// none that is known: contents of objects are written to, and stacks of ended threads hardly are.
+fn parts_in_use(told: &Told, used: u64) -> Vec<(RowKind, u64)> {
+    let jit = told.jit_data.min(used);
+    let left = used - jit;
     let mut parts = vec![(RowKind::JitData, jit)];
     match &told.objects {
         Some(objects) => {

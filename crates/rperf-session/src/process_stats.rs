@@ -183,11 +183,14 @@ impl ProcessStats {
     pub fn add(&mut self, other: Self) {
         self.ruby.add(other.ruby);
         self.os.add(other.os);
-        self.memory = [self.memory, other.memory]
-            .into_iter()
-            .flatten()
-            .max_by_key(|it| it.rss);
+        self.keep_more_memory(other.memory);
         self.profiled_ns = self.profiled_ns.saturating_add(other.profiled_ns);
+    }
+
+    /// Keeps this memory instead of what is there, if there is more of it.
+    pub fn keep_more_memory(&mut self, other: Option<MemoryStats>) {
+        let both = [self.memory, other].into_iter().flatten();
+        self.memory = both.max_by_key(|it| it.rss);
     }
 
     /// `name=value` with blanks between them.

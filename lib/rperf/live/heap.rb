@@ -22,8 +22,9 @@ module Rperf
       #   malloc, those of a fiber's stack, and for each pool: the bytes of a slot, slots, and those with an object
       def facts
         pools = STAT_HEAP&.call
-        pools = {} unless Hash === pools
-        [collector, pools.empty? ? 0 : PAGE, count(STAT, :heap_empty_pages), compiler, FIBER, pools.values.flat_map { pool(_1) }]
+        pools = {} unless pools.is_a?(Hash)
+        page = pools.empty? ? 0 : PAGE
+        [collector, page, count(STAT, :heap_empty_pages), compiler, FIBER, pools.values.flat_map { |it| pool(it) }]
       end
 
       # @return [Boolean] whether a collection is under way
@@ -37,14 +38,14 @@ module Rperf
 
       def collector
         name = CONFIG&.call
-        name = name[:implementation] if Hash === name
-        String === name ? name : "default"
+        name = name[:implementation] if name.is_a?(Hash)
+        name.is_a?(String) ? name : "default"
       end
 
       def compiler
         COMPILERS.sum do |enabled, counters, key|
           counted = counters.call if enabled.call
-          Hash === counted && Integer === counted[key] ? counted[key] : 0
+          counted.is_a?(Hash) && counted[key].is_a?(Integer) ? counted[key] : 0
         end
       end
 

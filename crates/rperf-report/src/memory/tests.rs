@@ -144,7 +144,7 @@ fn what_malloc_has_handed_out_and_nobody_touched_is_told() {
     let text = line(0x7f_0000_0000, 300, "rw-p", "", 0);
     let mut told = told(&[], 0, 900);
     told.heap = None;
-    told.jit_data = 300 * KB;
+    told.jit_data = 100 * KB;
     let memory = made_of(&text, &[], &told);
     let expected = [(RowKind::MallocInUse, 200), (RowKind::JitData, 100)];
     assert_eq!(kb(&memory), expected);

@@ -53,7 +53,7 @@ fn await_collection(helper: RModule, gvl: &mut Gvl<'_>, question: Question) -> R
 
 fn walk(gvl: &Gvl<'_>) -> Option<ObjectsAnswer> {
     let began = Instant::now();
-    let walked = Walk::find()?.run(gvl)?;
+    let walked = Walk::find(gvl)?.run(gvl)?;
     Some(ObjectsAnswer {
         count: walked.count,
         held_ns: nanoseconds(began.elapsed()),

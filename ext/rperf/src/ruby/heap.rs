@@ -2,6 +2,7 @@
 //! with the GVL. The functions are exported by the VM, and used by its own library `objspace`; those that
 //! no header has are looked up by name.
 
+use super::threads::RubyThread;
 use magnus::rb_sys::protect;
 use rb_sys::VALUE;
 use rperf_vm::Gvl;
@@ -73,11 +74,17 @@ pub struct Walked {
 pub struct Walk {
     size_of: SizeOf,
     slot_size: SizeOf,
+    /// The types of threads and fibers, by their addresses: what they say of their size has their stacks,
+    /// which aren't malloc's, or are told apart.
+    with_stacks: [usize; 2],
 }
 
 impl Walk {
     /// `None` if this VM can't.
-    pub fn find() -> Option<Self> {
+    pub fn find(gvl: &Gvl<'_>) -> Option<Self> {
+        let thread = RubyThread::current(gvl);
+        let fiber = thread.present_fiber().0;
+        let with_stacks = [thread.object(), fiber as VALUE].map(type_of);
         let size_of = find(c"rb_obj_memsize_of")?;
         let slot_size = find(c"rb_gc_obj_slot_size")?;
         // SAFETY: functions of these names have these forms in all versions that have them.
@@ -85,6 +92,7 @@ impl Walk {
             Some(Walk {
                 size_of: transmute::<*mut c_void, SizeOf>(size_of),
                 slot_size: transmute::<*mut c_void, SizeOf>(slot_size),
+                with_stacks,
             })
         }
     }
@@ -110,9 +118,12 @@ impl Walk {
         if !has_size(flags) {
             return;
         }
+        walked.count += 1;
+        if kind(flags) == T_DATA && self.with_stacks.contains(&type_of(object)) {
+            return;
+        }
         // SAFETY: a slot with an object, whose size `ObjectSpace.count_objects_size` asks for, too.
         let (all, slot) = unsafe { ((self.size_of)(object), (self.slot_size)(object)) };
-        walked.count += 1;
         walked.malloc_bytes += rounded(all.saturating_sub(slot) as u64);
     }
 }
@@ -120,12 +131,26 @@ impl Walk {
 /// Whether there is an object in a slot with these flags, that is, one that hasn't moved, or waits for
 /// its end.
 fn has_size(flags: usize) -> bool {
-    use rb_sys::ruby_value_type::{
-        RUBY_T_MASK, RUBY_T_MOVED, RUBY_T_NODE, RUBY_T_NONE, RUBY_T_ZOMBIE,
-    };
-    let kind = flags & RUBY_T_MASK as usize;
+    use rb_sys::ruby_value_type::{RUBY_T_MOVED, RUBY_T_NODE, RUBY_T_NONE, RUBY_T_ZOMBIE};
     let none = [RUBY_T_NONE, RUBY_T_MOVED, RUBY_T_ZOMBIE, RUBY_T_NODE];
-    !none.map(|it| it as usize).contains(&kind)
+    !none.map(|it| it as usize).contains(&kind(flags))
+}
+
+const T_DATA: usize = rb_sys::ruby_value_type::RUBY_T_DATA as usize;
+
+fn kind(flags: usize) -> usize {
+    flags & rb_sys::ruby_value_type::RUBY_T_MASK as usize
+}
+
+/// The address of the type of an object with data; 0 if it has none.
+fn type_of(object: VALUE) -> usize {
+    // SAFETY: an object with data, whose head is read.
+    unsafe {
+        match rb_sys::macros::RTYPEDDATA_P(object) {
+            true => rb_sys::macros::RTYPEDDATA_TYPE(object).addr(),
+            false => 0,
+        }
+    }
 }
 
 /// What malloc needs for a block of these bytes: it has a word in front of it, and is as long as a

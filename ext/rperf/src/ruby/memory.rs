@@ -18,6 +18,13 @@ type Facts = (RString, u64, u64, u64, u64, RArray);
 /// What it knows. `helper` is the module that asks Ruby. Runs Ruby code.
 pub fn known(ruby: &Ruby, gvl: &mut Gvl<'_>, helper: RModule) -> Result<(Heap, Stacks), Error> {
     let vm = stacks(ruby, gvl)?;
+    // First: what is counted is that of a collection that has ended.
+    let began = Instant::now();
+    let mut found = Vec::new();
+    each_page(gvl, |start, _, slot_bytes| {
+        found.push((slot_bytes as u64, start as u64))
+    });
+    let held_ns = nanoseconds(began.elapsed());
     let facts: RArray = helper.funcall("memory", ())?;
     let (collector, page_bytes, empty_pages, jit_bytes, fiber_bytes, pools) =
         Facts::try_convert(facts.as_value())?;
@@ -28,13 +35,10 @@ pub fn known(ruby: &Ruby, gvl: &mut Gvl<'_>, helper: RModule) -> Result<(Heap, S
         .map(|&[bytes, slots, live]| (bytes, slots, live))
         .collect();
     let mut pages = Pages::default();
-    let began = Instant::now();
-    if page_bytes > 0 {
-        each_page(gvl, |start, _, slot_bytes| {
-            pages.add(slot_bytes as u64, start as u64 / page_bytes);
-        });
+    // Another collector has none.
+    for (slot_bytes, start) in found.into_iter().filter(|_| page_bytes > 0) {
+        pages.add(slot_bytes, start / page_bytes);
     }
-    let held_ns = nanoseconds(began.elapsed());
     let heap = Heap {
         collector: text::content(collector),
         empty_pages,
