@@ -29,7 +29,7 @@ pub struct MemoryFile {
     /// The pools of Ruby's heap.
     #[serde(default)]
     pub pools: Vec<MemoryPool>,
-    /// Of malloc.
+    /// What malloc says.
     #[serde(default)]
     pub malloc: Option<MemoryMalloc>,
     /// The objects, if they were walked.
@@ -75,7 +75,7 @@ pub struct MemoryFacts {
 pub struct Amounts {
     /// Resident.
     pub rss_bytes: u64,
-    /// The same, where each page counts for as many parts as processes share it.
+    /// Resident, where each page counts for as many parts as processes share it.
     pub pss_bytes: u64,
     /// The part of the first that is shared with other processes.
     pub shared_bytes: u64,
@@ -121,7 +121,7 @@ pub struct MemoryPool {
     pub slot_bytes: u64,
     /// All slots.
     pub slots: u64,
-    /// Those with an object.
+    /// Slots with an object.
     pub live: u64,
     /// How much of its pages is resident.
     pub rss_bytes: u64,

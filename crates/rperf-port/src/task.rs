@@ -21,7 +21,7 @@ pub enum Task {
     Fibers,
     /// What the VM knows of its memory.
     Memory,
-    /// The same, and a walk of all objects.
+    /// What the VM knows of its memory, and a walk of all objects.
     Objects,
     /// Nothing: whether the VM answers.
     Look,
@@ -50,7 +50,7 @@ impl Task {
         matches!(self, Task::Memory | Task::Objects)
     }
 
-    /// Those for which there is an answer without the VM, too.
+    /// Tasks for which there is an answer without the VM, too.
     pub fn for_which_the_system_answers() -> impl Iterator<Item = Task> {
         let all = Task::ALL.into_iter();
         all.filter(|it| it.is_of_stacks() || it.is_of_memory())

@@ -93,7 +93,7 @@ pub struct MallocAnswer {
 /// Bytes; see [`MallocCounts`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
-    /// Not handed out, in arenas of glibc.
+    /// Kept in arenas of glibc, and not handed out.
     pub free: u64,
     /// Handed out, in arenas of glibc.
     pub in_use: u64,

@@ -53,7 +53,7 @@ pub struct Pool {
     pub slot_bytes: u64,
     /// Its slots.
     pub slots: u64,
-    /// Those that have an object.
+    /// Slots that have an object.
     pub live: u64,
     /// How much of its pages is resident.
     pub resident: Resident,

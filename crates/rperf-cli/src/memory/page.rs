@@ -90,7 +90,7 @@ fn since(base: &MemoryFile, file: &MemoryFile) -> String {
     }
 }
 
-/// The same for programs.
+/// What has changed, as JSON.
 pub fn changes_as_json(base: &MemoryFile, file: &MemoryFile) -> String {
     let row = |name: &str, before: u64, now: u64| {
         let change = i128::from(now) - i128::from(before);

@@ -7,11 +7,11 @@ use std::ops::AddAssign;
 pub struct Resident {
     /// Resident: what adds up to the RSS.
     pub rss: u64,
-    /// The same, where each page counts for as many parts as processes share it.
+    /// Resident, where each page counts for as many parts as processes share it.
     pub pss: u64,
     /// The part of `rss` that other processes map, too.
     pub shared: u64,
-    /// Not resident, but swapped out.
+    /// Swapped out, so not resident.
     pub swap: u64,
 }
 

@@ -62,7 +62,7 @@ impl Ranges {
         self.0.extend(there);
     }
 
-    /// Those that begin or end in the mapping, cut to it, with [`Part::Rest`] in between; `None` if there
+    /// The ranges that begin or end in the mapping, cut to it, with [`Part::Rest`] in between; `None` if there
     /// are none.
     pub fn within(&self, mapping: &Mapping) -> Option<Vec<Range>> {
         let first = self.0.partition_point(|it| it.end <= mapping.start);

@@ -13,15 +13,15 @@ pub enum RowKind {
     HeapFree,
     /// Pages without any object.
     HeapEmpty,
-    /// Of malloc, for the contents of objects.
+    /// Contents of objects, from malloc.
     MallocObjects,
-    /// Of malloc, for all else that isn't known: C code and the VM.
+    /// Memory from malloc for all else: C code and the VM.
     MallocCode,
-    /// Of malloc, handed out: both of these, where objects weren't walked.
+    /// Memory that malloc has handed out: both of these, where objects weren't walked.
     MallocInUse,
-    /// Of malloc, not handed out, and not given back to the system.
+    /// Memory that malloc hasn't handed out, and not given back to the system.
     MallocFree,
-    /// Of a malloc that nobody could ask.
+    /// Memory of a malloc that nobody could ask.
     MallocUnknown,
     /// Machine code that a compiler has made.
     JitCode,

@@ -1,3 +1,5 @@
+//! Rows of made-up mappings.
+
 use super::*;
 use crate::memory::mappings::mappings;
 use crate::memory::told::{Malloc, MallocCounts, Objects, ToldHeap};

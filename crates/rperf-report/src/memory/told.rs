@@ -36,7 +36,7 @@ pub struct ToldPool {
     pub slot_bytes: u64,
     /// The slots of all its pages.
     pub slots: u64,
-    /// Those that have an object.
+    /// Slots that have an object.
     pub live: u64,
     /// Its pages: the number of the first one, which is its address divided by the bytes of a page, and
     /// how many follow each other.
@@ -57,7 +57,7 @@ pub struct Malloc {
 pub struct MallocCounts {
     /// Handed out in arenas, which are known by their form: those of glibc.
     pub in_use: u64,
-    /// Not handed out in arenas.
+    /// Kept in arenas, and not handed out.
     pub free: u64,
     /// Handed out elsewhere: glibc's large blocks, and all of jemalloc's.
     pub mapped: u64,

@@ -1,6 +1,5 @@
 //! What the memory of programs is of, beside their times.
 
-use super::Sums;
 use rperf_format::MemoryFile;
 use std::sync::Arc;
 
@@ -32,10 +31,10 @@ impl ProcessMemory {
     }
 }
 
-impl Sums {
-    /// What the memory of a process is of now, or why that isn't known.
-    pub fn set_memory(&mut self, process: u32, found: Result<&MemoryFile, String>) {
-        let memory = &mut self.processes[process as usize].memory;
+impl ProcessMemory {
+    /// Notes what the memory is of now, or why that isn't known.
+    pub(super) fn set(&mut self, found: Result<&MemoryFile, String>) {
+        let memory = self;
         let file = match found {
             Ok(file) => file,
             Err(why) => {
@@ -89,15 +88,11 @@ mod tests {
 
     #[test]
     fn rows_know_how_much_they_had_at_first() {
-        let mut sums = Sums::default();
-        let process = sums.add_process(7, "x");
+        let mut memory = ProcessMemory::default();
         let mut look = |rows: &[(&str, u64)]| {
-            sums.set_memory(process, Ok(&file(rows)));
-            let memory = &sums.processes[0].memory;
-            let rows = memory
-                .rows
-                .iter()
-                .map(|it| (it.title.to_string(), it.rss, it.at_first));
+            memory.set(Ok(&file(rows)));
+            let rows = memory.rows.iter();
+            let rows = rows.map(|it| (it.title.to_string(), it.rss, it.at_first));
             (rows.collect::<Vec<_>>(), memory.total())
         };
         let (_, total) = look(&[("a", 5), ("b", 6)]);
@@ -106,8 +101,7 @@ mod tests {
         let rows: Vec<_> = rows.iter().map(|it| (&*it.0, it.1, it.2)).collect();
         assert_eq!(rows, [("b", 9, 6), ("c", 2, 0), ("a", 0, 5)]);
         assert_eq!(total, (11, 11));
-        sums.set_memory(process, Err("why".into()));
-        let memory = &sums.processes[0].memory;
+        memory.set(Err("why".into()));
         assert_eq!(
             (memory.rows.len(), memory.why_not.as_deref()),
             (0, Some("why"))
