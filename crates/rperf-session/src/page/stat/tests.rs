@@ -1,7 +1,7 @@
 //! Tests of the page, against whole pages.
 
 use super::*;
-use crate::os::DiskStats;
+use crate::os::{DiskStats, OsStats};
 use rperf_model::test_support::{cpu_schema, wall_schema};
 use rperf_model::{
     Frame, LabelSetId, Node, NodeId, SamplingStats, Schema, StringId, Thread, WeightKey,
