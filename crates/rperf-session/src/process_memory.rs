@@ -248,7 +248,8 @@ mod tests {
 
     #[test]
     fn pages_are_resident_once_they_are_touched() {
-        const PAGES: usize = 100;
+        // More than malloc takes from what was touched before.
+        const PAGES: usize = 20_000;
         let page = system::page();
         let mut block = vec![0_u8; (PAGES + 2) * page as usize];
         for place in 0..PAGES / 2 {
@@ -259,7 +260,7 @@ mod tests {
         let pages = pagemap.count(start, start + PAGES as u64 * page);
         let resident = pages.expect("pages").resident / page;
         std::hint::black_box(&block);
-        assert!((49..=99).contains(&resident), "{resident}");
+        assert!((9_900..=19_000).contains(&resident), "{resident}");
     }
 
     #[test]
