@@ -10,6 +10,9 @@ RSpec.describe "The command line, used as documented" do
     /^ +[\d,.]+ ms +[\d.]+% +CPU execution$/, /^ +[\d,.]+ ms +\[Ruby\] GC time \(\d+ count: \d+ minor, \d+ major\)$/,
     /^ +[\d,]+ +\[Ruby\] allocated objects$/, /^ +[\d,]+ +\[Ruby\] freed objects$/,
     /^ +\d+ MB +\[OS\] peak memory \(maxrss\)$/,
+    *(if Gem::Platform.local.os == "linux"
+        /^ +\d+ MB +\[OS\] memory at its end \(RSS\) = Ruby heap \d+ \+ .*malloc \d+ \+ .*files \d+.*$/
+      end),
     /^ +[\d,]+ +\[OS\] context switches \([\d,]+ voluntary, [\d,]+ involuntary\)$/,
     %r{^ +\d+ MB +\[OS\] disk I/O \(\d+ MB read, \d+ MB write\)$},
     %r{^  [\d,]+ samples? / [\d,]+ triggers?, [\d.]+% profiler overhead$}

@@ -6,7 +6,7 @@ RSpec.describe "A port whose clients come and go", vm: true, if: File.exist?("/p
   include Ports
 
   requests = ["GET /v1/hello", "GET /v1/stacks", "POST /v1/session", "GET /v1/profile?seconds=0.1", "GET /v1/snapshot",
-              "GET /v1/delta", "GET /v1/st"]
+              "GET /v1/delta", "GET /v1/memory", "GET /v1/memory?objects=1", "GET /v1/st"]
 
   # Asks, and leaves after a while, be there an answer or not.
   def come_and_go(path, request, seconds)

@@ -90,7 +90,7 @@ RSpec.describe "rperf top on a terminal" do
     [[12, 60], [60, 200], [24, 80]].each do |size|
       terminal.file.winsize = size
       Process.kill(:WINCH, terminal.pid)
-      %w[Methods Tree Threads Labels].each.with_index(1) do |name, number|
+      %w[Methods Tree Threads Labels Memory].each.with_index(1) do |name, number|
         terminal.type("#{number}tttsgigi*\r\e[A\e[B\e[C\e[D\e[5~\e[6~\e[H\e[Fjk ?xm/x\x7f\rw\x7f\rpp\t\e[Z#{number}")
         wait_for(terminal, /\[#{number} #{name}\]/)
       end
@@ -105,7 +105,8 @@ RSpec.describe "rperf top on a terminal" do
         wait_for(terminal, /Object#work/)
         expect(terminal.drawn).to include("rperf top #{program.pid} ", "wall 1000 Hz", "[1 Methods]")
         { "2" => /\[2 Tree\]/, "*" => /- Object#work/, "i" => /callers below/, "3" => /R thread 1 "worker"/,
-          "4" => /\(no label\)/, "?" => /Keys \(any key goes back\)/, "x1t" => /since attached/,
+          "4" => /\(no label\)/, "5" => /Ruby heap: live objects/,
+          "?" => /Keys \(any key goes back\)/, "x1t" => /since attached/,
           "m" => /since mark 00:.*Object#work/, "p" => /stopped \(p\)/ }.each do |keys, text|
           terminal.type(keys)
           wait_for(terminal, text)

@@ -4,10 +4,11 @@
 
 use crate::diff::DiffArgs;
 use crate::live::choose::Choice;
-use crate::live::ps::PsArgs;
+use crate::live::ps::{self, PsArgs};
 use crate::live::stacks::StacksArgs;
 use crate::live::top::TopArgs;
 use crate::live::users::UserArgs;
+use crate::memory::{self, MemoryArgs};
 use crate::report::ReportArgs;
 use crate::why::{self, WhyArgs};
 use clap::{Parser, builder::Styles};
@@ -222,16 +223,6 @@ wrong options.
 
 Run 'rperf help fleets' for more.";
 
-const PS_NOTES: &str = "\
-Examples:
-  RPERF_LISTEN=1 bundle exec puma      a program with a port, and rperf in its Gemfile
-  rperf ps                             this program, and its forked workers
-
-A port is a Unix socket where a program's user, and root, can ask what it does. It opens
-the port itself: with RPERF_LISTEN=1, Rperf.listen, or under 'rperf record --listen'.
-
-Run 'rperf help' for full documentation.";
-
 /// A sampling profiler for Ruby programs.
 #[derive(Debug, Parser)]
 #[command(
@@ -291,11 +282,14 @@ pub enum Subcommand {
     #[command(after_help = EXEC_NOTES)]
     Exec(PageArgs),
     /// List the running Ruby programs that have a port
-    #[command(after_help = PS_NOTES)]
+    #[command(after_help = ps::NOTES)]
     Ps(PsArgs),
     /// Print what each thread of a running program does
     #[command(after_help = STACKS_NOTES)]
     Stacks(StacksArgs),
+    /// Print what the resident memory of a running program is made of
+    #[command(after_help = memory::NOTES)]
+    Memory(MemoryArgs),
     /// Show where the time of running programs goes
     #[command(after_help = TOP_NOTES)]
     Top(TopArgs),

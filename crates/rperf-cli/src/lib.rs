@@ -20,6 +20,7 @@ mod installation;
 mod launch;
 mod live;
 mod live_viewer;
+mod memory;
 mod misuse;
 mod options;
 mod output;
@@ -84,6 +85,7 @@ fn run_subcommand(subcommand: Subcommand, installation: &Installation) -> Result
         Subcommand::Diff(args) => diff::run(args),
         Subcommand::Ps(args) => live::ps::run(&args),
         Subcommand::Stacks(args) => live::stacks::run(&args),
+        Subcommand::Memory(args) => memory::run(&args),
         Subcommand::Top(args) => live::top::run(&args, installation),
         Subcommand::Attach(args) => attach::run(&args),
         Subcommand::Snapshot(args) => attach::snapshot::run(&args),

@@ -7,7 +7,7 @@ use crate::args::{PageArgs, RecordArgs, TraceArgs};
 use crate::checked::refuse_reports_file;
 use rperf_model::{Mode, TRACE};
 use rperf_protocol::ask::Sampling;
-use rperf_session::settings::{FORMAT, MODE, OUTPUT, Setting, Settings, quoted};
+use rperf_session::settings::{FORMAT, MODE, OUTPUT, STAT, Setting, Settings, quoted};
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -75,7 +75,10 @@ impl Options {
     pub fn for_page(args: PageArgs, report: bool) -> Result<Self, Refusal> {
         check_page_mode(&args.settings.given)?;
         check_file(&args.settings.given)?;
-        let settings = Settings::from_flags(args.settings.given, true)?;
+        // Its processes tell what the page needs beside a profile.
+        let mut given = args.settings.given;
+        given.push((&STAT, "1".into()));
+        let settings = Settings::from_flags(given, true)?;
         Ok(Options {
             command: args.command,
             settings,
@@ -159,6 +162,7 @@ mod tests {
             | Subcommand::Snapshot(_)
             | Subcommand::Ps(_)
             | Subcommand::Stacks(_)
+            | Subcommand::Memory(_)
             | Subcommand::Top(_)
             | Subcommand::Serve(_)
             | Subcommand::Push(_)

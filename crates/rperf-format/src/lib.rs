@@ -40,6 +40,8 @@ mod gc_table;
 mod json;
 mod last_stack;
 pub mod markdown;
+mod memory;
+mod memory_table;
 pub mod otlp;
 pub mod pprof;
 pub mod shorten;
@@ -54,6 +56,11 @@ pub use file_kind::FileKind;
 pub use format::{Format, write};
 pub use gc_table::{gc_head, gc_table};
 pub use json::{JsonOptions, json};
+pub use memory::{
+    Amounts, Lack, MappedFile, MemoryFacts, MemoryFile, MemoryMalloc, MemoryObjects, MemoryPool,
+    MemoryRow, NoMemoryFile,
+};
+pub use memory_table::{bytes_text, memory_changes, memory_notes, memory_table, slots_table};
 pub use text::{TextOptions, Whole, for_terminal};
 
 #[cfg(doc)]

@@ -39,8 +39,8 @@ enum Phase {
 
 /// What a client waits for that isn't there at once.
 pub enum Wait {
-    /// The stacks that this task is for.
-    Stacks(Task, MayWake),
+    /// What this task is for: the VM's answer, or the system's.
+    Answer(Task, MayWake),
     /// A session that samples so.
     Session(Sampling),
     /// The profile up to now.

@@ -13,6 +13,8 @@ mod descriptors;
 mod facts;
 mod holder;
 mod listener;
+mod malloc;
+pub mod memory;
 mod profiling;
 pub mod pull;
 mod pulls;

@@ -39,7 +39,18 @@ impl From<Ask> for Route {
                 } else {
                     Task::Stacks
                 };
-                Wait::Stacks(task, MayWake(may_wake))
+                Wait::Answer(task, MayWake(may_wake))
+            }
+            Ask::Memory {
+                with_objects,
+                may_wake,
+            } => {
+                let task = if with_objects {
+                    Task::Objects
+                } else {
+                    Task::Memory
+                };
+                Wait::Answer(task, MayWake(may_wake))
             }
             Ask::Snapshot { may_wake } => Wait::Snapshot(MayWake(may_wake)),
             Ask::Delta { cursor, wait } => Wait::News(Pull::of(cursor, wait)),

@@ -5,6 +5,7 @@
 
 use crate::connection::{Connection, MayWake, Wait};
 use crate::facts;
+use crate::memory;
 use crate::profiling::{Phase, Profiling, encode};
 use crate::questions::Questions;
 use crate::request;
@@ -127,7 +128,7 @@ impl Vm {
         let client = &mut clients[place];
         let has_ended_asking = client.has_ended_asking;
         match &mut client.wait {
-            Some(Wait::Stacks(task, _)) => {
+            Some(Wait::Answer(task, _)) => {
                 if !self.questions.is_open(*task) {
                     self.held = holding(self.holder.as_ref());
                 }
@@ -238,12 +239,16 @@ impl Vm {
             (task, Reply::Stacks(stacks)) => {
                 let seen = self.seen.take().filter(|(of, _)| *of == question);
                 let seen = seen.map_or_else(Seen::default, |(_, seen)| seen);
-                let answer = stacks::of_vm(&stacks, &seen, is_woken, elapsed_ns);
-                answer_stacks(clients, task, &answer);
+                let body = stacks::of_vm(&stacks, &seen, is_woken, elapsed_ns);
+                answer(clients, task, &body);
             }
-            (task, Reply::Failed(why)) if task.is_of_stacks() => {
-                let body = stacks::of_system(&why, is_woken, elapsed_ns);
-                answer_stacks(clients, task, &body);
+            (task, Reply::Memory(memory)) => {
+                let body = memory::of_vm(memory, is_woken, elapsed_ns);
+                answer(clients, task, &body);
+            }
+            (task, Reply::Failed(why)) if task.is_of_stacks() || task.is_of_memory() => {
+                let body = of_system(task, &why, is_woken, elapsed_ns);
+                answer(clients, task, &body);
             }
             (Task::Begin, Reply::Begun) => self.session_begun(clients),
             (Task::Begin, Reply::Failed(why)) => {
@@ -357,7 +362,7 @@ impl Vm {
 
     /// The VM has taken too long for what can be done without it, or be asked for again.
     fn give_up(&mut self, clients: &mut [Connection]) {
-        for task in [Task::Stacks, Task::Fibers] {
+        for task in Task::for_which_the_system_answers() {
             if self.questions.is_late(task) {
                 let is_woken = self.questions.is_woken(task);
                 let elapsed = self.questions.elapsed(task);
@@ -369,8 +374,8 @@ impl Vm {
                 };
                 self.questions.withdraw(task);
                 let elapsed_ns = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
-                let body = stacks::of_system(&why, is_woken, elapsed_ns);
-                answer_stacks(clients, task, &body);
+                let body = of_system(task, &why, is_woken, elapsed_ns);
+                answer(clients, task, &body);
             }
         }
         if self.questions.is_late(Task::Snapshot) {
@@ -436,15 +441,23 @@ fn why(clients: &[Connection], task: Task) -> &'static str {
 /// Whether `client` waits for `task`, and the VM may be woken for it.
 fn wakes_for(client: &Connection, task: Task) -> bool {
     match client.wait {
-        Some(Wait::Stacks(wanted, MayWake(may))) => may && task == wanted,
+        Some(Wait::Answer(wanted, MayWake(may))) => may && task == wanted,
         Some(Wait::Snapshot(MayWake(may))) => may && task == Task::Snapshot,
         _ => false,
     }
 }
 
-fn answer_stacks(clients: &mut [Connection], task: Task, body: &str) {
+/// The answer without the VM.
+fn of_system(task: Task, why: &str, is_woken: bool, elapsed_ns: u64) -> String {
+    match task.is_of_memory() {
+        true => memory::of_system(why, is_woken, elapsed_ns),
+        false => stacks::of_system(why, is_woken, elapsed_ns),
+    }
+}
+
+fn answer(clients: &mut [Connection], task: Task, body: &str) {
     for client in clients {
-        if matches!(client.wait, Some(Wait::Stacks(wanted, _)) if wanted == task) {
+        if matches!(client.wait, Some(Wait::Answer(wanted, _)) if wanted == task) {
             client.answer_json(body);
         }
     }

@@ -1,5 +1,6 @@
 //! What the VM is asked for, and what it says. Asked on the port's thread, answered on Ruby threads.
 
+use crate::memory::VmMemory;
 use crate::stacks::Stacks;
 use crate::step::Holder;
 use rperf_model::Profile;
@@ -18,24 +19,41 @@ pub enum Task {
     Stacks,
     /// The stacks of all threads, and those of fibers.
     Fibers,
+    /// What the VM knows of its memory.
+    Memory,
+    /// What the VM knows of its memory, and a walk of all objects.
+    Objects,
     /// Nothing: whether the VM answers.
     Look,
 }
 
 impl Task {
     /// All of them.
-    pub const ALL: [Task; 6] = [
+    pub const ALL: [Task; 8] = [
         Task::End,
         Task::Begin,
         Task::Snapshot,
         Task::Stacks,
         Task::Fibers,
+        Task::Memory,
+        Task::Objects,
         Task::Look,
     ];
 
     /// Whether its answer is of stacks.
     pub fn is_of_stacks(self) -> bool {
         matches!(self, Task::Stacks | Task::Fibers)
+    }
+
+    /// Whether its answer is of memory.
+    pub fn is_of_memory(self) -> bool {
+        matches!(self, Task::Memory | Task::Objects)
+    }
+
+    /// Tasks for which there is an answer without the VM, too.
+    pub fn for_which_the_system_answers() -> impl Iterator<Item = Task> {
+        let all = Task::ALL.into_iter();
+        all.filter(|it| it.is_of_stacks() || it.is_of_memory())
     }
 }
 
@@ -51,6 +69,8 @@ pub struct Question {
 pub enum Reply {
     /// The stacks of all threads, with those of fibers if they were asked for.
     Stacks(Stacks),
+    /// What the VM knows of its memory.
+    Memory(VmMemory),
     /// The session has begun.
     Begun,
     /// The VM answers.

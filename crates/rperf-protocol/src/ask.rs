@@ -16,6 +16,8 @@ use std::time::Duration;
 const HELLO: &str = "/v1/hello";
 /// What its threads do.
 const STACKS: &str = "/v1/stacks";
+/// What its memory is of.
+const MEMORY: &str = "/v1/memory";
 /// What has changed in the session that runs.
 const DELTA: &str = "/v1/delta";
 /// A session for clients.
@@ -109,6 +111,13 @@ pub enum Ask {
         /// The VM may be woken for the answer.
         may_wake: bool,
     },
+    /// What its memory is of.
+    Memory {
+        /// And its objects are walked.
+        with_objects: bool,
+        /// The VM may be woken for the answer.
+        may_wake: bool,
+    },
     /// What the session that runs has so far.
     Snapshot {
         /// The VM may be woken for the answer.
@@ -138,6 +147,11 @@ impl Ask {
                 may_wake,
             } => format!("{STACKS}?fibers=1&wake={}", u8::from(*may_wake)),
             Ask::Stacks { may_wake, .. } => waking(STACKS, *may_wake),
+            Ask::Memory {
+                with_objects: true,
+                may_wake,
+            } => format!("{MEMORY}?objects=1&wake={}", u8::from(*may_wake)),
+            Ask::Memory { may_wake, .. } => waking(MEMORY, *may_wake),
             Ask::Snapshot { may_wake } => waking(SNAPSHOT, *may_wake),
             Ask::Delta { cursor, wait } => {
                 format!("{DELTA}?at={cursor}&wait_ms={}", wait.as_millis())
@@ -169,6 +183,10 @@ impl Ask {
                 with_fibers: request.parameter("fibers") == Some("1"),
                 may_wake,
             }),
+            MEMORY => Ok(Ask::Memory {
+                with_objects: request.parameter("objects") == Some("1"),
+                may_wake,
+            }),
             SNAPSHOT => Ok(Ask::Snapshot { may_wake }),
             DELTA => delta(request),
             PROFILE => Wanted::of(request, SECONDS).map(Ask::Profile),
@@ -178,7 +196,7 @@ impl Ask {
                     true => "this version of rperf has no such answer".into(),
                     false => format!("this port speaks version {PROTOCOL} of the protocol"),
                 };
-                let hint = format!("ask for {HELLO}, {STACKS}, {PROFILE} or {SNAPSHOT}");
+                let hint = format!("ask for {HELLO}, {STACKS}, {MEMORY}, {PROFILE} or {SNAPSHOT}");
                 return Err(Refusal::new(Code::NotFound, error, hint));
             }
         };
@@ -248,7 +266,15 @@ mod tests {
             with_fibers,
             may_wake,
         };
+        let memory = |with_objects, may_wake| Ask::Memory {
+            with_objects,
+            may_wake,
+        };
         for (ask, path) in [
+            (memory(false, true), "/v1/memory"),
+            (memory(false, false), "/v1/memory?wake=0"),
+            (memory(true, true), "/v1/memory?objects=1&wake=1"),
+            (memory(true, false), "/v1/memory?objects=1&wake=0"),
             (Ask::Hello { looks: false }, "/v1/hello"),
             (Ask::Hello { looks: true }, "/v1/hello?ask=1"),
             (stacks(false, true), "/v1/stacks"),

@@ -16,6 +16,9 @@ pub const MAX_HELLO: usize = 256 << 10;
 /// Bytes of the answer with the stacks at most.
 pub const MAX_STACKS: usize = 32 << 20;
 
+/// Bytes of the answer with the memory at most: it lists the pages of objects.
+pub const MAX_MEMORY: usize = 32 << 20;
+
 /// Bytes of a page of changes at most: names can be long.
 pub const MAX_DELTA: usize = 64 << 20;
 

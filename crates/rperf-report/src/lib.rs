@@ -20,6 +20,7 @@
 //!   rows of another;
 //! - [`CodePaths`] are the paths of files as people see them, and [`Matched`] says how a method was
 //!   found in another profile;
+//! - [`memory`] has what the resident memory of a process is made of;
 //! - [`losses()`] has what a profile lacks, in words;
 //! - [`Scale`] and [`numbers`] write values as people read them.
 
@@ -41,6 +42,7 @@ mod keys;
 mod lines;
 mod losses;
 mod matching;
+pub mod memory;
 mod methods;
 mod neighbours;
 pub mod one_line;

@@ -282,6 +282,7 @@ mod tests {
             "LINES=1",
             "AGGREGATE=1",
             "LISTEN=0",
+            "STAT=0",
             "ADDED_RUBYOPT=-r/lib/rperf",
         ];
         assert_eq!(&pairs[..known.len()], known);

@@ -23,6 +23,10 @@ pub struct MemberId {
 }
 
 /// Something that happened to a profile.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there are only as many as processes"
+)]
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
     /// A process has begun to profile itself.
@@ -45,6 +49,10 @@ pub enum Event {
 }
 
 /// What can happen to a member.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there are only as many as processes"
+)]
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Change {
     /// It is about to write its profile.

@@ -20,6 +20,7 @@ pub mod peer;
 pub mod place;
 pub mod privileges;
 pub mod process_id;
+pub mod process_memory;
 pub mod process_stats;
 pub mod program_roots;
 pub mod settings;

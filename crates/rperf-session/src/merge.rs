@@ -150,6 +150,7 @@ fn sum(whole: &MergedInputs<'_>) -> ProcessStats {
             } else {
                 sum.ruby.add(stats.ruby);
             }
+            sum.keep_more_memory(stats.memory);
         }
     }
     for os in processes(&whole.members).into_values() {

@@ -2,7 +2,12 @@
 //! process leaves for the one which sums them up. Any thread.
 
 use crate::os::{DiskStats, OsStats};
+use rperf_report::memory::Memory;
+use rperf_report::memory::rows::RowKind;
 use std::fmt::Write;
+
+/// In front of the names of what memory is of.
+const MEMORY: &str = "memory_";
 
 /// What Ruby has counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -32,9 +37,79 @@ pub struct ProcessStats {
     pub ruby: RubyStats,
     /// The system's.
     pub os: OsStats,
+    /// What its memory was of at its end, if it has looked.
+    pub memory: Option<MemoryStats>,
     /// For how long it was profiled, where several processes are summed up: the
     /// profile tells how long that took on the clock.
     pub profiled_ns: u64,
+}
+
+/// What the resident memory of a process was made of, in bytes: all but the first add up to it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct MemoryStats {
+    /// The RSS.
+    pub rss: u64,
+    /// Live objects in Ruby's heap.
+    pub heap: u64,
+    /// The rest of that heap.
+    pub heap_free: u64,
+    /// What malloc has handed out.
+    pub malloc: u64,
+    /// What it keeps.
+    pub malloc_free: u64,
+    /// Code that compilers have made.
+    pub code: u64,
+    /// Stacks of threads and fibers.
+    pub stacks: u64,
+    /// Files.
+    pub files: u64,
+    /// All else.
+    pub other: u64,
+}
+
+impl MemoryStats {
+    /// The sums of these rows.
+    pub fn of(memory: &Memory) -> Self {
+        let mut sums = MemoryStats::default();
+        for (kind, resident) in memory.rows.iter() {
+            let sum = match kind {
+                RowKind::HeapLive => &mut sums.heap,
+                RowKind::HeapFree | RowKind::HeapEmpty => &mut sums.heap_free,
+                RowKind::MallocObjects
+                | RowKind::MallocCode
+                | RowKind::MallocInUse
+                | RowKind::MallocUnknown
+                | RowKind::JitData => &mut sums.malloc,
+                RowKind::MallocFree => &mut sums.malloc_free,
+                RowKind::JitCode => &mut sums.code,
+                RowKind::VmStacks | RowKind::ThreadStacks | RowKind::FiberStacks => {
+                    &mut sums.stacks
+                }
+                RowKind::FilesRuby
+                | RowKind::FilesLibraries
+                | RowKind::FilesOther
+                | RowKind::FilesWritten => &mut sums.files,
+                RowKind::Shared | RowKind::Other => &mut sums.other,
+            };
+            *sum += resident.rss;
+            sums.rss += resident.rss;
+        }
+        sums
+    }
+
+    fn named(&mut self) -> [(&'static str, &mut u64); 9] {
+        [
+            ("rss", &mut self.rss),
+            ("heap", &mut self.heap),
+            ("heap_free", &mut self.heap_free),
+            ("malloc", &mut self.malloc),
+            ("malloc_free", &mut self.malloc_free),
+            ("code", &mut self.code),
+            ("stacks", &mut self.stacks),
+            ("files", &mut self.files),
+            ("other", &mut self.other),
+        ]
+    }
 }
 
 impl RubyStats {
@@ -104,11 +179,18 @@ fn sum<T>(ours: Option<T>, theirs: Option<T>, add: impl FnOnce(T, T) -> T) -> Op
 }
 
 impl ProcessStats {
-    /// Adds those of another process.
+    /// Adds those of another process; of memory that of the one with the most is kept.
     pub fn add(&mut self, other: Self) {
         self.ruby.add(other.ruby);
         self.os.add(other.os);
+        self.keep_more_memory(other.memory);
         self.profiled_ns = self.profiled_ns.saturating_add(other.profiled_ns);
+    }
+
+    /// Keeps this memory instead of what is there, if there is more of it.
+    pub fn keep_more_memory(&mut self, other: Option<MemoryStats>) {
+        let both = [self.memory, other].into_iter().flatten();
+        self.memory = both.max_by_key(|it| it.rss);
     }
 
     /// `name=value` with blanks between them.
@@ -121,6 +203,7 @@ impl ProcessStats {
         };
         let (yjit_methods, yjit_ratio) = (self.ruby.yjit_methods, self.ruby.yjit_ratio);
         let disk = self.os.disk;
+        let mut memory = self.memory;
         for (name, value) in self.named() {
             add(name, value);
         }
@@ -133,6 +216,9 @@ impl ProcessStats {
         if let Some(disk) = disk {
             add("read_bytes", &disk.read_bytes);
             add("write_bytes", &disk.write_bytes);
+        }
+        for (name, value) in memory.iter_mut().flat_map(MemoryStats::named) {
+            add(&format!("{MEMORY}{name}"), value);
         }
         line
     }
@@ -151,6 +237,14 @@ impl ProcessStats {
                 "yjit_methods" => stats.ruby.yjit_methods = Some(number),
                 "read_bytes" => stats.os.disk.get_or_insert_default().read_bytes = number,
                 "write_bytes" => stats.os.disk.get_or_insert_default().write_bytes = number,
+                name if name.starts_with(MEMORY) => {
+                    let memory = stats.memory.get_or_insert_default();
+                    for (known, place) in memory.named() {
+                        if name.strip_prefix(MEMORY) == Some(known) {
+                            *place = number;
+                        }
+                    }
+                }
                 _ => {
                     for (known, place) in stats.named() {
                         if known == name {
@@ -182,6 +276,11 @@ mod tests {
         }
         stats.ruby.yjit_methods = Some(50);
         stats.ruby.yjit_ratio = Some(97.5);
+        let mut memory = MemoryStats::default();
+        for (number, (_, value)) in memory.named().into_iter().enumerate() {
+            *value = 80 + number as u64;
+        }
+        stats.memory = Some(memory);
         stats.os.disk = Some(DiskStats {
             read_bytes: 60,
             write_bytes: 70,
@@ -223,6 +322,23 @@ mod tests {
         );
         assert_eq!((sum.os.user_ns, sum.os.max_rss_bytes), (14, 9));
         assert_eq!(sum.os.disk.map(|disk| disk.write_bytes), Some(140));
+        let largest = |one: Option<u64>, other: Option<u64>| {
+            let of = |rss: Option<u64>| ProcessStats {
+                memory: rss.map(|rss| MemoryStats {
+                    rss,
+                    ..MemoryStats::default()
+                }),
+                ..ProcessStats::default()
+            };
+            let mut sum = of(one);
+            sum.add(of(other));
+            sum.memory.map(|it| it.rss)
+        };
+        assert_eq!(largest(Some(5), Some(7)), Some(7));
+        assert_eq!(
+            (largest(Some(5), None), largest(None, Some(2))),
+            (Some(5), Some(2))
+        );
         let mut none = ProcessStats::default();
         none.os.add(stats().os);
         assert_eq!(none.os, stats().os);

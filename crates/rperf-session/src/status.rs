@@ -30,6 +30,10 @@ pub struct Member {
 }
 
 /// What has become of a member.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there are only as many as processes"
+)]
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Outcome {
     /// It has said nothing more.

@@ -18,15 +18,18 @@ pub enum Screen {
     Threads,
     /// Labels.
     Labels,
+    /// What memory is of.
+    Memory,
 }
 
 impl Screen {
     /// All of them, in the order of their keys.
-    pub const ALL: [Screen; 4] = [
+    pub const ALL: [Screen; 5] = [
         Screen::Methods,
         Screen::Tree,
         Screen::Threads,
         Screen::Labels,
+        Screen::Memory,
     ];
 
     /// Its name.
@@ -36,6 +39,7 @@ impl Screen {
             Screen::Tree => "Tree",
             Screen::Threads => "Threads",
             Screen::Labels => "Labels",
+            Screen::Memory => "Memory",
         }
     }
 
@@ -46,6 +50,8 @@ impl Screen {
             Screen::Methods => &[Own, Total, Wait, Blocked, Gc, Blame],
             Screen::Tree => &[Total, Own, Wait, Blocked, Gc, Blame],
             Screen::Threads | Screen::Labels => &[Own, Wait, Blocked, Gc, Blame],
+            // Its rows have an order of their own.
+            Screen::Memory => &[Own, Blame],
         };
         &all[..all.len() - usize::from(!has_blame)]
     }
@@ -102,8 +108,8 @@ pub struct App {
     pub(crate) opening: Option<Opening>,
     /// Lines that there is room for.
     pub(crate) room: usize,
-    pub(crate) sorts: [usize; 4],
-    pub(crate) places: [Place; 4],
+    pub(crate) sorts: [usize; 5],
+    pub(crate) places: [Place; 5],
     /// The picture as it was when it was stopped.
     pub(crate) frozen: Option<Box<Sums>>,
     /// The version of the picture that the lines show; `None` if they have to be made anew.
@@ -222,6 +228,7 @@ impl App {
             Screen::Methods => lines::methods(sums, &question),
             Screen::Threads => lines::threads(sums, &question),
             Screen::Labels => lines::labels(sums, &question),
+            Screen::Memory => lines::memory(sums, &question),
             Screen::Tree => {
                 let opening = self.opening;
                 lines::tree(sums, &question, self.bottom_up, &mut opened, opening)

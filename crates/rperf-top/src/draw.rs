@@ -1,6 +1,7 @@
 //! Draws the picture: what is seen is made text of, and nothing else.
 
 mod help;
+mod memory;
 mod page;
 mod table;
 
@@ -19,6 +20,9 @@ pub const LEAST: (u16, u16) = (60, 12);
 
 /// Lines above and below those of the table: three and its header, and the keys.
 const AROUND: u16 = 5;
+
+/// From this width on all screens are named, not only the one that is shown.
+const WITH_NAMES: usize = 72;
 
 /// Intervals that the bars show.
 const BARS: usize = 10;
@@ -63,12 +67,11 @@ pub fn draw(app: &App, sums: &Sums, look: Look, buffer: &mut Buffer) {
     head(&mut page, app, sums);
     figures(&mut page, sums);
     tabs(&mut page, app, sums);
-    table::draw(
-        &mut page,
-        app,
-        sums,
-        Rect::new(0, 3, area.width, area.height - 4),
-    );
+    let below = Rect::new(0, 3, area.width, area.height - 4);
+    match app.screen {
+        Screen::Memory => memory::draw(&mut page, app, sums, below),
+        _ => table::draw(&mut page, app, sums, below),
+    }
     foot(&mut page, app, sums, area.height - 1);
 }
 
@@ -154,11 +157,13 @@ fn figures(page: &mut Page<'_>, sums: &Sums) {
 
 fn tabs(page: &mut Page<'_>, app: &App, sums: &Sums) {
     let mut parts = vec![(" ".into(), Style::new())];
+    let has_names = page.width() >= WITH_NAMES;
     for (number, screen) in (1..).zip(Screen::ALL) {
         let is_shown = screen == app.screen;
         let text = match is_shown {
             true => format!("[{number} {}]", screen.name()),
-            false => format!(" {number} {} ", screen.name()),
+            false if has_names => format!(" {number} {} ", screen.name()),
+            false => format!(" {number} "),
         };
         let style = if is_shown {
             page.look.bold()
@@ -168,22 +173,26 @@ fn tabs(page: &mut Page<'_>, app: &App, sums: &Sums) {
         parts.push((text, style));
     }
     let mut about = Vec::new();
-    about.push(match app.scope {
-        Scope::Rate if sums.is_saved => "per second, on average".into(),
-        Scope::Rate => "last interval".into(),
-        _ if sums.is_saved => "all of it".into(),
-        Scope::Total => "since attached".into(),
-        Scope::SinceMark if !sums.has_mark => "since attached (m marks)".into(),
-        Scope::SinceMark => {
-            let since = sums.processes.iter();
-            let since = since.map(|it| it.watched_ns - it.mark_ns).max();
-            format!("since mark {}", clock(since.unwrap_or(0)))
-        }
-    });
+    let is_of_time = app.screen != Screen::Memory;
+    about.extend(
+        Some(match app.scope {
+            Scope::Rate if sums.is_saved => "per second, on average".into(),
+            Scope::Rate => "last interval".into(),
+            _ if sums.is_saved => "all of it".into(),
+            Scope::Total => "since attached".into(),
+            Scope::SinceMark if !sums.has_mark => "since attached (m marks)".into(),
+            Scope::SinceMark => {
+                let since = sums.processes.iter();
+                let since = since.map(|it| it.watched_ns - it.mark_ns).max();
+                format!("since mark {}", clock(since.unwrap_or(0)))
+            }
+        })
+        .filter(|_| is_of_time),
+    );
     if app.screen == Screen::Tree && app.bottom_up {
         about.push("callers below".into());
     }
-    if let Some((name, value)) = &app.filter {
+    if let Some((name, value)) = app.filter.as_ref().filter(|_| is_of_time) {
         about.push(format!("{name}={value}"));
     }
     if !app.search.is_empty() {

@@ -58,11 +58,11 @@ impl App {
             KeyCode::Char('p') => return Act::StopOrGoOn,
             KeyCode::Char('m') => return Act::Mark,
             KeyCode::Char('?' | 'h') | KeyCode::F(1) => self.shows_help = true,
-            KeyCode::Char(digit @ '1'..='4') => {
+            KeyCode::Char(digit @ '1'..='5') => {
                 self.show(Screen::ALL[digit as usize - '1' as usize]);
             }
-            KeyCode::Tab => self.show(Screen::ALL[(self.screen as usize + 1) % 4]),
-            KeyCode::BackTab => self.show(Screen::ALL[(self.screen as usize + 3) % 4]),
+            KeyCode::Tab => self.show_next(1),
+            KeyCode::BackTab => self.show_next(Screen::ALL.len() - 1),
             KeyCode::Up | KeyCode::Char('k') => self.go_to(cursor.saturating_sub(1)),
             KeyCode::Down | KeyCode::Char('j') => self.go_to(cursor + 1),
             KeyCode::PageUp => self.go_to(cursor.saturating_sub(page)),
@@ -89,6 +89,11 @@ impl App {
             code => self.on_line(code),
         }
         Act::Nothing
+    }
+
+    /// The screen that is so many further on.
+    fn show_next(&mut self, steps: usize) {
+        self.show(Screen::ALL[(self.screen as usize + steps) % Screen::ALL.len()]);
     }
 
     fn show(&mut self, screen: Screen) {

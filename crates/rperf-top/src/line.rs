@@ -36,6 +36,8 @@ pub enum What {
     Label(Arc<str>, Arc<str>),
     /// All that has no label.
     NoLabel,
+    /// Memory of a process: the row at this place, or all.
+    Memory(u32, Option<u32>),
 }
 
 /// A line.

@@ -2,7 +2,9 @@
 //! seen is made text of. On the command's thread.
 
 mod flat;
+mod memory;
 mod tree;
 
 pub use flat::{labels, methods, threads};
+pub use memory::memory;
 pub use tree::{Opening, tree};

@@ -5,6 +5,7 @@ use crate::draw::{draw, room};
 use crate::look::Look;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
+use rperf_format::{Amounts, MemoryFile, MemoryRow};
 use rperf_model::State;
 use rperf_model::shared_sums::SumsValues;
 use rperf_watch::sums::{RowKey, Scope, Sums, ThreadFacts};
@@ -19,6 +20,22 @@ const LOOK: Look = Look {
 };
 
 const MS: u64 = 1_000_000;
+
+/// So many MB of live objects, and files.
+fn memory(mb: u64) -> MemoryFile {
+    let rows = [("heap_live", mb), ("files_ruby", 10)];
+    let rows = rows.map(|(name, mb)| MemoryRow {
+        name: name.into(),
+        amounts: Amounts {
+            rss_bytes: mb << 20,
+            ..Amounts::default()
+        },
+    });
+    MemoryFile {
+        rows: rows.into(),
+        ..MemoryFile::default()
+    }
+}
 
 /// Two programs, one of which serves requests, after three intervals and a mark.
 pub fn sums() -> Sums {
@@ -55,6 +72,10 @@ pub fn sums() -> Sums {
         (None, facts("helper", 4735, "")),
     ];
     sums.set_facts(shop, threads.into_iter());
+    for mb in [100, 140] {
+        sums.set_memory(shop, Ok(&memory(mb)));
+    }
+    sums.set_memory(job, Err("the kernel refuses it".into()));
     sums
 }
 
@@ -191,6 +212,7 @@ fn scenes() -> Vec<(&'static str, App)> {
         ),
         ("threads-now", screen(Screen::Threads)),
         ("labels", screen(Screen::Labels)),
+        ("memory", screen(Screen::Memory)),
         (
             "help",
             App {

@@ -2,13 +2,14 @@
 //! it, without sockets and without waiting.
 
 use crate::failure::{AskError, Failure};
-use crate::patience::{ANSWER, HELLO};
+use crate::patience::{ANSWER, HELLO, MEMORY};
 use crate::process::State;
 use rperf_protocol::PROTOCOL;
 use rperf_protocol::ask::Ask;
 use rperf_protocol::hello::Hello;
 use rperf_protocol::json::read;
-use rperf_protocol::limits::{MAX_HELLO, MAX_PROFILE, MAX_STACKS};
+use rperf_protocol::limits::{MAX_HELLO, MAX_MEMORY, MAX_PROFILE, MAX_STACKS};
+use rperf_protocol::memory::Memory;
 use rperf_protocol::stacks::Stacks;
 use serde::de::DeserializeOwned;
 use std::thread;
@@ -99,6 +100,16 @@ pub trait Questions: Connection {
             may_wake,
         };
         self.get(ask, MAX_STACKS, ANSWER)
+    }
+
+    /// What its memory is of; and its objects are walked if they are wanted. The main thread may be woken
+    /// for that if it `may_wake`.
+    fn memory(&mut self, with_objects: bool, may_wake: bool) -> Result<Memory, AskError> {
+        let ask = Ask::Memory {
+            with_objects,
+            may_wake,
+        };
+        self.get(ask, MAX_MEMORY, MEMORY)
     }
 
     /// What its session has so far. The main thread may be woken for that if it `may_wake`.

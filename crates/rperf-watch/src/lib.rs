@@ -9,6 +9,7 @@ pub mod connection;
 pub mod failure;
 pub mod find;
 pub mod kept;
+pub mod memory;
 pub mod patience;
 pub mod process;
 pub mod program;

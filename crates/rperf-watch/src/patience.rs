@@ -19,6 +19,9 @@ pub const ASIDE: Duration = ms(500);
 /// For stacks, a page of changes, or what a session has so far: the port itself gives up earlier.
 pub const ANSWER: Duration = ms(5000);
 
+/// For what memory is of: a walk of many objects takes its time.
+pub const MEMORY: Duration = ms(30_000);
+
 /// For a snapshot that the user waits for: the port itself gives up earlier.
 pub const SNAPSHOT: Duration = ms(30_000);
 

@@ -10,6 +10,7 @@ use crate::process::State;
 use rperf_protocol::ask::{Ask, Sampling};
 use rperf_protocol::hello::Hello;
 use rperf_protocol::limits::MAX_HELLO;
+use rperf_protocol::memory::Memory;
 use rperf_protocol::stacks::Stacks;
 use rperf_session::process_id::ProcessId;
 use std::mem;
@@ -205,6 +206,12 @@ impl Program {
         may_wake: bool,
     ) -> Result<Stacks<'static>, AskError> {
         self.client.stacks(with_fibers, may_wake)
+    }
+
+    /// What its memory is of, as far as only it knows; and its objects are walked if they are wanted. The
+    /// main thread may be woken for that if it `may_wake`.
+    pub fn memory(&mut self, with_objects: bool, may_wake: bool) -> Result<Memory, AskError> {
+        self.client.memory(with_objects, may_wake)
     }
 
     /// What its session has so far. The main thread may be woken for that if it `may_wake`.

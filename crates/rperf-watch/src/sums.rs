@@ -5,6 +5,7 @@
 mod feed;
 mod intake;
 mod intervals;
+mod memory;
 mod profile;
 mod reading;
 mod row;
@@ -13,6 +14,7 @@ mod tables;
 mod times;
 
 pub use feed::{Feed, LockedSums, lock};
+pub use memory::{MemoryRow, ProcessMemory};
 pub use profile::Extent;
 pub use row::{Row, RowKey};
 pub use times::{MethodTimes, NodeTimes, Scope, Times};
@@ -123,6 +125,8 @@ pub struct Process {
     dropped_mark_ns: u64,
     /// A thread of it keeps the GVL, so that nothing more is known.
     pub is_stuck: bool,
+    /// What its memory is of, if somebody has looked.
+    pub memory: ProcessMemory,
     /// It can't be watched any more.
     pub has_ended: bool,
     /// What comes counts as the time in which it is watched.

@@ -6,6 +6,7 @@ mod failure;
 mod fibers;
 mod giving_way;
 mod helper;
+mod memory;
 mod session;
 mod stacks;
 mod watched;

@@ -9,8 +9,10 @@ pub mod event_hook;
 pub mod frames;
 pub mod gc_cause;
 pub mod gc_hook;
+pub mod heap;
 pub mod kept_method;
 pub mod live_threads;
+pub mod memory;
 pub mod object_hook;
 pub mod other_gvl;
 pub mod process;
@@ -23,6 +25,7 @@ pub mod thread_hook;
 pub mod thread_names;
 pub mod threads;
 pub mod version;
+pub mod vm_stack;
 
 use magnus::{Error, Ruby};
 use rperf_vm::Gvl;

@@ -5,6 +5,7 @@
 
 mod alone;
 mod member;
+mod memory;
 
 use crate::interrupts::{Interrupts, is_of_signal, let_others_run};
 use crate::made_session::{self, MadeSessionObject};
@@ -94,7 +95,13 @@ fn start_as_member(
     is_forked: bool,
 ) -> Result<(), Error> {
     let mut interrupts = Interrupts::default();
-    let member = Member::new(ruby, directory, is_forked, &mut interrupts);
+    let member = Member::new(
+        ruby,
+        directory,
+        is_forked,
+        settings.0.stat(),
+        &mut interrupts,
+    );
     live::start_programs(ruby, &mut gvl(ruby), settings)?;
     member.tell_start();
     put(Destination::Session(member));

@@ -2,6 +2,7 @@
 
 require_relative "../session/session"
 require_relative "fiber_stacks"
+require_relative "heap"
 require_relative "own_thread"
 require_relative "stacks"
 
@@ -32,6 +33,10 @@ module Rperf
       def other_ractors = Stacks.other_ractors
 
       def fiber_stacks = FiberStacks.new
+
+      def memory = Heap.facts
+
+      def collecting? = Heap.collecting?
 
       # @param error [Exception, Class] it, or its class: the program's may have methods of its own
       # @return [String] what its class is called

@@ -35,7 +35,7 @@ macro_rules! topic {
 }
 
 /// All pages, in the order of docs/guide/README.md.
-pub const TOPICS: [Topic; 43] = [
+pub const TOPICS: [Topic; 44] = [
     topic!("tutorial", "start", "guide"),
     topic!("recipes", "recipe", "slow", "install"),
     topic!("recipes-tests",),
@@ -89,7 +89,15 @@ pub const TOPICS: [Topic; 43] = [
     topic!("production", "systemd", "service", "leave-on"),
     topic!("json",),
     topic!("tracing", "calls", "count-calls"),
-    topic!("allocations", "objects", "alloc", "memory", "measure"),
+    topic!("allocations", "objects", "alloc", "measure"),
+    topic!(
+        "memory",
+        "rss",
+        "pss",
+        "smaps",
+        "malloc",
+        "container-killed"
+    ),
     topic!(
         "garbage-collection",
         "gc",

@@ -30,6 +30,17 @@ const COLUMNS: [(&str, u8); 6] = [
     ("SESSION", 3),
 ];
 
+/// What the help of the command ends with.
+pub const NOTES: &str = "\
+Examples:
+  RPERF_LISTEN=1 bundle exec puma      a program with a port, and rperf in its Gemfile
+  rperf ps                             this program, and its forked workers
+
+A port is a Unix socket where a program's user, and root, can ask what it does. It opens
+the port itself: with RPERF_LISTEN=1, Rperf.listen, or under 'rperf record --listen'.
+
+Run 'rperf help' for full documentation.";
+
 /// Options of `rperf ps`.
 #[derive(Debug, clap::Args)]
 pub struct PsArgs {

@@ -3,6 +3,7 @@
 
 mod group;
 mod launched;
+mod memory_facts;
 mod options;
 mod page;
 mod rates;

@@ -91,7 +91,8 @@ pub fn of_failure(pid: i32, failure: &Failure) -> Refusal {
     }
 }
 
-fn message(pid: i32, failure: &Failure) -> String {
+/// Why nothing comes of the process `pid`, as a line.
+pub fn message(pid: i32, failure: &Failure) -> String {
     match failure {
         Failure::NoProcess => format!("there is no process {pid}"),
         Failure::OtherUser(0) => format!("process {pid} belongs to root: run this as root"),

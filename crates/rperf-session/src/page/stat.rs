@@ -1,12 +1,12 @@
 //! The page of `rperf stat`: a pure function from figures to text. Called by the command, or through
 //! the extension on the thread that ends the profiled program.
 
-use crate::os::OsStats;
-use crate::process_stats::{ProcessStats, RubyStats};
+use crate::process_stats::{MemoryStats, ProcessStats, RubyStats};
 use rperf_format::shorten::LEAST;
 use rperf_format::table::{Surface, wrapped};
 use rperf_format::{TextOptions, Whole, gc_head, gc_table};
 use rperf_model::{OwnColumn, Profile, State};
+use rperf_report::memory::parts::divided;
 use rperf_report::numbers::{counted, grouped, milliseconds, percent};
 use rperf_report::{GcTimes, Totals, losses, without_idle};
 use std::borrow::Cow;
@@ -74,7 +74,7 @@ pub fn for_terminal(profile: &Profile, figures: &Figures, width: Option<usize>) 
         page.count(figures.processes as u64, text);
     }
     ruby(&mut page, profile, &figures.process.ruby);
-    os(&mut page, &figures.process.os, figures.processes);
+    os(&mut page, &figures.process, figures.processes);
     page.line("");
     collections(&mut page, profile);
     sampling(&mut page, profile, figures);
@@ -183,12 +183,21 @@ fn collections(page: &mut Page, profile: &Profile) {
     }
 }
 
-fn os(page: &mut Page, os: &OsStats, processes: usize) {
+fn os(page: &mut Page, process: &ProcessStats, processes: usize) {
+    let os = &process.os;
     let memory = match processes {
         0 | 1 => "[OS] peak memory (maxrss)",
         _ => "[OS] peak memory of the largest process (maxrss)",
     };
     page.megabytes(os.max_rss_bytes, memory);
+    if let Some(memory) = &process.memory {
+        let of = match processes {
+            0 | 1 => "",
+            _ => " of the largest process",
+        };
+        let text = format!("[OS] memory{of} at its end (RSS) = {}", parts(memory));
+        page.megabytes(memory.rss, &text);
+    }
     let switches = format!(
         "[OS] context switches ({} voluntary, {} involuntary)",
         grouped(os.voluntary_switches),
@@ -207,6 +216,28 @@ fn os(page: &mut Page, os: &OsStats, processes: usize) {
         );
         page.megabytes(disk.read_bytes.saturating_add(disk.write_bytes), &text);
     }
+}
+
+/// What the memory was made of, in whole MB that add up to those of the RSS.
+fn parts(memory: &MemoryStats) -> String {
+    let named = [
+        ("Ruby heap", memory.heap),
+        ("free slots", memory.heap_free),
+        ("malloc", memory.malloc),
+        ("free in malloc", memory.malloc_free),
+        ("JIT code", memory.code),
+        ("stacks", memory.stacks),
+        ("files", memory.files),
+        ("other", memory.other),
+    ];
+    let bytes = named.map(|it| it.1);
+    let megabytes = divided(memory.rss / MEGABYTE, &bytes);
+    let parts = named
+        .iter()
+        .zip(megabytes)
+        .filter(|(_, megabytes)| *megabytes > 0);
+    let parts = parts.map(|((name, _), megabytes)| format!("{name} {}", grouped(megabytes)));
+    parts.collect::<Vec<_>>().join(" + ")
 }
 
 fn sampling(page: &mut Page, profile: &Profile, figures: &Figures) {

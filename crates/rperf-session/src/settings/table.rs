@@ -420,11 +420,10 @@ pub static VERBOSE: Setting = Setting {
     )
 };
 
-/// Whether the page of `rperf stat` is printed.
+/// Whether the page of `rperf stat` is printed: what it needs is told by children, too.
 pub static STAT: Setting = Setting {
     default: Defaults::is("0"),
     keyword: false,
-    for_children: false,
     ..Setting::named(
         "stat",
         &[True, False],

@@ -4,7 +4,7 @@ use super::page::Page;
 use ratatui::style::Style;
 
 const KEYS: [&str; 11] = [
-    "1 to 4, Tab       methods, call tree, threads, labels",
+    "1 to 5, Tab       methods, tree, threads, labels, memory",
     "arrows, j k, PgUp PgDn, Home End       move the cursor",
     "t       last interval (per s), since attached, since mark",
     "m       mark: what comes from now on, by itself",

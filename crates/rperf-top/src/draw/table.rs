@@ -62,7 +62,7 @@ fn columns(screen: Screen) -> &'static [Column] {
             Time(Sort::Gc),
             Time(Sort::Blame),
         ],
-        Screen::Threads | Screen::Labels => &[
+        Screen::Threads | Screen::Labels | Screen::Memory => &[
             Time(Sort::Own),
             Time(Sort::Wait),
             Time(Sort::Blocked),
@@ -162,6 +162,15 @@ pub fn draw(page: &mut Page<'_>, app: &App, sums: &Sums, area: Rect) {
     }
 }
 
+/// The line above those of a process.
+pub fn heading(page: &mut Page<'_>, sums: &Sums, process: u32, y: u16) {
+    let process = &sums.processes[process as usize];
+    let end = if process.has_ended { " (ended)" } else { "" };
+    let text = format!(" {}{end}", process.title());
+    let text = fitted(&text, page.width(), page.look);
+    page.put(0, y, &text, page.look.bold());
+}
+
 struct Layout {
     columns: Vec<Column>,
     before: usize,
@@ -183,7 +192,7 @@ impl Layout {
             Screen::Tree if app.bottom_up => ("method, and who called it", "file"),
             Screen::Tree => ("method, and what it called", "file"),
             Screen::Threads => ("thread", "where it was most"),
-            Screen::Labels => ("label", ""),
+            Screen::Labels | Screen::Memory => ("label", ""),
         };
         let name = fitted(name, self.name_room, page.look);
         page.put(self.before, y, &name, bold);
@@ -194,11 +203,7 @@ impl Layout {
 
     fn line(&self, page: &mut Page<'_>, app: &App, sums: &Sums, line: &Line, y: u16) {
         if let What::Process(process) = line.what {
-            let process = &sums.processes[process as usize];
-            let end = if process.has_ended { " (ended)" } else { "" };
-            let text = format!(" {}{end}", process.title());
-            let text = fitted(&text, page.width(), page.look);
-            page.put(0, y, &text, page.look.bold());
+            heading(page, sums, process, y);
             return;
         }
         let is_tree = app.screen == Screen::Tree;
@@ -285,7 +290,7 @@ impl Layout {
             }
             What::Label(key, value) => (name(&format!("{key}={value}")), String::new()),
             What::NoLabel => (name("(no label)"), String::new()),
-            What::Process(_) => Default::default(),
+            What::Process(_) | What::Memory(..) => Default::default(),
         }
     }
 

@@ -28,6 +28,11 @@ fn names(app: &App, sums: &Sums) -> Vec<String> {
         What::Thread(thread, _) => format!("thread {}", sums.threads[*thread as usize].seq),
         What::Label(name, value) => format!("{name}={value}"),
         What::NoLabel => "(no label)".into(),
+        What::Memory(process, Some(row)) => {
+            let memory = &sums.processes[*process as usize].memory;
+            memory.rows[*row as usize].title.to_string()
+        }
+        What::Memory(_, None) => "in all".into(),
     };
     app.lines
         .iter()
@@ -43,8 +48,9 @@ fn keys_choose_the_screen_and_what_is_asked() {
         (&[Char('2')][..], Screen::Tree),
         (&[Char('4'), Char('3')], Screen::Threads),
         (&[Tab, Tab, Tab], Screen::Labels),
-        (&[Char('4'), Tab], Screen::Methods),
-        (&[KeyCode::BackTab], Screen::Labels),
+        (&[Char('4'), Tab], Screen::Memory),
+        (&[Char('5'), Tab], Screen::Methods),
+        (&[KeyCode::BackTab], Screen::Memory),
     ] {
         assert_eq!(app(keys).screen, screen, "{keys:?}");
     }

@@ -2,6 +2,7 @@
 //! becomes of programs that end.
 
 use super::{Figures, HISTORY, Position, State, Sums, Thread, ThreadFacts};
+use rperf_format::MemoryFile;
 use rustc_hash::FxHashMap;
 
 impl Sums {
@@ -62,6 +63,11 @@ impl Sums {
     /// Whether a thread of the process keeps the GVL, so that nothing more is known of it.
     pub fn set_stuck(&mut self, process: u32, is_stuck: bool) {
         self.processes[process as usize].is_stuck = is_stuck;
+    }
+
+    /// What the memory of the process is of now, or why that isn't known.
+    pub fn set_memory(&mut self, process: u32, found: Result<&MemoryFile, String>) {
+        self.processes[process as usize].memory.set(found);
     }
 
     /// What is known now of the threads of the process, by their numbers in its profile.

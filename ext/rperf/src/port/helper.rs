@@ -11,6 +11,7 @@
 use super::failure::class_of;
 use super::fibers;
 use super::giving_way::let_go;
+use super::memory;
 use super::session::{end_without_port, perform};
 use super::stacks;
 use super::watched;
@@ -37,8 +38,8 @@ const BEGINNING: Duration = Duration::from_micros(100);
 const NO_THREAD: &str =
     "the VM makes no thread for the answer (a frozen ThreadGroup, or too many threads)";
 
-const ENDED: &str = "the thread that took the stacks was ended";
-const FAILED: &str = "an exception ended the thread that took the stacks";
+const ENDED: &str = "the thread that was to answer was ended";
+const FAILED: &str = "an exception ended the thread that was to answer";
 
 static JOB: Job = Job::new();
 
@@ -126,7 +127,7 @@ unsafe extern "C" fn run(_: *mut c_void) -> VALUE {
         // Whatever is raised here, as by Thread#kill, only ends the helper. What is done with
         // sessions is asked for again.
         if let (Err(error), Some(question)) = (serve(&ruby), request::open())
-            && question.task.is_of_stacks()
+            && (question.task.is_of_stacks() || question.task.is_of_memory())
         {
             let helper = module(&ruby).ok();
             let why = match helper.and_then(|helper| class_of(helper, &error)) {
@@ -159,6 +160,9 @@ fn serve(ruby: &Ruby) -> Result<(), Error> {
                     stacks.fibers = Some(fibers::take(helper, question, &mut stacks.names)?);
                 }
                 request::answer(question, Reply::Stacks(stacks));
+            } else if question.task.is_of_memory() {
+                let memory = memory::take(ruby, helper, question)?;
+                request::answer(question, Reply::Memory(memory));
             } else {
                 perform(ruby, helper, question)?;
             }

@@ -1,6 +1,7 @@
 //! A program that is profiled as a whole without an rperf command: the profile goes to a file, and the page
 //! and the tables to stderr.
 
+use super::memory;
 use crate::interrupts::Interrupts;
 use crate::made_session::MadeSession;
 use crate::message;
@@ -88,6 +89,7 @@ impl Alone {
         let mut process = ProcessStats {
             ruby: counters::counted(ruby, interrupts),
             os: OsStats::now(),
+            memory: memory::at_end(ruby, interrupts),
             profiled_ns: 0,
         };
         let processes = merged.map_or(1, |it| it.processes);

@@ -1,6 +1,7 @@
 //! A process that takes part in a session of several: its profile goes into the session's directory, to be
 //! merged there. Each step of the process is a line of the session's status file.
 
+use super::memory;
 use crate::interrupts::Interrupts;
 use crate::message;
 use crate::ruby::counters;
@@ -22,14 +23,17 @@ pub struct Member {
     begun_ns: u64,
     /// What its parent had counted when it forked this process.
     before: RubyStats,
+    /// Whether it says what its memory is of at its end.
+    shows_memory: bool,
 }
 
 impl Member {
-    /// It begins now.
+    /// It begins now. `shows_memory`: it says what its memory is of at its end.
     pub fn new(
         ruby: &Ruby,
         directory: PathBuf,
         is_forked: bool,
+        shows_memory: bool,
         interrupts: &mut Interrupts,
     ) -> Self {
         let before = match is_forked {
@@ -40,6 +44,7 @@ impl Member {
             directory,
             begun_ns: monotonic_ns(),
             before,
+            shows_memory,
         }
     }
 
@@ -71,6 +76,10 @@ impl Member {
         let stats = ProcessStats {
             ruby: counters::counted(ruby, interrupts).since(self.before),
             os: OsStats::now(),
+            memory: match self.shows_memory {
+                true => memory::at_end(ruby, interrupts),
+                false => None,
+            },
             profiled_ns: 0,
         };
         let path = directory::profile_path(&self.directory, self.id().pid, self.begun_ns);

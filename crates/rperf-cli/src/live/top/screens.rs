@@ -3,6 +3,7 @@
 
 use super::group::{Group, Member, empty_sums};
 use super::launched::Launched;
+use super::memory_facts::MemoryAsker;
 use super::options::{REST, SILENCE, TopArgs};
 use super::short_paths::shorten;
 use super::thread_facts::Asker;
@@ -91,6 +92,7 @@ pub fn look_at(args: &TopArgs, files: &[PathBuf]) -> Result<i32, Refusal> {
     let nothing_comes = Pulled {
         lines: channel().1,
         looks_at_threads: Arc::default(),
+        looks_at_memory: Arc::default(),
     };
     show_until_a_signal(&Arc::new(Mutex::new(sums)), nothing_comes)
 }
@@ -123,6 +125,8 @@ struct Pulled {
     lines: Receiver<String>,
     /// Whether it is to ask for what the sums don't say of threads.
     looks_at_threads: Arc<AtomicBool>,
+    /// Whether it is to look at memory.
+    looks_at_memory: Arc<AtomicBool>,
 }
 
 /// Has the programs asked on a thread of its own.
@@ -133,9 +137,10 @@ fn pull(
     launched: Option<i32>,
 ) -> io::Result<Pulled> {
     let (sender, lines) = channel();
-    let looks_at_threads = Arc::default();
+    let (looks_at_threads, looks_at_memory) = Default::default();
     let puller = Puller {
         asker: Asker::new(sums, &looks_at_threads),
+        memory_asker: MemoryAsker::new(sums, &looks_at_memory),
         sums: LockedSums::clone(sums),
         group,
         interval: args.interval.min(REST),
@@ -148,6 +153,7 @@ fn pull(
     Ok(Pulled {
         lines,
         looks_at_threads,
+        looks_at_memory,
     })
 }
 
@@ -202,6 +208,7 @@ struct Puller {
     sums: LockedSums,
     group: Group,
     asker: Asker,
+    memory_asker: MemoryAsker,
     interval: Duration,
     paths: PathView,
     lines: Sender<String>,
@@ -222,6 +229,7 @@ impl Puller {
             };
             for member in &self.group.members {
                 self.asker.ask(member);
+                self.memory_asker.ask(member);
             }
             self.group.complain(SILENCE);
             let mut lines = self.group.take_lines();
@@ -360,6 +368,8 @@ impl Surroundings for Terminal {
     fn looks_at(&mut self, screen: Screen) {
         let is_there = screen == Screen::Threads;
         self.pulled.looks_at_threads.store(is_there, SeqCst);
+        let is_there = screen == Screen::Memory;
+        self.pulled.looks_at_memory.store(is_there, SeqCst);
     }
 
     fn line(&mut self) -> Option<String> {

@@ -1,7 +1,7 @@
 //! Tests of the page, against whole pages.
 
 use super::*;
-use crate::os::DiskStats;
+use crate::os::{DiskStats, OsStats};
 use rperf_model::test_support::{cpu_schema, wall_schema};
 use rperf_model::{
     Frame, LabelSetId, Node, NodeId, SamplingStats, Schema, StringId, Thread, WeightKey,
@@ -100,6 +100,14 @@ fn figures() -> Figures {
                     write_bytes: 2 << 20,
                 }),
             },
+            memory: Some(MemoryStats {
+                rss: 24 << 20,
+                heap: 9 << 20,
+                heap_free: 3 << 20,
+                malloc: 5 << 20,
+                files: 7 << 20,
+                ..MemoryStats::default()
+            }),
             profiled_ns: 0,
         },
     }
@@ -122,6 +130,7 @@ fn the_page_is_laid_out_in_columns() {
        154,468             [Ruby] allocated objects
         66,596             [Ruby] freed objects
             25 MB          [OS] peak memory (maxrss)
+            24 MB          [OS] memory at its end (RSS) = Ruby heap 9 + free slots 3 + malloc 5 + files 7
          1,021             [OS] context switches (1,000 voluntary, 21 involuntary)
              3 MB          [OS] disk I/O (1 MB read, 2 MB write)
 
@@ -186,6 +195,9 @@ fn several_processes_are_counted() {
     let page = render(&profile(), &figures);
     assert!(page.contains("12             [Ruby] processes; the figures are their sums"));
     assert!(page.contains("25 MB          [OS] peak memory of the largest process (maxrss)"));
+    assert!(
+        page.contains("24 MB          [OS] memory of the largest process at its end (RSS) = Ruby")
+    );
     assert!(page.contains("0.3% profiler overhead"));
     let mut figures = figures;
     figures.process.profiled_ns = 10_000_000_000;

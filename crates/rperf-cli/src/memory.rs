@@ -1,0 +1,138 @@
+//! `rperf memory`: what the resident memory of a program is made of, now or in a file. Called by `run`, on
+//! the main thread.
+
+mod page;
+
+use crate::checked;
+use crate::live::words::{message, of_failure};
+use crate::output::{shown, write_whole};
+use crate::refusal::{FAILURE, Refusal, say};
+use crate::report::screen::Screen;
+use rperf_format::{MemoryFile, bytes_text};
+use rperf_protocol::json::read;
+use rperf_session::input;
+use rperf_session::process_id::ProcessId;
+use rperf_watch::memory::{Look, LookError, look};
+use std::ffi::{OsStr, OsString};
+use std::io::Read;
+use std::path::Path;
+
+/// What the help of the command ends with.
+pub const NOTES: &str = "\
+Examples:
+  rperf memory 4711                        rows that add up to the RSS
+  rperf memory 4711 --objects              and which part of malloc's is of objects
+  rperf memory 4711 --pss                  a forked worker: what it shares with the others
+  rperf memory 4711 -o monday.json         keeps them
+  rperf memory monday.json                 shows them
+  rperf memory --base monday.json 4711     what has changed since
+
+Only a program with a port ('rperf ps --help' says what that is) knows which of its memory is
+Ruby's heap and which is malloc's. Of others there are files, stacks and the rest.
+
+Exit status: 0; 1 if the program can't be looked at, or the output not be written; 2 for wrong
+options and files that can't be read.
+
+Run 'rperf help memory' for more.";
+
+/// Bytes of a file at most.
+const MOST: u64 = 64 << 20;
+
+/// Options of `rperf memory`.
+#[derive(Debug, clap::Args)]
+pub struct MemoryArgs {
+    /// The program's process, or a file of 'rperf memory -o'
+    #[arg(value_name = "PID|FILE")]
+    pub target: OsString,
+    /// Show what has changed since this file of 'rperf memory -o' (or a process, by its PID)
+    #[arg(long, value_name = "FILE")]
+    pub base: Option<OsString>,
+    /// Walk all objects for what they have from malloc, which keeps the GVL meanwhile
+    #[arg(long)]
+    pub objects: bool,
+    /// Show which part is shared with other processes, such as a server's other workers
+    #[arg(long)]
+    pub pss: bool,
+    /// File to write the rows to, as JSON, instead of printing them
+    #[arg(short, long, value_name = "PATH")]
+    pub output: Option<OsString>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// Leave the main thread alone where all threads wait: then Ruby's heap isn't known
+    #[arg(long)]
+    pub no_wake: bool,
+}
+
+/// Prints or writes the rows. Returns the exit status.
+pub fn run(args: &MemoryArgs) -> Result<i32, Refusal> {
+    let output = args.output.as_ref().map(checked::writable).transpose()?;
+    if args.base.is_some() && output.is_some() {
+        let message = "-o writes the rows of one moment, not what has changed: leave --base out";
+        return Err(Refusal::usage(message));
+    }
+    let base = args.base.as_ref().map(|it| taken(it, args)).transpose()?;
+    let file = taken(&args.target, args)?;
+    if let Some(path) = &output {
+        return written(path, &file);
+    }
+    let screen = Screen::stdout(true);
+    let text = match (&base, args.json) {
+        (None, true) => file.to_json(),
+        (None, false) => page::of(&file, args.pss, screen),
+        (Some(base), true) => page::changes_as_json(base, &file),
+        (Some(base), false) => page::changes(base, &file, screen),
+    };
+    screen.print(&text).map(|()| 0).map_err(|error| Refusal {
+        message: format!("can't write the rows: {error}"),
+        status: FAILURE,
+    })
+}
+
+fn written(path: &Path, file: &MemoryFile) -> Result<i32, Refusal> {
+    let written = write_whole(path, file.to_json().as_bytes());
+    written.map_err(|error| Refusal {
+        message: format!("can't write {}: {error}", path.display()),
+        status: FAILURE,
+    })?;
+    let rss = bytes_text(file.total.rss_bytes);
+    say(&format!("wrote {} (RSS {rss})", shown(path).display()));
+    Ok(0)
+}
+
+/// The rows of a process, or those in a file: what has digits only is a process.
+fn taken(target: &OsStr, args: &MemoryArgs) -> Result<MemoryFile, Refusal> {
+    let text = target.to_str().unwrap_or_default();
+    let is_number = !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit());
+    if !is_number {
+        return of_file(Path::new(target));
+    }
+    let pid = checked::pid(text).map_err(|error| Refusal::usage(format!("'{text}': {error}")))?;
+    let how = Look {
+        with_objects: args.objects,
+        may_wake: !args.no_wake,
+    };
+    let process = ProcessId::named(pid);
+    look(process, how, |failure| message(pid, failure)).map_err(|error| match error {
+        LookError::Failure(failure) => of_failure(pid, &failure),
+        LookError::Unreadable(error) => Refusal {
+            message: format!("{pid}: its memory can't be looked at: {error}"),
+            status: FAILURE,
+        },
+    })
+}
+
+fn of_file(path: &Path) -> Result<MemoryFile, Refusal> {
+    let refused =
+        |error: &dyn std::fmt::Display| Refusal::usage(format!("{}: {error}", path.display()));
+    let (file, _) = input::open(path).map_err(|error| Refusal::usage(error.to_string()))?;
+    let mut bytes = Vec::new();
+    let read_whole = file.take(MOST + 1).read_to_end(&mut bytes);
+    read_whole.map_err(|error| refused(&error))?;
+    let other = rperf_format::NoMemoryFile::Other;
+    if bytes.len() as u64 > MOST {
+        return Err(refused(&other));
+    }
+    let file: MemoryFile = read(&bytes).map_err(|_| refused(&other))?;
+    file.check().map_err(|error| refused(&error))
+}

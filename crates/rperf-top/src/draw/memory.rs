@@ -1,0 +1,88 @@
+//! The table of memory.
+
+use super::page::Page;
+use super::table::heading;
+use crate::app::App;
+use crate::line::What;
+use crate::text::{fitted, percent, share};
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use rperf_watch::sums::Sums;
+
+/// Columns of a number, with the gap in front of it.
+const NUMBER: usize = 12;
+
+/// Columns in front of the names.
+const BEFORE: usize = 3 * NUMBER + 2;
+
+pub fn draw(page: &mut Page<'_>, app: &App, sums: &Sums, area: Rect) {
+    let bold = page.look.bold();
+    for (place, title) in ["RSS", "RSS %", "change"].into_iter().enumerate() {
+        page.put(place * NUMBER, area.y, &format!("{title:>NUMBER$}"), bold);
+    }
+    page.put(
+        BEFORE,
+        area.y,
+        "of (change: since you looked at it first)",
+        bold,
+    );
+    let lines = usize::from(area.height) - 1;
+    let seen = app.lines.iter().enumerate();
+    let seen = seen.skip(app.place().top).take(lines);
+    for ((number, line), y) in seen.zip(area.y + 1..) {
+        match line.what {
+            What::Process(process) => heading(page, sums, process, y),
+            What::Memory(process, row) => draw_row(page, sums, process, row, y),
+            _ => {}
+        }
+        if number == app.place().cursor {
+            page.style(y, page.look.chosen());
+        }
+    }
+    if app.lines.is_empty() {
+        let text = missing(app, sums);
+        let text = fitted(&text, page.width().saturating_sub(2), page.look);
+        page.put(2, area.y + 1, &text, Style::new());
+    }
+}
+
+fn draw_row(page: &mut Page<'_>, sums: &Sums, process: u32, row: Option<u32>, y: u16) {
+    let Some(memory) = sums.processes.get(process as usize).map(|it| &it.memory) else {
+        return;
+    };
+    let total = memory.total();
+    let row = row.and_then(|row| memory.rows.get(row as usize));
+    let (title, (rss, at_first)) = match row {
+        Some(row) => (&*row.title, (row.rss, row.at_first)),
+        None => ("in all", total),
+    };
+    let part = share(rss, total.0);
+    let style = match row {
+        Some(_) => page.look.of_share(part),
+        None => page.look.bold(),
+    };
+    let sign = if rss >= at_first { "+" } else { "-" };
+    let change = megabytes(rss.abs_diff(at_first));
+    let cells = [megabytes(rss), percent(part), format!("{sign}{change}")];
+    for (place, text) in cells.iter().enumerate() {
+        page.put(place * NUMBER, y, &format!("{text:>NUMBER$}"), style);
+    }
+    let room = page.width().saturating_sub(BEFORE);
+    let title = fitted(title, room, page.look);
+    page.put(BEFORE, y, &title, style);
+}
+
+/// Why there is nothing.
+fn missing(app: &App, sums: &Sums) -> String {
+    let mut reasons = sums.living().filter_map(|it| it.memory.why_not.as_deref());
+    match reasons.next() {
+        _ if sums.is_saved => "a saved profile doesn't say what memory was of".into(),
+        Some(why) => why.into(),
+        None if !app.search.is_empty() => "nothing is found (Esc: all)".into(),
+        None => "the program is being asked".into(),
+    }
+}
+
+fn megabytes(bytes: u64) -> String {
+    format!("{:.1} MB", bytes as f64 / (1 << 20) as f64)
+}
