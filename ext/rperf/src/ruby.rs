@@ -11,6 +11,7 @@ pub mod gc_cause;
 pub mod gc_hook;
 pub mod kept_method;
 pub mod live_threads;
+pub mod made_objects;
 pub mod object_hook;
 pub mod other_gvl;
 pub mod process;
