@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What it costs to count objects, beside samples: loops that do little else than make them.
+# What it costs to count objects, or to sample them, beside samples: loops that do little else than make them.
 #
 # All runs are in one process, in turn. A ratio is the median of the ratios of the thread's CPU time to that of the
 # untraced run of the same round; the cost of an object is the difference to sampling alone.
@@ -18,10 +18,14 @@ module AllocationCost
   LOOPS = {
     "objects" => ->(n) { n.times { Object.new } },
     "strings" => ->(n) { n.times { |i| "text #{i}" } },
-    "hashes" => ->(n) { n.times { |i| { a: i, b: i.to_s }.map { |key, value| [key, value] } } },
+    "hashes" => ->(n) { (n / 5).times { |i| { a: i, b: i.to_s }.map { |key, value| [key, value] } } },
+    "app" => ->(n) { (n / 20).times { |i| page(i) } },
     "no objects" => ->(n) { n.times { |i| (i * 1.5) + 1.0 } }
   }.freeze
-  VARIANTS = { "none" => nil, "sampled" => {}, "objects counted" => { measure: :alloc } }.freeze
+  VARIANTS = {
+    "none" => nil, "sampled" => {}, "objects sampled" => { measure: :"alloc=sampled" },
+    "objects counted" => { measure: :alloc }
+  }.freeze
   HEADINGS = ["loop", "variant", "ratio", "quartiles", "ns/object"].freeze
 
   module_function
@@ -32,17 +36,29 @@ module AllocationCost
     Bench::Table.print(HEADINGS, rows)
   end
 
+  # As much work for each object as in an ordinary program: some 2 us.
+  def page(number)
+    words = Array.new(4) { |i| "word#{number % 10}-#{i}" }
+    sum = 0
+    600.times { |i| sum = ((sum * 31) + i) % 1_000_003 }
+    "#{words.join(" ")} #{sum}"
+  end
+
   def yjit? = defined?(RubyVM::YJIT) && RubyVM::YJIT.enabled?
 
   def rows(name, work, options)
-    turns = (200_000 * options[:scale]).to_i
+    # All of the first 131,072 objects are told; of most programs these are a small part.
+    turns = (2_000_000 * options[:scale]).to_i
     results = Bench::Interleave.call(VARIANTS.keys, runs: options[:runs]) do |variant|
       time(VARIANTS.fetch(variant), work, turns)
     end
     made = Rperf.start(measure: :alloc) { work.call(turns) }.top(value: "alloc_objects").sum { |row| row[:self] }
-    counted, sampled = results.values_at("objects counted", "sampled").map { |runs| Bench::Statistics.median(runs) }
-    each = made > turns ? format("%.0f", (counted - sampled).fdiv(made)) : "-"
-    VARIANTS.keys.drop(1).map { |variant| row(name, variant, results, variant == "sampled" ? "-" : each) }
+    sampled = Bench::Statistics.median(results["sampled"])
+    VARIANTS.keys.drop(1).map do |variant|
+      more = Bench::Statistics.median(results[variant]) - sampled
+      each = made > turns / 20 && variant != "sampled" ? format("%.1f", more.fdiv(made)) : "-"
+      row(name, variant, results, each)
+    end
   end
 
   def time(settings, work, turns)

@@ -39,6 +39,19 @@ RSpec.describe "rperf attach", vm: true do
     attaching.value
   end
 
+  it "samples objects, too, if it is told" do
+    working do |program|
+      outcome = attach(program.pid, "--duration", 1, "--measure", "alloc=sampled", "-o", "x.pb.gz")
+      expect(outcome.status.exitstatus).to eq(0)
+      objects = profile_in.top(value: "alloc_objects", sort: :total).to_h { |row| [row[:name], row[:total]] }
+      expect(objects.fetch("Object#work")).to be > 10_000
+      attach(program.pid, "--duration", 0.2, "-o", "y.pb.gz")
+      expect { profile_in("y.pb.gz").top(value: "alloc_objects") }.to raise_error(ArgumentError)
+      refused = attach(program.pid, "--measure", "alloc")
+      expect(refused.messages.first).to start_with("rperf: --measure must be alloc=sampled")
+    end
+  end
+
   it "profiles all threads of a running program for as long as it is told, and leaves nothing behind" do
     working do |program|
       outcome = attach(program.pid, "--duration", 1, "-o", "x.pb.gz")

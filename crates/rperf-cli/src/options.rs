@@ -112,6 +112,7 @@ pub fn sampling_of(settings: &Settings) -> Sampling {
     Sampling {
         mode: Mode::from_name(settings.mode()).unwrap_or_default(),
         frequency: settings.frequency(),
+        objects: settings.samples_objects(),
     }
 }
 

@@ -56,7 +56,7 @@ pub use labels::{LabelSet, LabelSetId, LabelSets};
 pub use latency_class::LatencyClass;
 pub use merge::{MergeError, NotEarlier};
 pub use notes::trace_level::TraceLevel;
-pub use notes::{Chosen, Note, Traced};
+pub use notes::{Chosen, Note, SampledBytes, Traced};
 pub use ops::{OpCalls, OpKey, OpSums, Ops};
 pub use origin::{Category, Origin};
 pub use profile::{Meta, PathView, Period, Profile, RawSamples, SamplingStats, Thread};

@@ -1,7 +1,7 @@
 //! What the notes of a run say as a whole: their lines in files and on pages, how calls were traced,
 //! and which chosen methods were found. Any thread, no I/O.
 
-use crate::{Chosen, Meta, Note, Traced};
+use crate::{Chosen, Meta, Note, SampledBytes, Traced};
 use std::collections::HashSet;
 
 const MISSING: &str = "missing: ";
@@ -36,6 +36,15 @@ impl Meta {
             Note::Traced(traced) => Some(traced),
             _ => None,
         })
+    }
+
+    /// The bytes that a sample of objects stands for at most, if objects were sampled.
+    pub fn sampled_objects(&self) -> Option<SampledBytes> {
+        let sampled = self.notes.iter().filter_map(|note| match note {
+            Note::SampledObjects(bytes) => Some(*bytes),
+            _ => None,
+        });
+        sampled.max()
     }
 
     /// Notes which of the chosen methods the process has found, which it hasn't, and which of those

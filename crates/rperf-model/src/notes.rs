@@ -16,10 +16,16 @@ pub enum Note {
     Traced(Traced),
     /// A fact about the values of a column.
     Values(OwnColumn, String),
+    /// Objects were sampled, by their bytes.
+    SampledObjects(SampledBytes),
     /// Names of methods that a user has chosen, by what a process knows of them, in one text: files of
     /// others can have millions.
     Chosen(Chosen, String),
 }
+
+/// The bytes that a sample of objects stands for in the mean, at most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SampledBytes(pub u64);
 
 /// A fact about how calls were traced.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,6 +48,16 @@ pub enum Chosen {
     /// It has, and its calls can't be traced.
     NotTraceable,
 }
+
+const SAMPLED: &str = "alloc_objects and alloc_space: sampled, 1 of ";
+const OF_SLOTS: &str = " of slots in Ruby's heap, without the memory that objects have elsewhere";
+/// Units that such bytes are told in, the largest first.
+const UNITS: [(&str, u64); 4] = [
+    (" GB", 1 << 30),
+    (" MB", 1 << 20),
+    (" KB", 1 << 10),
+    (" B", 1),
+];
 
 const TRACED: &str = "traced: ";
 const CALLS: &str = "calls ";
@@ -95,6 +111,9 @@ impl<T: AsRef<str> + Into<String>> From<T> for Note {
         if let Some(rest) = text.strip_prefix(TRACED) {
             return Note::Traced(Traced::read(rest));
         }
+        if let Some(bytes) = SampledBytes::read(text) {
+            return Note::SampledObjects(bytes);
+        }
         for chosen in Chosen::ALL {
             if let Some(names) = text.strip_prefix(chosen.prefix()) {
                 return Note::Chosen(chosen, names.into());
@@ -115,8 +134,30 @@ impl Display for Note {
             Note::Text(text) => f.write_str(text),
             Note::Traced(traced) => write!(f, "{TRACED}{traced}"),
             Note::Values(column, text) => write!(f, "{}: {text}", column.name()),
+            Note::SampledObjects(bytes) => write!(f, "{SAMPLED}{bytes}{OF_SLOTS}"),
             Note::Chosen(chosen, names) => write!(f, "{}{names}", chosen.prefix()),
         }
+    }
+}
+
+impl SampledBytes {
+    /// The bytes of a line that is such a note's.
+    fn read(line: &str) -> Option<Self> {
+        let text = line.strip_prefix(SAMPLED)?.strip_suffix(OF_SLOTS)?;
+        let read = |(unit, bytes): (&str, u64)| {
+            let number: u64 = text.strip_suffix(unit)?.parse().ok()?;
+            number.checked_mul(bytes).map(Self)
+        };
+        let bytes = UNITS.into_iter().find_map(read)?;
+        (bytes.to_string() == text).then_some(bytes)
+    }
+}
+
+impl Display for SampledBytes {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let fits = |(_, bytes): &(&str, u64)| self.0.is_multiple_of(*bytes) && self.0 >= *bytes;
+        let (unit, bytes) = UNITS.into_iter().find(fits).unwrap_or((" B", 1));
+        write!(f, "{}{unit}", self.0 / bytes)
     }
 }
 
@@ -167,6 +208,7 @@ mod tests {
             ".*".prop_map(|clock| Note::Traced(Traced::Chosen(clock))),
             (prop::sample::select(OwnColumn::ALL.to_vec()), ".*")
                 .prop_map(|(column, text)| Note::Values(column, text)),
+            any::<u64>().prop_map(|bytes| Note::SampledObjects(SampledBytes(bytes))),
             (prop::sample::select(Chosen::ALL.to_vec()), names())
                 .prop_map(|(chosen, names)| Note::chosen(chosen, &names)),
         ]
@@ -209,6 +251,15 @@ mod tests {
                 "alloc_space2: slots",
                 Note::Text("alloc_space2: slots".into()),
             ),
+            (
+                "alloc_objects and alloc_space: sampled, 1 of 512 KB of slots in Ruby's heap, without the \
+                 memory that objects have elsewhere",
+                Note::SampledObjects(SampledBytes(512 << 10)),
+            ),
+            (
+                "alloc_objects and alloc_space: sampled, 1 of many",
+                Note::Text("alloc_objects and alloc_space: sampled, 1 of many".into()),
+            ),
             ("mode: wall", Note::Text("mode: wall".into())),
             (
                 "chosen: A#b, C.d",
@@ -238,7 +289,7 @@ mod tests {
         #[test]
         fn lines_stay_as_they_are(
             start in prop::sample::select(vec![
-                "", "traced: ", "traced: calls ", "traced: calls all, clock ", "chosen: ", "cpu: ",
+                "", "traced: ", "traced: calls ", "traced: calls all, clock ", "chosen: ", "cpu: ", SAMPLED,
                 "traced: chosen methods only", "chosen, not found: ", "chosen, not traceable: ",
             ]),
             rest in ".*",

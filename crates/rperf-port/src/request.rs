@@ -21,6 +21,7 @@ static AT_WORK: AtomicU64 = AtomicU64::new(0);
 /// How the session is to sample that is to begin.
 static WALL: AtomicBool = AtomicBool::new(true);
 static FREQUENCY: AtomicU32 = AtomicU32::new(0);
+static OBJECTS: AtomicBool = AtomicBool::new(false);
 
 /// Whether the caller is to make a helper: there is none.
 pub fn claim_helper() -> bool {
@@ -50,6 +51,7 @@ pub fn ask(task: Task) -> Question {
 pub fn ask_for_session(sampling: Sampling) -> Question {
     WALL.store(sampling.mode == Mode::Wall, SeqCst);
     FREQUENCY.store(sampling.frequency, SeqCst);
+    OBJECTS.store(sampling.objects, SeqCst);
     ask(Task::Begin)
 }
 
@@ -61,6 +63,7 @@ pub fn sampling() -> Sampling {
             false => Mode::Cpu,
         },
         frequency: FREQUENCY.load(SeqCst),
+        objects: OBJECTS.load(SeqCst),
     }
 }
 

@@ -30,6 +30,9 @@ const SNAPSHOT: &str = "/v1/snapshot";
 /// The path below which Go's tools and collectors of profiles ask.
 pub const PPROF: &str = "/debug/pprof/";
 
+/// What is measured beside times, if objects are sampled.
+const OBJECTS: &str = "alloc=sampled";
+
 /// The seconds of a profile if the request names none: Go's tools assume as many.
 const USUAL_SECONDS: &str = "30";
 
@@ -40,18 +43,32 @@ pub struct Sampling {
     pub mode: Mode,
     /// Samples per second.
     pub frequency: u32,
+    /// Objects that are made are sampled, too.
+    pub objects: bool,
 }
 
 impl Sampling {
-    /// The mode and frequency that the request wants.
+    /// The mode, the frequency and more that the request wants.
     pub fn of(request: &Request) -> Result<Self, Refusal> {
+        let objects = match request.parameter("measure") {
+            None => false,
+            Some(OBJECTS) => true,
+            Some(_) => {
+                let allowed = format!("measure={OBJECTS}");
+                return Err(refused("there is no such measure", &allowed));
+            }
+        };
         let mode = request.parameter("mode");
         let Some(mode) = mode.map_or(Some(Mode::Wall), Mode::from_name) else {
             return Err(refused("there is no such mode", "mode=wall or mode=cpu"));
         };
         let frequency = request.parameter("frequency");
         match frequency.map_or(Ok(MAX_FREQUENCY), str::parse) {
-            Ok(frequency @ 1..=MAX_FREQUENCY) => Ok(Sampling { mode, frequency }),
+            Ok(frequency @ 1..=MAX_FREQUENCY) => Ok(Sampling {
+                mode,
+                frequency,
+                objects,
+            }),
             _ => Err(refused(
                 "there is no such frequency",
                 &format!("frequency=1 to {MAX_FREQUENCY}"),
@@ -60,7 +77,12 @@ impl Sampling {
     }
 
     fn query(self) -> String {
-        format!("mode={}&frequency={}", self.mode.name(), self.frequency)
+        let measure = match self.objects {
+            true => format!("&measure={OBJECTS}"),
+            false => String::new(),
+        };
+        let mode = self.mode.name();
+        format!("mode={mode}&frequency={}{measure}", self.frequency)
     }
 }
 
@@ -259,6 +281,11 @@ mod tests {
         let sampling = Sampling {
             mode: Mode::Cpu,
             frequency: 99,
+            objects: false,
+        };
+        let with_objects = Sampling {
+            objects: true,
+            ..sampling
         };
         let cursor = "1.2.3.4.5.6.7.8".parse().expect("a cursor");
         let (wait, time) = (Duration::from_millis(300), Duration::from_millis(2500));
@@ -292,6 +319,10 @@ mod tests {
                 "/v1/profile?seconds=2.5&mode=cpu&frequency=99",
             ),
             (Ask::Session(sampling), "/v1/session?mode=cpu&frequency=99"),
+            (
+                Ask::Session(with_objects),
+                "/v1/session?mode=cpu&frequency=99&measure=alloc=sampled",
+            ),
         ] {
             assert_eq!(ask.path(), path);
             assert_eq!(Ask::of(&request(ask.method(), path)), Ok(ask));
@@ -308,6 +339,7 @@ mod tests {
             sampling: Sampling {
                 mode: Mode::Wall,
                 frequency: 1000,
+                objects: false,
             },
         });
         assert_eq!(code("/v1/profile?new=1"), Ok(usual));
@@ -324,6 +356,7 @@ mod tests {
             "frequency=0",
             "frequency=1001",
             "frequency=x",
+            "measure=alloc",
             "seconds=0",
             "seconds=86401",
             "seconds=NaN",

@@ -2,7 +2,7 @@
 //! comments in files. Any thread.
 
 use rperf_model::numbers::{counted, milliseconds};
-use rperf_model::{Note, Profile, SamplingStats};
+use rperf_model::{Note, OwnColumn, Profile, SamplingStats};
 
 /// What a profile says of the values that it is about.
 pub fn notes_on(profile: &Profile) -> impl Iterator<Item = &Note> {
@@ -10,6 +10,7 @@ pub fn notes_on(profile: &Profile) -> impl Iterator<Item = &Note> {
     let name = &*profile.schema.default_type().name;
     profile.meta.notes.iter().filter(move |note| match note {
         Note::Values(column, _) => Some(*column) == own,
+        Note::SampledObjects(_) => own.is_some_and(OwnColumn::is_of_objects),
         // The column of another tool, which says so in the same way.
         Note::Text(text) => text.split_once(": ").is_some_and(|(of, _)| of == name),
         _ => false,

@@ -12,6 +12,7 @@ mod collect;
 mod config;
 mod counters;
 mod endpoint;
+pub mod objects;
 mod ractors;
 mod recording;
 mod running;

@@ -20,7 +20,7 @@ pub use form::{Given, Source, Value, loopback};
 pub use setting::{Defaults, Flag, Flags, PREFIX, Setting, Takes, Tracing};
 pub use table::*;
 pub use values::{Capture, Clock, Inherit, Settings, Signal};
-pub use words::BLAME;
+pub use words::{ALLOC_SAMPLED, BLAME};
 
 #[cfg(test)]
 mod tests;

@@ -5,12 +5,8 @@
 
 use crate::call_tree::shown_line;
 use crate::frame_names::ResolvedFrame;
-use rperf_model::frame_kind::TRUNCATED_FRAME;
-use rperf_model::label_keys::CLASS;
-use rperf_model::{
-    Frame, FrameId, LabelSetId, Node, NodeId, Note, OwnColumn, Profile, State, StringId, Thread,
-    WeightKey, WeightTable,
-};
+use crate::object_rows::{HIDDEN_CLASS, ObjectRow, add_object_columns};
+use rperf_model::{LabelSetId, Node, NodeId, Note, OwnColumn, Profile};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::borrow::Borrow;
 
@@ -20,14 +16,8 @@ const SITE_CAP: usize = 1 << 16;
 /// Words of the VM that are kept alive at most, over all that was let go of meanwhile.
 const WORD_CAP: usize = 1 << 17;
 
-/// The columns.
-const COLUMNS: [OwnColumn; 2] = [OwnColumn::Objects, OwnColumn::Bytes];
-
 /// What the bytes are of.
 const SLOTS: &str = "bytes of slots in Ruby's heap, without the memory that objects have elsewhere";
-
-/// The class of objects that the program doesn't see.
-const HIDDEN: &str = "(internal)";
 
 /// Where objects are made, and of what class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -179,15 +169,6 @@ pub struct AllocationSums {
     words: Vec<usize>,
 }
 
-/// A row of a profile.
-struct Row<'a> {
-    node: NodeId,
-    thread: u32,
-    class: &'a str,
-    labels: LabelSetId,
-    sum: Allocated,
-}
-
 impl AllocationSums {
     /// All frames and classes of what was counted.
     pub fn words(&self) -> &[usize] {
@@ -200,7 +181,7 @@ impl AllocationSums {
         let named = self.named(names);
         self.add_rows(profile, &named, &[], |profile, site| {
             let frame = match named.get(&site.place) {
-                Some(name) => intern_frame(profile, name),
+                Some(name) => name.intern(profile),
                 None => return NodeId::ROOT,
             };
             profile.tree.intern(Node {
@@ -250,96 +231,35 @@ impl AllocationSums {
         // In an order of their own, whatever that of the table was.
         let mut sites: Vec<_> = self.sites.iter().collect();
         sites.sort_unstable_by_key(|(site, _)| *site);
-        let mut rows: Vec<Row<'_>> = Vec::with_capacity(sites.len() + 1);
+        let mut rows: Vec<ObjectRow<'_>> = Vec::with_capacity(sites.len() + 1);
         for (site, sum) in sites {
-            rows.push(Row {
+            rows.push(ObjectRow {
                 node: node(profile, site),
                 thread: site.thread,
-                class: named.get(&site.class).map_or(HIDDEN, |it| &it.name),
+                class: named.get(&site.class).map_or(HIDDEN_CLASS, |it| &it.name),
                 labels: sets
                     .get(site.labels.0 as usize)
                     .copied()
                     .unwrap_or_default(),
-                sum: *sum,
+                objects: sum.objects,
+                bytes: sum.bytes,
             });
         }
         if self.lost != Allocated::default() {
-            let (name, path) = TRUNCATED_FRAME;
-            let frame = intern_frame(profile, &ResolvedFrame::new(name, path));
-            rows.push(Row {
-                node: profile.tree.intern(Node {
-                    parent: NodeId::ROOT,
-                    frame,
-                    line: 0,
-                }),
-                thread: 0,
-                class: "",
-                labels: LabelSetId::default(),
-                sum: self.lost,
-            });
+            let Allocated { objects, bytes } = self.lost;
+            rows.push(ObjectRow::lost(profile, objects, bytes));
         }
-        add_columns(profile, rows.into_iter());
+        let note = Note::Values(OwnColumn::Bytes, SLOTS.into());
+        add_object_columns(profile, rows.into_iter(), note);
     }
-}
-
-fn intern_frame(profile: &mut Profile, name: &ResolvedFrame) -> FrameId {
-    let frame = Frame {
-        name: profile.strings.intern(&name.name),
-        path: profile.strings.intern(&name.path),
-        first_line: name.first_line,
-    };
-    profile.frames.intern(frame)
-}
-
-/// Adds columns and these rows. The class of objects is a label of their rows, beside others.
-fn add_columns<'a>(profile: &mut Profile, rows: impl Iterator<Item = Row<'a>>) {
-    let old_width = profile.schema.len();
-    profile.schema = profile.schema.with(COLUMNS);
-    let note = Note::Values(OwnColumn::Bytes, SLOTS.into());
-    profile.meta.notes.push(note);
-    let mut table = WeightTable::new(old_width + COLUMNS.len());
-    for weight in profile.weights.iter() {
-        let mut values = weight.values.to_vec();
-        values.resize(old_width + COLUMNS.len(), 0);
-        table.add(weight.key, &values);
-    }
-    let key = profile.strings.intern(CLASS);
-    let mut seqs: FxHashSet<u32> = profile.threads.iter().map(|thread| thread.seq).collect();
-    for row in rows {
-        if row.thread != 0 && seqs.insert(row.thread) {
-            profile.threads.push(Thread {
-                seq: row.thread,
-                name: StringId(0),
-            });
-        }
-        let class = profile.strings.intern(row.class);
-        let labels = match row.class {
-            "" => LabelSetId::default(),
-            _ => {
-                let mut set = profile.label_sets.get(row.labels).to_vec();
-                set.push((key, class));
-                profile.label_sets.intern(set)
-            }
-        };
-        let key = WeightKey {
-            node: row.node,
-            thread: row.thread,
-            labels,
-            state: State::Running,
-        };
-        let signed = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
-        let mut values = vec![0; old_width];
-        values.extend([signed(row.sum.objects), signed(row.sum.bytes)]);
-        table.add(key, &values);
-    }
-    profile.threads.sort_by_key(|thread| thread.seq);
-    profile.weights = table.into_weights();
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rperf_model::label_keys::CLASS;
     use rperf_model::test_support::{self, cpu_schema};
+    use rperf_model::{State, StringId, Thread, WeightKey};
 
     fn site(place: usize, class: usize) -> AllocationSite {
         AllocationSite {

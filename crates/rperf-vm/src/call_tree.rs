@@ -96,6 +96,7 @@ pub struct CapturedTree {
     /// The nodes with the frame [`FOLDED`], by their parent.
     folded: FxHashMap<NodeId, NodeId>,
     node_cap: usize,
+    frame_cap: usize,
 }
 
 /// No node: the root is nobody's child.
@@ -113,6 +114,7 @@ impl Default for CapturedTree {
             truncated: None,
             folded: FxHashMap::default(),
             node_cap: 0,
+            frame_cap: usize::MAX,
         }
     }
 }
@@ -218,6 +220,11 @@ impl CapturedTree {
             node_cap,
             ..Self::default()
         }
+    }
+
+    /// This tree, which will hold at most `frame_cap` different frames.
+    pub fn with_frames_up_to(self, frame_cap: usize) -> Self {
+        Self { frame_cap, ..self }
     }
 
     /// Its nodes, and its frames.
@@ -348,6 +355,7 @@ impl CapturedTree {
         }
         let row = match self.frame_index.get(&frame) {
             Some(&row) => row,
+            None if self.frames.len() >= self.frame_cap => return None,
             None => {
                 let row = self.frames.len() as u32;
                 self.frames.push(frame);

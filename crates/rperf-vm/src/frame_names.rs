@@ -2,6 +2,7 @@
 //! named a few at a time, and other threads run in between. With the GVL, outside of hooks.
 
 use crate::ids::FrameWord;
+use rperf_model::{Frame, FrameId, Profile};
 use std::sync::Arc;
 
 /// What the bridge knows of a frame.
@@ -23,6 +24,16 @@ impl ResolvedFrame {
             path: path.into(),
             first_line: 0,
         }
+    }
+
+    /// The frame in a profile.
+    pub fn intern(&self, profile: &mut Profile) -> FrameId {
+        let frame = Frame {
+            name: profile.strings.intern(&self.name),
+            path: profile.strings.intern(&self.path),
+            first_line: self.first_line,
+        };
+        profile.frames.intern(frame)
     }
 }
 

@@ -23,6 +23,7 @@ use std::time::{Duration, Instant};
 pub const SESSION: Sampling = Sampling {
     mode: Mode::Wall,
     frequency: 1000,
+    objects: false,
 };
 
 /// Pages of one pull at most: a table has fewer rows.

@@ -245,6 +245,7 @@ mod tests {
         sampling: Sampling {
             mode: Mode::Wall,
             frequency: 100,
+            objects: false,
         },
     };
 

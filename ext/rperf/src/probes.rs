@@ -16,7 +16,9 @@ pub mod tracing;
 use crate::ruby::{safepoint, thread_hook};
 use crate::running::{Kind, Running, running};
 use rperf_vm::Gvl;
-use sampling::{ended_ractors, fiber, gc, objects, sampling_job, thread, time_slice};
+use sampling::{
+    ended_ractors, fiber, gc, objects, sampled_objects, sampling_job, thread, time_slice,
+};
 use tracing::{calls, gc as traced_gc, objects as traced_objects, thread as traced_thread};
 
 /// A hook of the VM's. All is done with the GVL, outside of hooks.
@@ -24,7 +26,7 @@ struct Probe {
     /// For how long a session has it, if it does.
     lasts: fn(&Running) -> Option<Lasts>,
     /// Registers it for a session.
-    add: fn(&Running),
+    add: fn(&Gvl<'_>, &Running),
     /// Removes it, if it is there and can be removed.
     remove: fn(),
 }
@@ -40,10 +42,10 @@ pub enum Lasts {
 
 /// All probes, in the order in which they are added. The first is the one on threads, which has to be
 /// away while the process forks.
-static PROBES: [Probe; 9] = [
+static PROBES: [Probe; 10] = [
     Probe {
         lasts: |it| samples(it).or(traces(it)),
-        add: |it| match &it.kind {
+        add: |_, it| match &it.kind {
             Kind::Sampling(session) => thread::add(session.mode),
             _ => traced_thread::add(),
         },
@@ -51,32 +53,41 @@ static PROBES: [Probe; 9] = [
     },
     Probe {
         lasts: samples,
-        add: |_| gc::HOOK.add(),
+        add: |_, _| gc::HOOK.add(),
         remove: || gc::HOOK.remove(),
     },
     Probe {
         lasts: samples,
-        add: |_| time_slice::HOOK.add(),
+        add: |_, _| time_slice::HOOK.add(),
         remove: || time_slice::HOOK.remove(),
     },
     Probe {
         lasts: |it| samples(it).filter(|_| it.uses_labels()),
-        add: |_| fiber::add(),
+        add: |_, _| fiber::add(),
         remove: fiber::remove,
     },
     Probe {
         lasts: |it| samples(it).filter(|_| it.settings.measures_objects()),
-        add: |_| objects::HOOK.add(),
+        add: |_, _| objects::HOOK.add(),
         remove: || objects::HOOK.remove(),
     },
     Probe {
+        lasts: |it| samples(it).filter(|_| it.settings.samples_objects()),
+        add: |gvl, it| {
+            if let Kind::Sampling(session) = &it.kind {
+                sampled_objects::add(gvl, session);
+            }
+        },
+        remove: sampled_objects::remove,
+    },
+    Probe {
         lasts: traces,
-        add: |_| traced_gc::HOOK.add(),
+        add: |_, _| traced_gc::HOOK.add(),
         remove: || traced_gc::HOOK.remove(),
     },
     Probe {
         lasts: traces,
-        add: |it| {
+        add: |_, it| {
             if let Kind::Tracing(session) | Kind::Calibration(session) = &it.kind {
                 calls::add(session.level);
             }
@@ -88,12 +99,12 @@ static PROBES: [Probe; 9] = [
             Kind::Tracing(session) if session.counts_objects => Some(Lasts::Session),
             _ => None,
         },
-        add: |_| traced_objects::HOOK.add(),
+        add: |_, _| traced_objects::HOOK.add(),
         remove: || traced_objects::HOOK.remove(),
     },
     Probe {
         lasts: |it| it.chosen.as_ref().map(|_| Lasts::Session),
-        add: |_| calls::SWITCHES_ALONE.add(),
+        add: |_, _| calls::SWITCHES_ALONE.add(),
         remove: || calls::SWITCHES_ALONE.remove(),
     },
 ];
@@ -117,7 +128,7 @@ pub fn add(gvl: &Gvl<'_>, lasting: Lasts) {
     if let Some(running) = running(gvl) {
         let probes = PROBES.iter();
         let probes = probes.filter(|probe| (probe.lasts)(running) == Some(lasting));
-        probes.for_each(|probe| (probe.add)(running));
+        probes.for_each(|probe| (probe.add)(gvl, running));
     }
 }
 
@@ -143,6 +154,6 @@ pub fn remove_inherited() {
 /// Adds the hook on threads alone, which was removed for a fork.
 pub fn add_on_threads(gvl: &Gvl<'_>) {
     if let Some(running) = running(gvl) {
-        (PROBES[0].add)(running);
+        (PROBES[0].add)(gvl, running);
     }
 }

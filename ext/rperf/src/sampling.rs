@@ -4,6 +4,7 @@ pub mod live;
 pub mod section;
 pub mod snapshot;
 pub mod start;
+mod taken_objects;
 mod taken_profile;
 
 pub use taken_profile::Finish;

@@ -18,21 +18,25 @@ module Rperf
     # @param headers [Hash] headers of all requests
     # @param mode [Symbol] :wall or :cpu
     # @param frequency [Integer] samples per second, 1 to 1000
+    # @param measure [Symbol, nil] :"alloc=sampled": some of the objects that are made, too, with their callers
     # @return [String] the server's URL, without a password
     # @raise [ArgumentError] for an argument that isn't allowed
     # @raise [Rperf::Error] if there can't be a port, of which this is a client
-    def push(to: nil, otlp: nil, every: 15, service: nil, labels: {}, headers: {}, mode: :wall, frequency: 100)
+    def push(to: nil, otlp: nil, every: 15, service: nil, labels: {}, headers: {}, mode: :wall, frequency: 100,
+             measure: nil)
       url = pushed_to(to, otlp)
       in_range(:every, every, Numeric, 1..3600)
       in_range(:frequency, frequency, Integer, 1..NativePush::MOST_FREQUENT)
       Argument.one_of(:mode, mode, %i[wall cpu])
+      Argument.one_of(:measure, measure, [nil, :"alloc=sampled"])
       Argument.reject(:service, service, "a String or nil") unless service.nil? || Argument.a?(service, String)
       pairs = [pairs(:labels, labels, "="), pairs(:headers, headers, ":")]
       destination = NativePush.to(!otlp.nil?, url, service, *pairs)
       # As late as the libraries that it needs: most programs push nothing.
       require_relative "../live/push"
       ForkGuard.install
-      Push.begin(Push::Plan.new(destination, every.to_f, "mode=#{mode}&frequency=#{frequency}"))
+      query = "mode=#{mode}&frequency=#{frequency}#{"&measure=#{measure}" if measure}"
+      Push.begin(Push::Plan.new(destination, every.to_f, query))
       destination.shown
     end
 

@@ -136,6 +136,7 @@ mod tests {
         sampling: Sampling {
             mode: Mode::Wall,
             frequency: 1000,
+            objects: false,
         },
     };
 

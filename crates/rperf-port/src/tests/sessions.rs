@@ -112,6 +112,7 @@ fn asked(port: &Opened, seconds: f64) -> Client {
         sampling: Sampling {
             mode: Mode::Wall,
             frequency: 1000,
+            objects: false,
         },
     });
     client.ask(ask, SOON).expect("sent");

@@ -128,8 +128,36 @@ struct Noise {
     mean_sample: f64,
     /// The values are of objects, each of which was counted, so that sampling has no part in them.
     is_counted: bool,
+    /// The values are of objects, which were sampled by their bytes.
+    sampled: Option<SampledObjects>,
     /// The mean interval of sampling; infinite if it isn't known, or the values are no times.
     interval: f64,
+}
+
+/// Columns of objects, and the bytes that a sample of them stands for at most.
+#[derive(Clone, Copy)]
+struct SampledObjects {
+    objects: Column,
+    bytes: Column,
+    each: f64,
+}
+
+impl SampledObjects {
+    fn of(profile: &Profile, objects: Column) -> Option<Self> {
+        Some(Self {
+            objects,
+            bytes: profile.schema.find_own(OwnColumn::Bytes)?,
+            each: profile.meta.sampled_objects()?.0 as f64,
+        })
+    }
+
+    /// What one sample stands for in `column`, of such objects and bytes.
+    fn each_in(&self, column: Column, objects: i64, bytes: i64) -> f64 {
+        match column == self.bytes {
+            true => self.each,
+            false => self.each * objects as f64 / bytes.max(1) as f64,
+        }
+    }
 }
 
 /// Parts of a sample's square that are counted: variances are summed as whole numbers.
@@ -144,7 +172,11 @@ impl Noise {
         let count = samples.map_or(0, |samples| profile.sum(samples));
         let objects = objects(schema, column);
         let events = objects.map_or(count, |objects| profile.sum(objects));
-        let mean = profile.sum(column) as f64 / events.max(1) as f64;
+        let sampled = objects.and_then(|objects| SampledObjects::of(profile, objects));
+        let mean = match &sampled {
+            Some(it) => it.each_in(column, events, profile.sum(it.bytes)),
+            None => profile.sum(column) as f64 / events.max(1) as f64,
+        };
         let is_time = schema.types()[column.0].unit == "nanoseconds";
         let interval = match profile.meta.frequency {
             frequency @ 1.. if is_time => 1e9 / frequency as f64,
@@ -155,7 +187,8 @@ impl Noise {
             samples: samples.filter(|_| count > 0),
             unit: mean.abs().max(1.0),
             mean_sample: if events > 0 { mean } else { 0.0 },
-            is_counted: objects.is_some(),
+            is_counted: objects.is_some() && sampled.is_none(),
+            sampled,
             interval,
         }
     }
@@ -163,6 +196,12 @@ impl Noise {
     /// A row's value and variances.
     fn values(&self, row: Weight<'_>) -> Values<3> {
         let value = row.value(self.column);
+        if let Some(sampled) = &self.sampled {
+            let [objects, bytes] = [sampled.objects, sampled.bytes].map(|it| row.value(it));
+            let each = sampled.each_in(self.column, objects, bytes);
+            let variance = value as f64 * each / self.unit.powi(2) * PARTS;
+            return [value, variance.round() as i64, variance.round() as i64];
+        }
         let Some(samples) = self.samples.filter(|_| !self.is_counted) else {
             return [value, 0, 0];
         };
@@ -179,7 +218,8 @@ impl Noise {
     fn amount(&self, [value, variance, repeated]: Values<3>) -> Amount {
         let [variance, repeated] = [variance, repeated].map(|parts| {
             let variance = parts as f64 / PARTS * self.unit * self.unit;
-            (self.is_counted || self.samples.is_some()).then_some(variance)
+            (self.is_counted || self.sampled.is_some() || self.samples.is_some())
+                .then_some(variance)
         });
         Amount {
             value,

@@ -9,7 +9,7 @@ use super::table::{
     LINES, MEASURE, MODE, ONLY, OUTPUT, SIGNAL, SPANS, STAT,
 };
 use super::values::{Capture, Clock, Inherit, Settings, Signal};
-use super::words::{ALLOC, CPU, RUBY, SAFEPOINT, TRACE, WALL};
+use super::words::{ALLOC, ALLOC_SAMPLED, CPU, RUBY, SAFEPOINT, TRACE, WALL};
 use rperf_format::Format;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -175,9 +175,17 @@ impl Settings {
             return Err(self.refuse(&MODE, Form::Word(WALL), &MEASURE, source));
         }
         // Objects are not kept one by one, nor are waits that nobody is to blame for, requests and ops.
-        let has_sums = self.measures_objects() || needs_waits || self.measures_ops();
+        let has_objects = self.measures_objects() || self.samples_objects();
+        let has_sums = has_objects || needs_waits || self.measures_ops();
         if has_sums && !self.aggregate() {
             return Err(self.refuse(&AGGREGATE, Form::True, &MEASURE, source));
+        }
+        if self.measures_objects() && self.samples_objects() {
+            let [given, other] = [ALLOC, ALLOC_SAMPLED].map(|word| {
+                let word = Form::Word(word).listed(source);
+                assignment(&MEASURE, &word, source)
+            });
+            return Err(InvalidSetting::Apart { given, other });
         }
         self.check_only(source)?;
         // Processes leave sums to be merged. The command does what it can with them.
@@ -202,6 +210,11 @@ impl Settings {
         }
         if self.measures_ops() {
             return Err(self.refuse(&MODE, Form::Word(WALL), &MEASURE, source));
+        }
+        if self.samples_objects() {
+            let [cpu, wall] = [CPU, WALL].map(|it| Form::Word(it).listed(source));
+            let allowed = format!("{cpu} or {wall}");
+            return Err(self.refuse_all_but(&MODE, &allowed, &MEASURE, source));
         }
         if self.spans_ns().is_some() && !self.times_calls() {
             return Err(self.refuse(&CALLS, Form::Word(RUBY), &SPANS, source));

@@ -245,9 +245,7 @@ impl Form {
         match (self, source) {
             (Form::True, _) => bool_text(true, source).into(),
             (Form::False, _) => bool_text(false, source).into(),
-            (Form::Word(word) | Form::WordWithTimerSignals(word), Source::Keyword) => {
-                format!(":{word}")
-            }
+            (Form::Word(word) | Form::WordWithTimerSignals(word), Source::Keyword) => symbol(word),
             (Form::Word(word) | Form::WordWithTimerSignals(word), _) => word.into(),
             (Form::Words(words), _) => {
                 let words = words.iter().map(|word| Form::Word(word).listed(source));
@@ -274,11 +272,11 @@ impl Value {
         match self {
             Value::Bool(on) => bool_text(*on, source).into(),
             Value::Integer(number) => number.to_string().into(),
-            Value::Word(word) if source == Source::Keyword => format!(":{word}").into(),
+            Value::Word(word) if source == Source::Keyword => symbol(word).into(),
             Value::Word(word) => (*word).into(),
             Value::Words(words) if source == Source::Keyword => {
-                let words = words.iter().map(|word| format!(":{word}"));
-                format!("[{}]", words.collect::<Vec<_>>().join(", ")).into()
+                let words: Vec<_> = words.iter().map(|word| symbol(word)).collect();
+                format!("[{}]", words.join(", ")).into()
             }
             Value::Words(words) => words.join(",").into(),
             Value::Off => OFF.into(),
@@ -294,6 +292,14 @@ impl Value {
             Value::Labels(labels) => label_texts::written(labels).into(),
         }
     }
+}
+
+/// A word as a Symbol of Ruby.
+fn symbol(word: &str) -> String {
+    if word.contains('=') {
+        return format!(":\"{word}\"");
+    }
+    format!(":{word}")
 }
 
 fn bool_text(on: bool, source: Source) -> &'static str {

@@ -4,8 +4,8 @@
 use super::form::{FORMATS, Form};
 use super::setting::{Defaults, Flags, Setting, Takes, Tracing};
 use super::words::{
-    ALL_CALLS, ALLOC, AUTO, BLAME, COUNT, COUNT_ALL, CPU, LATENCY, MONOTONIC, OPS, REQUESTS, RUBY,
-    SAFEPOINT, TICK, TRACE,
+    ALL_CALLS, ALLOC, ALLOC_SAMPLED, AUTO, BLAME, COUNT, COUNT_ALL, CPU, LATENCY, MONOTONIC, OPS,
+    REQUESTS, RUBY, SAFEPOINT, TICK, TRACE,
 };
 use Form::{
     Directory, False, Labels, Loopback, Methods, NoSignal, Number, OutputPath, Text, Time,
@@ -112,7 +112,8 @@ pub static MEASURE: Setting = Setting {
         short: None,
         takes: Takes::Value(
             "MEASURES",
-            "alloc: objects, by method, line and class; in wall mode also blame: how long others \
+            "alloc: objects, by method, line and class; alloc=sampled: some of them, with their \
+             callers, cheap enough to leave on; in wall mode also blame: how long others \
              waited for the GVL while a method had it, and requests: their accounts, and which are \
              slow among their like, for 'rperf why'; of traced calls also cpu: CPU time, and \
              latency: p50, p99 and maximum of each method",
@@ -121,7 +122,15 @@ pub static MEASURE: Setting = Setting {
     }),
     ..Setting::named(
         "measure",
-        &[Words(&[ALLOC, BLAME, CPU, LATENCY, OPS, REQUESTS])],
+        &[Words(&[
+            ALLOC,
+            ALLOC_SAMPLED,
+            BLAME,
+            CPU,
+            LATENCY,
+            OPS,
+            REQUESTS,
+        ])],
         "what to measure beside times",
     )
 };

@@ -170,8 +170,13 @@ fn several_words_are_in_the_tables_order_each_once() {
     let value = check(&MEASURE, &given, Source::Keyword, String::new);
     let value = value.expect("allowed").expect("a value");
     assert_eq!(value.spelled(Source::Keyword), "[:alloc, :cpu]");
+    let given = Given::Symbol("alloc=sampled".into());
+    let value = check(&MEASURE, &given, Source::Keyword, String::new);
+    let value = value.expect("allowed").expect("a value");
+    assert_eq!(value.spelled(Source::Keyword), "[:\"alloc=sampled\"]");
+    assert_eq!(value.spelled(Source::Variable), "alloc=sampled");
     for text in ["", "alloc,", "time", "alloc cpu"] {
-        let allowed = "--measure must be alloc, blame, cpu, latency, ops, requests (with commas between several)";
+        let allowed = "--measure must be alloc, alloc=sampled, blame, cpu, latency, ops, requests (with commas between several)";
         assert_eq!(
             message(&MEASURE, text, Source::Flag),
             format!("{allowed}, not '{text}'")
@@ -179,8 +184,7 @@ fn several_words_are_in_the_tables_order_each_once() {
     }
     let given = Given::Symbols(Vec::new());
     let error = check(&MEASURE, &given, Source::Keyword, || "[]".into()).expect_err("refused");
-    let allowed =
-        ":alloc, :blame, :cpu, :latency, :ops, :requests or an Array of them or nil (nothing more)";
+    let allowed = ":alloc, :\"alloc=sampled\", :blame, :cpu, :latency, :ops, :requests or an Array of them or nil (nothing more)";
     assert_eq!(
         error.to_string(),
         format!("measure: must be {allowed}, not []")
@@ -199,6 +203,18 @@ fn what_is_measured_goes_with_sums_and_with_times() {
         (
             &[("MEASURE", "alloc"), ("AGGREGATE", "0")][..],
             "RPERF_MEASURE=alloc goes with RPERF_AGGREGATE=1, not with RPERF_AGGREGATE=0",
+        ),
+        (
+            &[("MEASURE", "alloc=sampled"), ("AGGREGATE", "0")][..],
+            "RPERF_MEASURE=alloc=sampled goes with RPERF_AGGREGATE=1, not with RPERF_AGGREGATE=0",
+        ),
+        (
+            &[("MEASURE", "alloc=sampled,alloc")][..],
+            "RPERF_MEASURE=alloc can't be combined with RPERF_MEASURE=alloc=sampled: leave one of them out",
+        ),
+        (
+            &[("MODE", "trace"), ("MEASURE", "alloc=sampled")][..],
+            "RPERF_MEASURE=alloc=sampled goes with RPERF_MODE=cpu or wall, not with RPERF_MODE=trace",
         ),
         (
             &[("MODE", "wall"), ("MEASURE", "blame"), ("AGGREGATE", "0")][..],

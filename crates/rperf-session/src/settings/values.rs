@@ -9,7 +9,8 @@ use super::table::{
     STAT, STAT_COMMAND, STAT_REPORT, VERBOSE,
 };
 use super::words::{
-    ALL_CALLS, ALLOC, BLAME, COUNT, COUNT_ALL, CPU, LATENCY, MONOTONIC, OPS, REQUESTS, TICK, TRACE,
+    ALL_CALLS, ALLOC, ALLOC_SAMPLED, BLAME, COUNT, COUNT_ALL, CPU, LATENCY, MONOTONIC, OPS,
+    REQUESTS, TICK, TRACE,
 };
 use rperf_format::Format;
 use std::collections::BTreeMap;
@@ -175,7 +176,12 @@ impl Settings {
         }
     }
 
-    /// Whether objects that are made are counted.
+    /// Whether objects that are made are sampled, with their stacks.
+    pub fn samples_objects(&self) -> bool {
+        self.measures(ALLOC_SAMPLED)
+    }
+
+    /// Whether each object that is made is counted.
     pub fn measures_objects(&self) -> bool {
         self.measures(ALLOC)
     }

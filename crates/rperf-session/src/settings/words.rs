@@ -20,6 +20,8 @@ pub const MONOTONIC: &str = "monotonic";
 pub const WALL: &str = rperf_model::OwnColumn::Wall.name();
 /// What can be measured beside times.
 pub const ALLOC: &str = "alloc";
+/// Some of the objects, by their bytes.
+pub const ALLOC_SAMPLED: &str = "alloc=sampled";
 /// Whom threads wait for that want the GVL.
 pub const BLAME: &str = "blame";
 pub const CPU: &str = rperf_model::OwnColumn::Cpu.name();

@@ -15,7 +15,7 @@ use rperf_vm::Gvl;
 use rperf_model::Mode;
 use rperf_port::task::{ProfileUpTo, Why};
 use rperf_protocol::ask::Sampling;
-use rperf_session::settings::{BLAME, FREQUENCY, Given, MEASURE, MODE, Settings};
+use rperf_session::settings::{ALLOC_SAMPLED, BLAME, FREQUENCY, Given, MEASURE, MODE, Settings};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::SeqCst};
 
@@ -57,9 +57,13 @@ pub fn begin(ruby: &Ruby, gvl: &mut Gvl<'_>, sampling: Sampling) -> Result<bool,
         (&FREQUENCY, Given::Integer(sampling.frequency.into()), shown),
     ];
     // Who looks at a program that runs asks who keeps others waiting, too.
-    let blame = (&MEASURE, Given::Symbol(BLAME.into()), shown);
-    let blame = Some(blame).filter(|_| sampling.mode == Mode::Wall);
-    let settings = Settings::from_keywords(given.into_iter().chain(blame));
+    let words = [
+        (sampling.mode == Mode::Wall).then_some(BLAME),
+        sampling.objects.then_some(ALLOC_SAMPLED),
+    ];
+    let words: Vec<String> = words.into_iter().flatten().map(Into::into).collect();
+    let measure = (!words.is_empty()).then_some((&MEASURE, Given::Symbols(words), shown));
+    let settings = Settings::from_keywords(given.into_iter().chain(measure));
     let settings = settings.map_err(|error| errors::rperf(ruby, error.to_string()))?;
     let begun = session::start(ruby, gvl, &Arc::new(settings), Beginner::Clients)?;
     HELPER.store(0, SeqCst);

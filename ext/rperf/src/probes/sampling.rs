@@ -5,6 +5,7 @@ pub mod fiber;
 pub mod gc;
 pub mod objects;
 pub mod other_ractor;
+pub mod sampled_objects;
 pub mod sampling_job;
 pub mod thread;
 pub mod time_slice;

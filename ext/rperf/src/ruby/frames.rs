@@ -9,8 +9,8 @@ use rperf_sampling::other_ractors;
 use rperf_sampling::threads::ThreadState;
 use rperf_tracing::TraceVm;
 use rperf_vm::{
-    Backtrace, FiberWord, FrameLayout, FrameWord, GC_WATCH, Gvl, MethodWord, StackDigest, TickVm,
-    Unknown, VmFrames, object_of,
+    Backtrace, FiberWord, FrameLayout, FrameWord, GC_WATCH, Gvl, MethodWord, Stack, StackDigest,
+    TickVm, Unknown, VmFrames, object_of,
 };
 use std::marker::PhantomData;
 use std::ptr;
@@ -345,6 +345,16 @@ pub fn innermost_ruby_frame(vm: RubyVm<'_>) -> (FrameWord, u32) {
         }
     }
     (0, 0)
+}
+
+/// Takes the calling thread's backtrace from the innermost frame of Ruby code on, if there is one: where
+/// an object is made. As for [`take_complete`].
+pub fn take_ruby_stack<'a>(vm: RubyVm<'_>, backtrace: &'a mut Backtrace) -> Stack<'a> {
+    let depth = take_complete(vm, backtrace);
+    let frames = backtrace.stack(depth).frames.iter();
+    let of_c = frames.take_while(|frame| TraceVm::is_c_method(&vm, **frame));
+    let of_c = Some(of_c.count()).filter(|it| *it < depth);
+    backtrace.stack_up_to(depth - of_c.unwrap_or(0), depth)
 }
 
 impl RubyThread<'_> {

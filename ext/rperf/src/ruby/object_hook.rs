@@ -4,15 +4,16 @@
 //! told.
 
 use super::event_hook::can_remove_internal;
-use super::ractor::AnyGvl;
-use super::version::slot_size;
+use super::ractor::{self, AnyGvl};
+use super::version::{disable_collections, slot_size};
 use rb_sys::{
     RUBY_INTERNAL_EVENT_NEWOBJ as NEWOBJ, VALUE,
     rb_event_hook_flag_t::RUBY_EVENT_HOOK_FLAG_RAW_ARG as RAW_ARG, rb_trace_arg_t,
     ruby_value_type as value_type,
 };
+use rperf_sampling::objects::Countdown;
+use rperf_sampling::other_ractors;
 use rperf_vm::Gvl;
-use std::marker::PhantomData;
 use std::mem::transmute;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -30,10 +31,20 @@ fn is_vms_own(flags: VALUE, class: VALUE) -> bool {
     }
 }
 
-/// What is told of new objects.
+/// What is told of all new objects.
 pub trait OnNewObject {
     /// An object was made, on the calling thread of the main Ractor.
     fn made(gvl: &Gvl<'_>, object: NewObject);
+}
+
+/// What is told of those new objects that a countdown of their bytes ends within.
+pub trait OnDrawnObject {
+    /// The bytes until the next one.
+    const COUNTDOWN: &'static Countdown;
+
+    /// It ends within this object, which was made on the calling thread of the main Ractor; `None`: it is
+    /// the VM's own.
+    fn drawn(gvl: &Gvl<'_>, object: Option<NewObject>);
 }
 
 /// A new object.
@@ -46,17 +57,26 @@ pub struct NewObject {
 }
 
 /// The hook of a kind of session.
-pub struct ObjectHook<T> {
+pub struct ObjectHook {
+    callback: RawCallback,
     is_added: AtomicBool,
-    told: PhantomData<fn() -> T>,
 }
 
-impl<T: OnNewObject> ObjectHook<T> {
-    /// A hook that isn't registered.
-    pub const fn new() -> Self {
+impl ObjectHook {
+    /// A hook for all objects that isn't registered.
+    pub const fn on_all<T: OnNewObject>() -> Self {
+        Self::new(on_new_object::<T>)
+    }
+
+    /// A hook for objects that are drawn, which isn't registered.
+    pub const fn on_drawn<T: OnDrawnObject>() -> Self {
+        Self::new(count_down::<T>)
+    }
+
+    const fn new(callback: RawCallback) -> Self {
         Self {
+            callback,
             is_added: AtomicBool::new(false),
-            told: PhantomData,
         }
     }
 
@@ -67,19 +87,36 @@ impl<T: OnNewObject> ObjectHook<T> {
         }
         // SAFETY: with this flag the VM calls a function of this form.
         unsafe {
-            let callback = transmute::<RawCallback, PlainCallback>(on_new_object::<T>);
+            let callback = transmute::<RawCallback, PlainCallback>(self.callback);
             let (data, flag) = (rb_sys::Qnil as VALUE, RAW_ARG);
             rb_sys::rb_add_event_hook2(Some(callback), NEWOBJ, data, flag);
         }
     }
 
-    /// Removes it, if it is there and can be removed; else nobody is told. With the GVL, outside of
-    /// hooks.
+    /// Registers it, if it isn't there, in a hook on collections or threads. With the GVL.
+    pub fn add_in_hook(&self) {
+        let Some(disable) = disable_collections() else {
+            return;
+        };
+        // SAFETY: with the GVL. The VM takes memory for the entry of its list, and must not collect
+        // garbage for it in such a hook; its own hooks on new objects are called like this, too. Both
+        // functions set a flag, and neither runs a collection.
+        unsafe {
+            let were_disabled = disable() != rb_sys::Qfalse as VALUE;
+            self.add();
+            if !were_disabled {
+                rb_sys::rb_gc_enable();
+            }
+        }
+    }
+
+    /// Removes it, if it is there and can be removed; else nobody is told. With the GVL, in hooks on
+    /// collections and threads, too: the VM frees the entry when no hook runs.
     pub fn remove(&self) {
         if can_remove_internal() && self.is_added.swap(false, Relaxed) {
             // SAFETY: removes by function.
             unsafe {
-                let callback = transmute::<RawCallback, PlainCallback>(on_new_object::<T>);
+                let callback = transmute::<RawCallback, PlainCallback>(self.callback);
                 rb_sys::rb_remove_event_hook(Some(callback));
             }
         }
@@ -91,21 +128,62 @@ type RawCallback = unsafe extern "C" fn(VALUE, *mut rb_trace_arg_t);
 type PlainCallback = unsafe extern "C" fn(u32, VALUE, VALUE, rb_sys::ID, VALUE);
 
 unsafe extern "C" fn on_new_object<T: OnNewObject>(_: VALUE, event: *mut rb_trace_arg_t) {
-    // SAFETY: the VM passes a valid event of this kind, on a thread that runs Ruby code. An object
-    // begins with its flags and its class.
+    // SAFETY: the VM passes a valid event of this kind, on a thread that runs Ruby code.
     unsafe {
         let AnyGvl::Main(gvl) = AnyGvl::assume_held() else {
             return;
         };
         let object = rb_sys::rb_tracearg_object(event);
-        let [flags, class] = (object as *const [VALUE; 2]).read();
-        if is_vms_own(flags, class) {
+        if let Some(object) = NewObject::of(object, || bytes_of(object)) {
+            T::made(&gvl, object);
+        }
+    }
+}
+
+unsafe extern "C" fn count_down<T: OnDrawnObject>(_: VALUE, event: *mut rb_trace_arg_t) {
+    // SAFETY: the VM passes a valid event of this kind, on a thread that runs Ruby code.
+    unsafe {
+        if other_ractors() && !ractor::is_main() {
             return;
         }
-        let object = NewObject {
+        let object = rb_sys::rb_tracearg_object(event);
+        let bytes = bytes_of(object);
+        if T::COUNTDOWN.ends_within(bytes as i64) {
+            drawn::<T>(object, bytes);
+        }
+    }
+}
+
+/// # Safety
+/// On a thread with the main Ractor's GVL that has just made this object.
+#[cold]
+unsafe fn drawn<T: OnDrawnObject>(object: VALUE, bytes: u64) {
+    // SAFETY: by this function's contract.
+    unsafe { T::drawn(&Gvl::assume_held(), NewObject::of(object, || bytes)) };
+}
+
+/// The bytes of the slot of an object; 0 if this Ruby doesn't say.
+///
+/// # Safety
+/// It is one.
+#[inline]
+unsafe fn bytes_of(object: VALUE) -> u64 {
+    // SAFETY: by this function's contract.
+    slot_size().map_or(0, |size| unsafe { size(object) } as u64)
+}
+
+impl NewObject {
+    /// What this object is; `None` if it is the VM's own.
+    ///
+    /// # Safety
+    /// It was made just now, with the GVL.
+    #[inline]
+    unsafe fn of(object: VALUE, bytes: impl FnOnce() -> u64) -> Option<Self> {
+        // SAFETY: by this function's contract. An object begins with its flags and its class.
+        let [flags, class] = unsafe { (object as *const [VALUE; 2]).read() };
+        (!is_vms_own(flags, class)).then(|| Self {
             class: class as usize,
-            bytes: slot_size().map_or(0, |size| size(object) as u64),
-        };
-        T::made(&gvl, object);
+            bytes: bytes(),
+        })
     }
 }

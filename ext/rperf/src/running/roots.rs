@@ -7,6 +7,7 @@ use crate::ruby::data_type::DataType;
 use crate::ruby::frames::object;
 use crate::ruby::root_object::RootObject;
 use rperf_sampling::NewFrames;
+use rperf_sampling::objects::ObjectSampler;
 use rperf_tracing::{TargetedTracer, TracedFrame, Tracer};
 use rperf_vm::{Allocations, FrameNames, FrameWord, Gvl, GvlCell, JobId, NamingJobs};
 use std::ffi::c_void;
@@ -39,6 +40,11 @@ pub fn keep_alive(new_frames: &NewFrames<'_>) {
 #[inline]
 pub fn keep_objects_alive(objects: &mut Allocations) {
     TABLES.keep_alive(objects.new_words().iter().copied());
+}
+
+/// Tells the collector of frames and classes of sampled objects that are new.
+pub fn keep_sampled_alive(objects: &mut ObjectSampler) {
+    TABLES.keep_alive(objects.new_words());
 }
 
 /// Tells the collector of the frames that are new to the tracer.
@@ -111,6 +117,8 @@ unsafe extern "C" fn mark_tables(_: *mut c_void) {
                     session.each_frame(mark);
                     let words = session.objects.iter().flat_map(|it| it.peek().words());
                     words.copied().for_each(mark);
+                    let words = session.sampled_objects.iter();
+                    words.flat_map(|it| it.peek().words()).for_each(mark);
                 }
                 Kind::Tracing(session) | Kind::Calibration(session) => {
                     let tracer = session.tracer.peek();
@@ -156,7 +164,10 @@ unsafe extern "C" fn memory_size(_: *const c_void) -> rb_sys::size_t {
         let of_kind = match &running.kind {
             Kind::Sampling(session) => {
                 let objects = session.objects.as_ref();
-                session.memory() + objects.map_or(0, |it| it.peek().memory())
+                let sampled = session.sampled_objects.as_ref();
+                session.memory()
+                    + objects.map_or(0, |it| it.peek().memory())
+                    + sampled.map_or(0, |it| it.peek().memory())
             }
             Kind::Tracing(session) | Kind::Calibration(session) => session.tracer.peek().memory(),
             Kind::Chosen => 0,

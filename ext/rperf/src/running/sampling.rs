@@ -4,6 +4,7 @@
 use crate::message;
 use crate::ruby::ractor::AnyGvl;
 use rperf_accounts::{JudgedRequests, SessionOps, SuiteAccounts};
+use rperf_sampling::objects::ObjectSampler;
 use rperf_sampling::threads::ThreadState;
 use rperf_sampling::{RunningSession, Session};
 use rperf_session::settings::Settings;
@@ -49,6 +50,8 @@ pub struct SamplingSession {
     /// Objects, if they are counted, by frames with lines or without.
     pub objects: Option<GvlCell<Allocations>>,
     pub has_lines: bool,
+    /// Objects, if they are sampled.
+    pub sampled_objects: Option<GvlCell<ObjectSampler>>,
     /// The tests and factories that have ended.
     pub suite: GvlCell<SuiteAccounts>,
     /// Requests and jobs, if they are judged.
@@ -85,11 +88,16 @@ impl Requests {
 }
 
 impl SamplingSession {
-    pub fn new(settings: &Settings, running: RunningSession) -> Self {
+    pub fn new(
+        settings: &Settings,
+        running: RunningSession,
+        sampled_objects: Option<ObjectSampler>,
+    ) -> Self {
         let counts = settings.measures_objects();
         Self {
             objects: counts.then(|| GvlCell::new(Allocations::new(true))),
             has_lines: settings.lines() != Some(false),
+            sampled_objects: sampled_objects.map(GvlCell::new),
             suite: GvlCell::new(SuiteAccounts::default()),
             requests: settings.measures_requests().then(Requests::new),
             ops: settings

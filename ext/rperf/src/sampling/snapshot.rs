@@ -11,6 +11,7 @@
 //!
 //! Until everything is taken, interrupts take effect at once; afterwards they wait.
 
+use super::taken_objects::TakenObjects;
 use super::taken_profile::{Finish, TakenFrames, TakenOps, TakenProfile};
 use crate::interrupts::{Interrupts, LIMIT, let_others_run, without_gvl_if_possible};
 use crate::probes;
@@ -28,7 +29,7 @@ use rperf_model::{Requests, Suite};
 use rperf_sampling::threads::ThreadState;
 use rperf_sampling::{AtWork, Session};
 use rperf_session::settings::Settings;
-use rperf_vm::{AllocationSums, CapturedNode, Gvl, SessionId};
+use rperf_vm::{CapturedNode, Gvl, SessionId};
 use std::sync::Arc;
 
 const INSIDE_CALLBACK: &str = "can't read the profile inside one of the VM's callbacks";
@@ -259,14 +260,22 @@ fn take_copy(
     Some(state.engine.snapshot(now, room))
 }
 
-/// The objects that were counted so far, if they are; they are let go of if `clear`.
-fn take_objects(gvl: &Gvl<'_>, session: &SamplingSession, clear: bool) -> Option<AllocationSums> {
+/// The objects that were counted or sampled so far, if they are; they are let go of if `clear`.
+fn take_objects(gvl: &Gvl<'_>, session: &SamplingSession, clear: bool) -> Option<TakenObjects> {
+    if let Some(sampler) = &session.sampled_objects {
+        let mut sampler = sampler.borrow(gvl)?;
+        let sums = sampler.sums();
+        if clear {
+            sampler.clear();
+        }
+        return Some(TakenObjects::Sampled(sums));
+    }
     let mut objects = session.objects.as_ref()?.borrow(gvl)?;
     let sums = objects.sums();
     if clear {
         objects.clear();
     }
-    Some(sums)
+    Some(TakenObjects::Counted(sums))
 }
 
 /// What tests took so far; it is let go of if `clear`.

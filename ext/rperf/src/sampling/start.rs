@@ -1,7 +1,7 @@
 //! The start of a sampling session. On a thread of the main Ractor, with the GVL.
 
 use super::section;
-use crate::probes::sampling::ended_ractors;
+use crate::probes::sampling::{ended_ractors, sampled_objects};
 use crate::profile::errors;
 use crate::ruby::frames::{Interrupted, RubyVm};
 use crate::ruby::live_threads::LiveThreads;
@@ -34,7 +34,10 @@ pub fn begin(
         options(settings),
     );
     let running = running.map_err(|error| errors::rperf(ruby, error.to_string()))?;
-    let session = SamplingSession::new(settings, running);
+    let sampled_objects = settings.samples_objects();
+    let sampled_objects =
+        sampled_objects.then(|| sampled_objects::sampler(settings.max_overhead()));
+    let session = SamplingSession::new(settings, running, sampled_objects);
     for thread in threads.threads().filter(|thread| thread.has_frames()) {
         // Also where a forked child has inherited a state.
         thread.announce(gvl, &session.new_threads);

@@ -2,6 +2,7 @@
 //! their names, and the profile is made. On the Ruby thread that stops the session or takes a
 //! snapshot; it needs no session, and other threads run in between.
 
+use super::taken_objects::TakenObjects;
 use crate::interrupts::{Interrupts, LIMIT};
 use crate::probes::sampling::gc;
 use crate::profile::{self, description, errors};
@@ -13,7 +14,7 @@ use magnus::{Error, Ruby, Value};
 use rperf_model::{Collections, Note, Ops, Profile, Requests, Suite};
 use rperf_sampling::{Capture, Snapshot, Taken, WorkerEnded, other_ractors};
 use rperf_session::settings::Settings;
-use rperf_vm::{AllocationSums, CapturedNode, FrameNames, Gvl, JobId, SessionId, Unknown};
+use rperf_vm::{CapturedNode, FrameNames, Gvl, JobId, SessionId, Unknown};
 use std::mem;
 use std::process;
 use std::sync::Arc;
@@ -48,8 +49,8 @@ pub struct TakenProfile<T> {
     /// The session that has these frames still, and the number of its call tree: they have to be
     /// named once.
     pub tree: Option<(SessionId, u64)>,
-    /// Objects, if they were counted, and their frames and classes.
-    objects: Option<(AllocationSums, JobId)>,
+    /// Objects, if there are some, and their frames and classes.
+    objects: Option<(TakenObjects, JobId)>,
     /// What tests took.
     pub suite: Suite,
     /// What ops took, and the names of those that samples have.
@@ -71,7 +72,7 @@ impl TakenProfile<Taken> {
         gvl: &Gvl<'_>,
         settings: Arc<Settings>,
         taken: TakenFrames,
-        objects: Option<AllocationSums>,
+        objects: Option<TakenObjects>,
     ) -> Result<Self, Error> {
         let (taken, frames) = taken.map_err(|error| errors::rperf(ruby, error.to_string()))?;
         let frames = roots::keep_until_named(gvl, frames)

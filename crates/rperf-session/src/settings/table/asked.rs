@@ -1,16 +1,33 @@
 //! The settings of commands that profile programs that run already: what their ports take. They
 //! stand for those of the same names.
 
-use super::super::form::Form::{self, Number, Word};
+use super::super::form::Form::{self, Number, Word, Words};
 use super::super::setting::{Defaults, Flags, Setting, Takes};
-use super::super::words::CPU;
+use super::super::words::{ALLOC_SAMPLED, CPU};
 use rperf_model::{ASKED_FREQUENCIES, Mode};
 
 /// The settings of `rperf attach`.
-pub static ATTACH: [&Setting; 2] = [&MODE, &ATTACH_FREQUENCY];
+pub static ATTACH: [&Setting; 3] = [&MODE, &ATTACH_FREQUENCY, &MEASURE];
 
 /// The settings of `rperf push`.
-pub static PUSH: [&Setting; 2] = [&MODE, &PUSH_FREQUENCY];
+pub static PUSH: [&Setting; 3] = [&MODE, &PUSH_FREQUENCY, &MEASURE];
+
+static MEASURE: Setting = Setting {
+    unset: Some("nothing more"),
+    flags: Some(Flags {
+        short: None,
+        takes: Takes::Value(
+            "MEASURE",
+            "alloc=sampled: also some of the objects that are made, with their callers",
+        ),
+        record_only: false,
+    }),
+    ..Setting::named(
+        "measure",
+        &[Words(&[ALLOC_SAMPLED])],
+        "what to measure beside times",
+    )
+};
 
 static MODE: Setting = Setting {
     default: Defaults::is(Mode::Wall.name()),

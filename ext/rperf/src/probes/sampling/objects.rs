@@ -9,7 +9,7 @@ use rperf_model::LabelSetId;
 use rperf_vm::{AllocationSite, Gvl};
 
 /// The hook.
-pub static HOOK: ObjectHook<Objects> = ObjectHook::new();
+pub static HOOK: ObjectHook = ObjectHook::on_all::<Objects>();
 
 /// What it tells.
 pub struct Objects;

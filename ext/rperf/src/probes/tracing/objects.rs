@@ -6,7 +6,7 @@ use crate::running::roots;
 use crate::running::tracing::with_counting_tracer;
 use rperf_vm::{Gvl, VmFrames};
 
-pub static HOOK: ObjectHook<Objects> = ObjectHook::new();
+pub static HOOK: ObjectHook = ObjectHook::on_all::<Objects>();
 
 pub struct Objects;
 

@@ -1,0 +1,220 @@
+//! Sampling as a whole: what a program makes, and what the profile has of it.
+
+use super::*;
+use rperf_model::test_support::cpu_schema;
+use rperf_model::{Node, Note, Profile, SampledBytes};
+use rperf_vm::{Dither, LabelSet, ResolvedFrame, Stack};
+
+/// A program that makes objects of three sizes at sites of their own, with an event now and then.
+struct Program {
+    sampler: ObjectSampler,
+    countdown: Countdown,
+    is_told: bool,
+    made: u64,
+    now_ns: u64,
+}
+
+impl Program {
+    fn new(seed: u64) -> Self {
+        let mut sampler = ObjectSampler::new(seed, 100, 0, 0);
+        let countdown = Countdown::stopped();
+        countdown.set(sampler.next_gap());
+        Self {
+            sampler,
+            countdown,
+            is_told: true,
+            made: 0,
+            now_ns: 0,
+        }
+    }
+
+    fn make(&mut self, bytes: u64, site: FrameWord) {
+        self.made += 1;
+        if self.is_told && self.countdown.ends_within(bytes as i64) {
+            let stack = Stack {
+                frames: &[site],
+                lines: &[],
+                cut: false,
+            };
+            let object = SampledObject {
+                bytes,
+                class: site,
+                thread: 1,
+                stack: Some(stack),
+                labels: None,
+            };
+            self.now_ns += 1000;
+            let gap = self.sampler.add(object, self.now_ns, self.now_ns);
+            self.countdown.set(Some(gap));
+        }
+    }
+
+    fn event(&mut self) {
+        match self.sampler.event(self.made) {
+            Some(Switch::On) => self.is_told = true,
+            Some(Switch::Off) => self.is_told = false,
+            None => return,
+        }
+        self.countdown.set(self.sampler.next_gap());
+    }
+
+    fn objects(&self) -> Vec<f64> {
+        let sites = &self.sampler.sums().sites;
+        let mut found: Vec<_> = sites.iter().map(|it| (it.0.class, it.1.objects)).collect();
+        found.sort_unstable_by_key(|it| it.0);
+        found.into_iter().map(|it| it.1).collect()
+    }
+}
+
+/// In the mean over many sessions each site has all of its objects, in a program that makes one kind
+/// of them in bursts, and has its events there.
+#[test]
+fn each_site_has_its_objects_in_the_mean() {
+    const RUNS: u64 = 20;
+    let (mut sums, mut squares) = ([0.0; 3], [0.0; 3]);
+    let mut made = [0_u64; 3];
+    for run in 0..RUNS {
+        let mut program = Program::new(run);
+        let mut steps = Dither::new(run + 1000);
+        made = [0; 3];
+        for burst in 0..200 {
+            for _ in 0..2000 {
+                program.make(40, 8);
+                program.make(640, 16);
+            }
+            made[0] += 2000;
+            made[1] += 2000;
+            if burst % 2 == 0 {
+                for _ in 0..30 {
+                    for _ in 0..200 {
+                        program.make(160, 24);
+                    }
+                    made[2] += 200;
+                    if steps.first_gap(3) == 0 {
+                        program.event();
+                    }
+                }
+            }
+        }
+        for (site, objects) in program.objects().into_iter().enumerate() {
+            let off = objects - made[site] as f64;
+            sums[site] += off;
+            squares[site] += off * off;
+        }
+    }
+    for site in 0..3 {
+        let sigma = f64::sqrt(squares[site]);
+        assert!(
+            sums[site].abs() < 5.0 * sigma,
+            "site {site}: off by {} ({sigma})",
+            sums[site]
+        );
+        let spread = f64::sqrt(squares[site] / RUNS as f64) / made[site] as f64;
+        assert!(spread < 0.5, "site {site}: {spread}");
+    }
+}
+
+#[test]
+fn a_session_that_begins_anew_has_no_old_objects() {
+    let mut program = Program::new(3);
+    for _ in 0..100_000 {
+        program.make(40, 8);
+    }
+    assert_eq!(program.objects().len(), 1);
+    assert_eq!(program.sampler.new_words().count(), 2);
+    program.sampler.clear();
+    assert_eq!(program.objects().len(), 0);
+    assert_eq!(program.sampler.words().count(), 0);
+    for _ in 0..100_000 {
+        program.make(40, 8);
+    }
+    assert_eq!(
+        program.sampler.new_words().count(),
+        2,
+        "they are told once more"
+    );
+}
+
+#[test]
+fn a_profile_gets_stacks_with_callers_classes_and_labels() {
+    let mut sampler = ObjectSampler::new(1, 5, 0, 0);
+    let labels = LabelSet::empty().with([("page".into(), Some("a".into()))]);
+    let stack = Stack {
+        frames: &[8, 16],
+        lines: &[3, 7],
+        cut: false,
+    };
+    for (class, labels) in [(64, Some(&labels)), (0, None)] {
+        sampler.add(
+            SampledObject {
+                bytes: 1 << 30,
+                class,
+                thread: 2,
+                stack: Some(stack),
+                labels,
+            },
+            0,
+            10,
+        );
+    }
+    let without_stack = SampledObject {
+        bytes: 1 << 30,
+        class: 64,
+        thread: 2,
+        stack: None,
+        labels: None,
+    };
+    sampler.add(without_stack, 0, 10);
+    let sums = sampler.sums();
+    assert_eq!(sums.words(), [16, 8, 64]);
+    let name = |name: &str| ResolvedFrame {
+        name: name.into(),
+        path: "app.rb".into(),
+        first_line: 1,
+    };
+    let mut profile = Profile::new(cpu_schema());
+    sums.add_to(
+        &mut profile,
+        &[name("caller"), name("work"), name("String")],
+    );
+    profile.check().expect("it hangs together");
+    let stacks: Vec<Vec<_>> = profile
+        .weights
+        .iter()
+        .map(|row| {
+            let stack = profile.tree.stack(row.key.node);
+            let frame = |node: &Node| profile.frames.get(node.frame).expect("a frame").name;
+            stack
+                .map(|node| (profile.strings.get(frame(node)), node.line))
+                .collect()
+        })
+        .collect();
+    let known = vec![("work", 3), ("caller", 7)];
+    assert_eq!(stacks, [known.clone(), known, vec![("[truncated]", 0)]]);
+    let rows: Vec<_> = profile
+        .weights
+        .iter()
+        .map(|row| row.values.to_vec())
+        .collect();
+    assert_eq!(rows, [[0, 0, 1, 1 << 30]; 3]);
+    let labels: Vec<Vec<_>> = profile
+        .weights
+        .iter()
+        .map(|row| {
+            let set = profile.label_sets.get(row.key.labels).iter();
+            set.map(|(key, value)| (profile.strings.get(*key), profile.strings.get(*value)))
+                .collect()
+        })
+        .collect();
+    let expected = [
+        vec![("%class", "(internal)")],
+        vec![("page", "a"), ("%class", "String")],
+        vec![],
+    ];
+    assert_eq!(labels, expected);
+    let notes: Vec<_> = profile.meta.notes.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        notes,
+        [Note::SampledObjects(SampledBytes(512 << 10)).to_string()]
+    );
+}
