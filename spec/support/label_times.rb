@@ -2,9 +2,10 @@
 
 # Times that a program measures under its labels, and those of the profile.
 module LabelTimes
-  # Nanoseconds by label set; nil for time without labels, which is the main thread's only.
+  # Nanoseconds by label set of the program; nil for time without labels, which is the main thread's only. Time of
+  # collections has a label of rperf's own besides.
   def by_labels(data)
-    sets = data.fetch(:label_sets, [{}])
+    sets = data.fetch(:label_sets, [{}]).map { |set| set.except(:"%gc") }
     rows = data[:samples].reject { |row| row[3].zero? && row[2] != 1 }
     times = rows.group_by { |row| sets.fetch(row[3]) }.transform_values { |group| group.sum { |row| row[1] } }
     times.transform_keys { |set| set.empty? ? nil : set }

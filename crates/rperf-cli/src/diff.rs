@@ -18,7 +18,7 @@ use options::{Options, View};
 use reader::{Reader, Side};
 use rperf_format::answers;
 use rperf_format::viewer::{self as viewer_data, Comparison, TitledProfile};
-use rperf_report::{Change, Diff, Normalize, Run, align};
+use rperf_report::{Change, Diff, Normalize, Run, TestValue, align};
 use std::io::{self, IsTerminal};
 
 /// Shows what has changed, and returns the exit status.
@@ -81,7 +81,13 @@ pub fn run(args: DiffArgs) -> Result<i32, Refusal> {
         _ => (pages::top(&page), None),
     };
     write_text(&text, output, screen)?;
-    Ok(verdict(&diff, &options))
+    if options.tests.is_none() {
+        return Ok(verdict(&diff, &options));
+    }
+    let [base, target] = Run::tests_of_both([base, target]);
+    let of_both = Diff::of(&base, &target, options.sort, options.normalize);
+    let of_both = of_both.map_err(|error| Refusal::usage(error.to_string()))?;
+    Ok(verdict(&of_both, &options))
 }
 
 /// What has changed in each value type, where that can be told.
@@ -133,18 +139,15 @@ fn verdict(diff: &Diff, options: &Options) -> i32 {
         return crate::USAGE;
     }
     let mut above = diff.above(percent / 100.0);
-    // A test that is new isn't slower; it is in the total.
-    above.retain(|row| options.tests.is_none() || row.base != 0 || row.base_path.is_some());
+    let least = options.tests.map_or(0, TestValue::least_difference);
+    above.retain(|row| row.delta() >= least);
     if above.is_empty() && diff.total.change == Change::Unknown {
-        let (why, hint) = match options.tests {
-            Some(_) => (
-                "a test takes more or less time in each run",
-                ", or --value objects",
-            ),
-            None => ("the profiles don't count their samples", ""),
+        let why = match options.tests {
+            Some(_) => "a test takes more or less in each run",
+            None => "the profiles don't count their samples",
         };
         crate::say(&format!(
-            "--fail-above can't tell: {why}, so several runs of each side are needed{hint}"
+            "--fail-above can't tell: {why}, so several runs of each side are needed"
         ));
         return crate::USAGE;
     }

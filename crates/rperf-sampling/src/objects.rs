@@ -2,8 +2,7 @@
 //! object that it is of becomes a sample, with its stack, class and labels.
 //!
 //! The bridge's hook on new objects counts the bytes down ([`Countdown`]), and hands in what becomes a
-//! sample ([`ObjectSampler`]). All with the GVL, in hooks on new objects and on other events; only a
-//! stack, a class or a label set that is new takes memory. docs/internals/sampled-objects.md has the
+//! sample ([`ObjectSampler`]). All with the GVL, in the hook on new objects; only a stack, a class or a label set that is new takes memory. docs/internals/sampled-objects.md has the
 //! rules.
 
 mod countdown;
@@ -11,7 +10,6 @@ mod limit;
 mod site;
 mod site_table;
 mod sums;
-mod windows;
 
 pub use countdown::Countdown;
 use countdown::Gaps;
@@ -21,41 +19,36 @@ pub use site::SampledObject;
 use site::Weight;
 use site_table::SiteTable;
 pub use sums::SampledObjects;
-pub use windows::Switch;
-use windows::Windows;
 
-/// Bytes that a sample stands for in the mean, while all objects are told.
-const BYTES: u64 = 512 << 10;
+/// Bytes that a sample stands for in the mean.
+const BYTES: u64 = 64 << 10;
 
 /// What samples new objects.
 #[derive(Debug)]
 pub struct ObjectSampler {
     gaps: Gaps,
-    windows: Windows,
     limit: CostLimit,
     table: SiteTable,
 }
 
 impl ObjectSampler {
-    /// From `now_ns` on, with so much of one CPU's time at most, in percent. `made` objects were made before.
-    /// Equal seeds give equal samples.
-    pub fn new(seed: u64, max_overhead: u32, made: u64, now_ns: u64) -> Self {
+    /// From `now_ns` on, with so much of one CPU's time at most, in percent. Equal seeds give equal samples.
+    pub fn new(seed: u64, max_overhead: u32, now_ns: u64) -> Self {
         Self {
-            gaps: Gaps::new(seed, BYTES / windows::SPANS),
-            windows: Windows::new(seed ^ u64::MAX, made),
+            gaps: Gaps::new(seed, BYTES),
             limit: CostLimit::new(max_overhead, now_ns),
             table: SiteTable::new(),
         }
     }
 
-    /// The bytes from here to the next sample; `None` while objects aren't told.
-    pub fn next_gap(&mut self) -> Option<u64> {
-        self.windows.are_open().then(|| self.gaps.next())
+    /// The bytes from here to the next sample.
+    pub fn next_gap(&mut self) -> u64 {
+        self.gaps.next()
     }
 
     /// Takes a sample, which took from `began_ns` to `now_ns`. Returns the bytes to the next one.
     pub fn add(&mut self, object: SampledObject<'_>, began_ns: u64, now_ns: u64) -> u64 {
-        let objects = self.gaps.weight(object.bytes) * self.windows.weight();
+        let objects = self.gaps.weight(object.bytes);
         let weight = Weight {
             objects,
             bytes: objects * object.bytes as f64,
@@ -65,16 +58,6 @@ impl ObjectSampler {
             self.gaps.change(step);
         }
         self.gaps.next()
-    }
-
-    /// An object that none of the program's has come out of the draw. Returns the bytes to the next sample.
-    pub fn pass(&mut self) -> u64 {
-        self.gaps.next()
-    }
-
-    /// An event has come when `made` objects had been made: whether objects are told from here on.
-    pub fn event(&mut self, made: u64) -> Option<Switch> {
-        self.windows.event(made)
     }
 
     /// Frames and classes: the garbage collector's roots.
@@ -89,7 +72,7 @@ impl ObjectSampler {
 
     /// What has been sampled.
     pub fn sums(&self) -> SampledObjects {
-        self.table.sums(self.gaps.longest() * windows::SPANS)
+        self.table.sums(self.gaps.longest())
     }
 
     /// Lets go of what has been sampled. The caller keeps the words of [`Self::sums`] alive that are to

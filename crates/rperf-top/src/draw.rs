@@ -156,8 +156,12 @@ fn figures(page: &mut Page<'_>, sums: &Sums) {
 }
 
 fn tabs(page: &mut Page<'_>, app: &App, sums: &Sums) {
+    let about = format!("  {}", about(app, sums).join("  "));
+    let named = Screen::ALL.iter().map(|screen| screen.name().len() + TAB);
+    // What is looked at is worth more than the names of the other screens.
+    let needed = 1 + named.sum::<usize>() + about.chars().count();
+    let has_names = page.width() >= needed.max(WITH_NAMES);
     let mut parts = vec![(" ".into(), Style::new())];
-    let has_names = page.width() >= WITH_NAMES;
     for (number, screen) in (1..).zip(Screen::ALL) {
         let is_shown = screen == app.screen;
         let text = match is_shown {
@@ -172,10 +176,19 @@ fn tabs(page: &mut Page<'_>, app: &App, sums: &Sums) {
         };
         parts.push((text, style));
     }
+    parts.push((about, page.look.dim()));
+    page.line(2, &parts);
+}
+
+/// Columns of a tab beside its name: its number, and a blank or bracket around each.
+const TAB: usize = 4;
+
+/// What the screen is about, in words.
+fn about(app: &App, sums: &Sums) -> Vec<String> {
     let mut about = Vec::new();
     let is_of_time = app.screen != Screen::Memory;
-    about.extend(
-        Some(match app.scope {
+    if is_of_time {
+        about.push(match app.scope {
             Scope::Rate if sums.is_saved => "per second, on average".into(),
             Scope::Rate => "last interval".into(),
             _ if sums.is_saved => "all of it".into(),
@@ -186,9 +199,8 @@ fn tabs(page: &mut Page<'_>, app: &App, sums: &Sums) {
                 let since = since.map(|it| it.watched_ns - it.mark_ns).max();
                 format!("since mark {}", clock(since.unwrap_or(0)))
             }
-        })
-        .filter(|_| is_of_time),
-    );
+        });
+    }
     if app.screen == Screen::Tree && app.bottom_up {
         about.push("callers below".into());
     }
@@ -198,8 +210,7 @@ fn tabs(page: &mut Page<'_>, app: &App, sums: &Sums) {
     if !app.search.is_empty() {
         about.push(format!("/{}", app.search));
     }
-    parts.push((format!("  {}", about.join("  ")), page.look.dim()));
-    page.line(2, &parts);
+    about
 }
 
 fn foot(page: &mut Page<'_>, app: &App, sums: &Sums, y: u16) {

@@ -195,7 +195,7 @@ fn note_targets(
     tracing::targets::note(&gvl(ruby), notes);
 }
 
-/// Defines the one method that other Ractors may call.
+/// Defines the methods that other Ractors may call.
 fn define_for_all_ractors(native: RModule) -> Result<(), Error> {
     // SAFETY: on the main thread, which loads the extension. The methods that are defined meanwhile read what
     // belongs to the calling Ractor alone, and atomics.

@@ -12,7 +12,6 @@ pub mod gc_hook;
 pub mod heap;
 pub mod kept_method;
 pub mod live_threads;
-pub mod made_objects;
 pub mod memory;
 pub mod object_hook;
 pub mod other_gvl;

@@ -313,11 +313,10 @@ export function holderShare({ times, blame }: Why, holder: Holder): number {
 }
 
 /** The share of what slow requests wait longer for the GVL of which no sample tells who had it: nobody, or many for a
- * short time each. Null if nothing was measured for this endpoint. */
+ * short time each. Null if nothing was measured for this endpoint, or the wait hasn't grown. */
 export function unknownShare({ held, times }: Why): number | null {
   const all = excess(times.parts.gvlWait);
-  if (held === null) return null;
-  return all > 0 ? Math.max(0, 1 - held / all) : 1;
+  return held !== null && all > 0 ? Math.max(0, 1 - held / all) : null;
 }
 
 /** What a thread is called; where nobody had the GVL, as in `[GVL hand-over]`, that. */

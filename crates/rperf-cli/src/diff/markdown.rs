@@ -1,7 +1,8 @@
 //! The comparison in Markdown, to paste into a pull request. Does no I/O.
 
 use super::pages::{
-    self, Page, capitalized, idle, normalized, notes, percent, requests, scale, verdict, word,
+    self, Page, capitalized, idle, normalized, notes, percent, requests, scale, verdict,
+    within_noise, word,
 };
 use rperf_format::markdown::amount;
 use rperf_format::markdown::text::{Table, code, location, name};
@@ -30,13 +31,7 @@ pub fn markdown(page: &Page<'_>) -> String {
     }
     match page.diff.with(Change::Noise).count() {
         0 => {}
-        1 => text += "\n1 method differs within the noise.\n",
-        count => {
-            text += &format!(
-                "\n{} methods differ within the noise.\n",
-                grouped(count as u64)
-            );
-        }
+        count => text += &format!("\n{}\n", within_noise(page, count)),
     }
     for note in notes(page) {
         text += &format!("\n{note}\n");

@@ -62,14 +62,19 @@ pub fn text(page: &Page<'_>) -> String {
     }
     let noise = page.diff.with(Change::Noise).count();
     if noise > 0 {
-        let (one, many) = match page.options.tests {
-            Some(_) => ("test differs", "tests differ"),
-            None => ("method differs", "methods differ"),
-        };
-        let differ = if noise == 1 { one } else { many };
-        text += &format!("\n{} {differ} within the noise.\n", grouped(noise as i64));
+        text += &format!("\n{}\n", within_noise(page, noise));
     }
     text + &foot(page)
+}
+
+/// How many rows differ within the noise, as a sentence.
+pub fn within_noise(page: &Page<'_>, rows: usize) -> String {
+    let (one, many) = match page.options.tests {
+        Some(_) => ("test differs", "tests differ"),
+        None => ("method differs", "methods differ"),
+    };
+    let differ = if rows == 1 { one } else { many };
+    format!("{} {differ} within the noise.", grouped(rows as i64))
 }
 
 fn foot(page: &Page<'_>) -> String {
@@ -98,7 +103,7 @@ pub fn notes(page: &Page<'_>) -> Vec<String> {
     }
     if page.diff.with(Change::Unknown).next().is_some() {
         let why = match page.options.tests {
-            Some(_) => "a test takes more or less time in each run",
+            Some(_) => "a test takes more or less in each run",
             None => "samples aren't counted on both sides",
         };
         notes.push(format!(

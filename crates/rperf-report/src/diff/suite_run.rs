@@ -5,14 +5,16 @@ use super::run::{Amount, Run, RunRow};
 use crate::code_paths::CodePaths;
 use crate::groups::Function;
 use crate::matching::MethodKey;
-use rperf_model::{Profile, SuiteKey, SuiteKind, SuiteSums, ValueType};
-use rustc_hash::FxHashMap;
+use rperf_model::{Profile, Suite, SuiteKey, SuiteKind, SuiteSums, ValueType};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A value that each test has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TestValue {
-    /// From begin to end.
+    /// From begin to end, less garbage collection: which test collects changes with those before it.
     #[default]
+    WallWithoutGc,
+    /// From begin to end.
     Wall,
     /// With the GVL, without garbage collection.
     Running,
@@ -28,7 +30,8 @@ pub enum TestValue {
 
 impl TestValue {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
+        Self::WallWithoutGc,
         Self::Wall,
         Self::Running,
         Self::GvlWait,
@@ -40,12 +43,22 @@ impl TestValue {
     /// Its name for users.
     pub fn name(self) -> &'static str {
         match self {
+            Self::WallWithoutGc => "wall_without_gc",
             Self::Wall => "wall",
             Self::Running => "running",
             Self::GvlWait => "gvl_wait",
             Self::Blocked => "blocked",
             Self::Gc => "gc",
             Self::Objects => "objects",
+        }
+    }
+
+    /// The smallest difference that is worth a word: 10 ms, or 1,000 objects. What is made once is made by
+    /// the first test that needs it.
+    pub fn least_difference(self) -> i64 {
+        match self {
+            Self::Objects => 1_000,
+            _ => 10_000_000,
         }
     }
 
@@ -58,6 +71,7 @@ impl TestValue {
 
     fn of(self, sums: &SuiteSums) -> Option<i64> {
         let value = match self {
+            Self::WallWithoutGc => sums.wall_ns.saturating_sub(sums.gc_ns),
             Self::Wall => sums.wall_ns,
             Self::Running => sums.running_ns,
             Self::GvlWait => sums.gvl_wait_ns,
@@ -82,33 +96,44 @@ pub enum NoTests {
 }
 
 impl Run {
-    /// What the tests of `profile` took, and what ran beside them. A test is found in another run by its
-    /// title, because ids of RSpec change with the tests before it; or else by its id.
+    /// What the tests of `profile` took, and what ran beside them; of a profile of several runs, in the
+    /// mean. A test is found in another run by its title, because ids of RSpec change with the tests before
+    /// it. Tests of a file with the same title are found by their order.
     pub fn of_tests(profile: &Profile, value: TestValue) -> Result<Self, NoTests> {
-        let tests = || {
-            let entries = profile.suite.iter();
-            entries.filter(|(key, _)| key.kind != SuiteKind::Factory)
-        };
-        if tests().next().is_none() {
+        let entries = profile.suite.iter();
+        let mut tests: Vec<_> = entries
+            .filter(|(key, _)| key.kind != SuiteKind::Factory)
+            .collect();
+        if tests.is_empty() {
             return Err(NoTests::None);
         }
-        let mut titles: FxHashMap<(&str, &str), u32> = FxHashMap::default();
-        for (key, sums) in tests() {
-            *titles.entry((&key.group, &sums.title)).or_default() += 1;
-        }
+        tests.sort_by_cached_key(|(key, _)| (key.kind, &key.group, by_number(&key.name)));
+        let runs = runs(&tests);
         let paths = CodePaths::of(profile);
+        let mut seen: FxHashMap<(&str, String), u32> = FxHashMap::default();
         let mut rows = Vec::new();
         let mut total: i64 = 0;
-        for (key, sums) in tests() {
-            let own = value.of(sums).ok_or(NoTests::Objects)?;
+        for (key, sums) in tests {
+            let times = match key.kind {
+                SuiteKind::Hooks => runs.get(&*key.group).copied().unwrap_or(1),
+                _ => sums.count,
+            };
+            let all = value.of(sums).ok_or(NoTests::Objects)?;
+            let own = all / i64::try_from(times.max(1)).unwrap_or(i64::MAX);
             total = total.saturating_add(own);
-            let is_only = titles.get(&(&*key.group, &*sums.title)) == Some(&1);
-            let function = shown(key, sums, is_only);
+            let function = shown(key, sums);
+            let known_by = without_addresses(&function.name);
+            let nth = seen.entry((&key.group, known_by.clone())).or_default();
+            *nth += 1;
+            let known_by = Function {
+                name: format!("{known_by} {nth}"),
+                ..function.clone()
+            };
             rows.push(RunRow {
-                key: MethodKey::of(&function, &paths),
+                key: MethodKey::of(&known_by, &paths),
                 function,
-                own: exact(own),
-                total: exact(own),
+                own: measured(own),
+                total: measured(own),
             });
         }
         Ok(Self {
@@ -117,19 +142,53 @@ impl Run {
             samples: None,
             idle: 0,
             missing: Vec::new(),
-            is_exact: value == TestValue::Objects,
+            is_exact: false,
             is_traced: false,
-            total: exact(total),
+            total: measured(total),
             rows,
             label_values: 0,
             requests: 0,
             mean_sample: 0.0,
         })
     }
+
+    /// These runs with the tests alone that both sides have: what a limit is for.
+    pub fn tests_of_both(sides: [&[Run]; 2]) -> [Vec<Run>; 2] {
+        let ids = sides.map(|runs| {
+            let rows = runs.iter().flat_map(|run| &run.rows);
+            rows.map(|row| row.key.id()).collect::<FxHashSet<_>>()
+        });
+        sides.map(|runs| {
+            let of_both = runs.iter().map(|run| {
+                let is_kept = |row: &&RunRow| {
+                    row.function.name != Suite::HOOKS
+                        && ids.iter().all(|it| it.contains(row.key.id()))
+                };
+                let rows: Vec<_> = run.rows.iter().filter(is_kept).cloned().collect();
+                let values = rows.iter().map(|row| row.own.value);
+                Run {
+                    total: measured(values.fold(0, i64::saturating_add)),
+                    rows,
+                    ..run.clone()
+                }
+            });
+            of_both.collect()
+        })
+    }
+}
+
+/// How often each file ran, by the test that ran most often.
+fn runs<'a>(tests: &[(&'a SuiteKey, &SuiteSums)]) -> FxHashMap<&'a str, u64> {
+    let mut runs = FxHashMap::default();
+    for (key, sums) in tests.iter().filter(|(key, _)| !key.name.is_empty()) {
+        let most: &mut u64 = runs.entry(&*key.group).or_default();
+        *most = sums.count.max(*most);
+    }
+    runs
 }
 
 /// A value that no sampling has a part in. How it varies from run to run only several runs tell.
-fn exact(value: i64) -> Amount {
+fn measured(value: i64) -> Amount {
     Amount {
         value,
         variance: None,
@@ -137,21 +196,13 @@ fn exact(value: i64) -> Amount {
     }
 }
 
-/// A test as a row: its title with its id. `is_only`: no other one of the file has the title.
-fn shown(key: &SuiteKey, sums: &SuiteSums, is_only: bool) -> Function {
-    let (name, place) = match (key.kind, &*key.name, &*sums.title) {
-        (SuiteKind::Hooks, ..) => (rperf_model::Suite::HOOKS, &*key.group),
+/// A test as a row: its title with its id.
+fn shown(key: &SuiteKey, sums: &SuiteSums) -> Function {
+    let (name, place) = match (key.kind, &*key.name, sums.title.trim()) {
+        (SuiteKind::Hooks, ..) => (Suite::HOOKS, &*key.group),
         (_, "", _) => (FURTHER, &*key.group),
         (_, id, "") => (id, &*key.group),
-        (_, id, title) if is_only => (title, id),
-        (_, id, title) => {
-            let name = format!("{title} {id}");
-            return Function {
-                name,
-                path: key.group.clone(),
-                short_path: key.group.clone(),
-            };
-        }
+        (_, id, title) => (title, id),
     };
     Function {
         name: name.into(),
@@ -162,6 +213,25 @@ fn shown(key: &SuiteKey, sums: &SuiteSums, is_only: bool) -> Function {
 
 /// What stands for tests that have no row of their own.
 const FURTHER: &str = "(further tests)";
+
+/// A title without the addresses of objects, which differ from run to run.
+fn without_addresses(title: &str) -> String {
+    let mut parts = title.split("0x");
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        text += "0x";
+        text += part.trim_start_matches(|it: char| it.is_ascii_hexdigit());
+    }
+    text
+}
+
+/// An id such that `[1:10]` comes after `[1:9]`: each run of digits with its length before it.
+fn by_number(id: &str) -> Vec<(usize, &str)> {
+    let is_digit = |it: char| it.is_ascii_digit();
+    let parts = id.split_inclusive(|it: char| !is_digit(it));
+    let parts = parts.map(|part| (part.len(), part));
+    parts.collect()
+}
 
 #[cfg(test)]
 mod tests {
@@ -243,42 +313,60 @@ mod tests {
     }
 
     #[test]
-    fn the_same_title_twice_is_told_apart_by_its_id() {
-        let base = suite(&[("a[1]", "adds", 20), ("a[2]", "adds", 300)]);
-        let target = suite(&[("a[1]", "adds", 30), ("a[2]", "adds", 300)]);
+    fn tests_of_the_same_title_are_found_by_their_order_and_addresses_are_none_of_it() {
+        let base = suite(&[
+            ("a[1:9]", "adds", 20),
+            ("a[1:10]", "adds", 300),
+            ("a[1:11]", "shows #<A:0x00ff> well", 60),
+        ]);
+        let target = suite(&[
+            ("a[1:10]", "adds", 30),
+            ("a[1:11]", "adds ", 300),
+            ("a[1:12]", "adds", 40),
+            ("a[1:13]", "shows #<A:0x12ab> well", 50),
+        ]);
         let diff = diff(&[base], &[target], TestValue::Wall);
-        assert_eq!(
-            rows(&diff),
-            [("adds a[1]", "spec/a_spec.rb", 10, Change::Unknown)]
-        );
+        let expected = [
+            ("adds", "a[1:12]", 40, Change::Unknown),
+            ("adds", "a[1:10]", 10, Change::Unknown),
+            ("shows #<A:0x12ab> well", "a[1:13]", -10, Change::Unknown),
+        ];
+        assert_eq!(rows(&diff), expected);
     }
 
     #[test]
-    fn several_runs_tell_noise_and_objects_need_one() {
+    fn several_runs_tell_noise_of_times_and_objects() {
         let run = |adds, waits| suite(&[("a[1]", "adds", adds), ("a[2]", "waits", waits)]);
         let base = [run(100, 300), run(104, 290), run(98, 310), run(101, 305)];
         let target = [run(150, 306), run(153, 292), run(149, 301), run(148, 309)];
-        let diffed = diff(&base, &target, TestValue::Wall);
-        let changes: Vec<_> = diffed
-            .rows
-            .iter()
-            .map(|it| (&*it.function.name, it.change))
-            .collect();
-        assert_eq!(changes, [("adds", Change::More), ("waits", Change::Noise)]);
-        let above: Vec<_> = diffed
-            .above(0.2)
-            .iter()
-            .map(|it| &*it.function.name)
-            .collect();
-        assert_eq!(above, ["adds"]);
-        assert!(diffed.above(0.8).is_empty());
-        let objects = diff(&base[..1], &target[..1], TestValue::Objects);
-        let changes: Vec<_> = objects
-            .rows
-            .iter()
-            .map(|it| (it.delta(), it.change))
-            .collect();
-        assert_eq!(changes, [(500, Change::More), (60, Change::More)]);
+        for value in [TestValue::WallWithoutGc, TestValue::Objects] {
+            let diff = diff(&base, &target, value);
+            let rows = diff.rows.iter();
+            let changes: Vec<_> = rows.map(|it| (&*it.function.name, it.change)).collect();
+            assert_eq!(changes, [("adds", Change::More), ("waits", Change::Noise)]);
+            let above = diff.above(0.2);
+            let above: Vec<_> = above.iter().map(|it| &*it.function.name).collect();
+            assert_eq!(above, ["adds"]);
+            assert!(diff.above(0.8).is_empty());
+        }
+    }
+
+    #[test]
+    fn a_profile_of_several_runs_has_their_mean_and_limits_are_for_tests_of_both_sides() {
+        let once = suite(&[("a[1]", "adds", 100), ("a[2]", "waits", 300)]);
+        let mut thrice = once.clone();
+        for _ in 0..2 {
+            thrice.merge(&once).expect("the same values");
+        }
+        let run = |profile: &Profile| Run::of_tests(profile, TestValue::Wall).expect("tests");
+        assert_eq!(run(&thrice).total(), run(&once).total());
+        let target = suite(&[("a[1]", "is new", 500), ("a[2]", "adds", 130)]);
+        let target = run(&target);
+        let [base, target] = Run::tests_of_both([&[run(&once)], &[target]]);
+        let diff = Diff::of(&base, &target, Sort::SelfValue, Normalize::No).expect("comparable");
+        assert_eq!(rows(&diff), [("adds", "a[2]", 30, Change::Unknown)]);
+        let ms = [diff.total.base, diff.total.target].map(|it| it / MS as i64);
+        assert_eq!(ms, [100, 130]);
     }
 
     #[test]

@@ -51,11 +51,12 @@ impl<'a> Why<'a> {
     }
 
     /// The share of what slow requests wait longer for the GVL of which no sample tells who had it, in
-    /// percent: nobody, or many for a short time each. `None` if nothing was measured for this endpoint.
+    /// percent: nobody, or many for a short time each. `None` if nothing was measured for this endpoint, or the wait
+    /// hasn't grown.
     pub fn share_unknown(&self) -> Option<f64> {
         let all = self.times.parts[Part::GvlWait as usize].excess();
         let known = rperf_model::numbers::percent(self.held?, all);
-        Some((100.0 - known).max(0.0))
+        (all > 0).then(|| (100.0 - known).max(0.0))
     }
 
     /// The parts that most of the difference is in, the greatest first: one at least, if any grew.

@@ -3,34 +3,29 @@
 use super::*;
 use rperf_model::test_support::cpu_schema;
 use rperf_model::{Node, Note, Profile, SampledBytes};
-use rperf_vm::{Dither, LabelSet, ResolvedFrame, Stack};
+use rperf_vm::{LabelSet, ResolvedFrame, Stack};
 
-/// A program that makes objects of three sizes at sites of their own, with an event now and then.
+/// A program that makes objects of three sizes at sites of their own.
 struct Program {
     sampler: ObjectSampler,
     countdown: Countdown,
-    is_told: bool,
-    made: u64,
     now_ns: u64,
 }
 
 impl Program {
     fn new(seed: u64) -> Self {
-        let mut sampler = ObjectSampler::new(seed, 100, 0, 0);
+        let mut sampler = ObjectSampler::new(seed, 100, 0);
         let countdown = Countdown::stopped();
-        countdown.set(sampler.next_gap());
+        countdown.set(Some(sampler.next_gap()));
         Self {
             sampler,
             countdown,
-            is_told: true,
-            made: 0,
             now_ns: 0,
         }
     }
 
     fn make(&mut self, bytes: u64, site: FrameWord) {
-        self.made += 1;
-        if self.is_told && self.countdown.ends_within(bytes as i64) {
+        if self.countdown.ends_within(bytes as i64) {
             let stack = Stack {
                 frames: &[site],
                 lines: &[],
@@ -49,15 +44,6 @@ impl Program {
         }
     }
 
-    fn event(&mut self) {
-        match self.sampler.event(self.made) {
-            Some(Switch::On) => self.is_told = true,
-            Some(Switch::Off) => self.is_told = false,
-            None => return,
-        }
-        self.countdown.set(self.sampler.next_gap());
-    }
-
     fn objects(&self) -> Vec<f64> {
         let sites = &self.sampler.sums().sites;
         let mut found: Vec<_> = sites.iter().map(|it| (it.0.class, it.1.objects)).collect();
@@ -67,7 +53,7 @@ impl Program {
 }
 
 /// In the mean over many sessions each site has all of its objects, in a program that makes one kind
-/// of them in bursts, and has its events there.
+/// of them in bursts.
 #[test]
 fn each_site_has_its_objects_in_the_mean() {
     const RUNS: u64 = 20;
@@ -75,7 +61,6 @@ fn each_site_has_its_objects_in_the_mean() {
     let mut made = [0_u64; 3];
     for run in 0..RUNS {
         let mut program = Program::new(run);
-        let mut steps = Dither::new(run + 1000);
         made = [0; 3];
         for burst in 0..200 {
             for _ in 0..2000 {
@@ -85,15 +70,10 @@ fn each_site_has_its_objects_in_the_mean() {
             made[0] += 2000;
             made[1] += 2000;
             if burst % 2 == 0 {
-                for _ in 0..30 {
-                    for _ in 0..200 {
-                        program.make(160, 24);
-                    }
-                    made[2] += 200;
-                    if steps.first_gap(3) == 0 {
-                        program.event();
-                    }
+                for _ in 0..6000 {
+                    program.make(160, 24);
                 }
+                made[2] += 6000;
             }
         }
         for (site, objects) in program.objects().into_iter().enumerate() {
@@ -110,7 +90,7 @@ fn each_site_has_its_objects_in_the_mean() {
             sums[site]
         );
         let spread = f64::sqrt(squares[site] / RUNS as f64) / made[site] as f64;
-        assert!(spread < 0.5, "site {site}: {spread}");
+        assert!(spread < 0.15, "site {site}: {spread}");
     }
 }
 
@@ -137,7 +117,7 @@ fn a_session_that_begins_anew_has_no_old_objects() {
 
 #[test]
 fn a_profile_gets_stacks_with_callers_classes_and_labels() {
-    let mut sampler = ObjectSampler::new(1, 5, 0, 0);
+    let mut sampler = ObjectSampler::new(1, 5, 0);
     let labels = LabelSet::empty().with([("page".into(), Some("a".into()))]);
     let stack = Stack {
         frames: &[8, 16],

@@ -5,7 +5,7 @@
 
 use super::event_hook::can_remove_internal;
 use super::ractor::{self, AnyGvl};
-use super::version::{disable_collections, slot_size};
+use super::version::slot_size;
 use rb_sys::{
     RUBY_INTERNAL_EVENT_NEWOBJ as NEWOBJ, VALUE,
     rb_event_hook_flag_t::RUBY_EVENT_HOOK_FLAG_RAW_ARG as RAW_ARG, rb_trace_arg_t,
@@ -93,25 +93,7 @@ impl ObjectHook {
         }
     }
 
-    /// Registers it, if it isn't there, in a hook on collections or threads. With the GVL.
-    pub fn add_in_hook(&self) {
-        let Some(disable) = disable_collections() else {
-            return;
-        };
-        // SAFETY: with the GVL. The VM takes memory for the entry of its list, and must not collect
-        // garbage for it in such a hook; its own hooks on new objects are called like this, too. Both
-        // functions set a flag, and neither runs a collection.
-        unsafe {
-            let were_disabled = disable() != rb_sys::Qfalse as VALUE;
-            self.add();
-            if !were_disabled {
-                rb_sys::rb_gc_enable();
-            }
-        }
-    }
-
-    /// Removes it, if it is there and can be removed; else nobody is told. With the GVL, in hooks on
-    /// collections and threads, too: the VM frees the entry when no hook runs.
+    /// Removes it, if it is there and can be removed; else nobody is told. With the GVL.
     pub fn remove(&self) {
         if can_remove_internal() && self.is_added.swap(false, Relaxed) {
             // SAFETY: removes by function.

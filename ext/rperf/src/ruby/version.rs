@@ -263,22 +263,10 @@ pub fn slot_size() -> Option<SlotSize> {
 /// See [`slot_size`].
 pub type SlotSize = unsafe extern "C" fn(rb_sys::VALUE) -> usize;
 
-/// The function that switches collections off without ending the one under way, and tells whether they
-/// were off. The VM exports it, and no header has it.
-///
-/// Versions: from 3.4. Source: `rb_gc_disable_no_rest`, gc.c.
-pub fn disable_collections() -> Option<DisableCollections> {
-    FOUND.get()?.disable_collections
-}
-
-/// See [`disable_collections`].
-pub type DisableCollections = unsafe extern "C" fn() -> rb_sys::VALUE;
-
 /// What the VM exports besides what headers have.
 struct Found {
     line_of_instruction: Option<LineOfInstruction>,
     slot_size: Option<SlotSize>,
-    disable_collections: Option<DisableCollections>,
     /// Ruby was built with ZJIT.
     has_zjit: bool,
     /// The address of a variable; 0 if Ruby was built without ZJIT, or doesn't export it.
@@ -300,9 +288,6 @@ pub fn init(ruby: &Ruby) {
             )),
             slot_size: transmute::<*mut libc::c_void, Option<SlotSize>>(find(
                 c"rb_gc_obj_slot_size",
-            )),
-            disable_collections: transmute::<*mut libc::c_void, Option<DisableCollections>>(find(
-                c"rb_gc_disable_no_rest",
             )),
             has_zjit,
             zjit_entry: find(c"rb_zjit_entry").expose_provenance(),

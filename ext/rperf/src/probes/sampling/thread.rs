@@ -4,7 +4,7 @@
 //! lock; SUSPENDED on the thread while it still has the GVL; READY on any native
 //! thread without it; EXITED on the thread without it.
 
-use super::{other_ractor, sampled_objects};
+use super::other_ractor;
 use crate::recording::sample;
 use crate::ruby::frames::RubyVm;
 use crate::ruby::other_gvl::OtherGvl;
@@ -51,20 +51,13 @@ unsafe extern "C" fn on_event(
     unsafe {
         let thread = RubyThread::from_raw((*data).thread);
         sampling::in_hook(|session| match event {
-            RESUMED => {
-                let resumed = RunningSession::resumed;
-                let is_main = in_its_ractor(session, thread, resumed, |vm, thread| {
-                    session.other_resumed(&vm, thread);
-                });
-                if is_main {
-                    sampled_objects::resumed(&Gvl::assume_held());
-                }
-            }
+            RESUMED => in_its_ractor(session, thread, RunningSession::resumed, |vm, thread| {
+                session.other_resumed(&vm, thread);
+            }),
             SUSPENDED => {
                 // A thread that ends comes by here last.
                 let name = ThreadName::of(thread);
-                let suspended = suspended(thread, &name);
-                in_its_ractor(session, thread, suspended, |vm, of| {
+                in_its_ractor(session, thread, suspended(thread, &name), |vm, of| {
                     session.other_suspended(&vm, of, &name);
                 });
             }
@@ -87,7 +80,7 @@ fn suspended(
 }
 
 /// Calls `event` with the state of `thread`, announced if it is new; or `other` if it is of another
-/// Ractor than the main one. Returns whether it is the main one's.
+/// Ractor than the main one.
 ///
 /// # Safety
 /// It is the calling thread, which holds its Ractor's GVL.
@@ -97,19 +90,17 @@ unsafe fn in_its_ractor(
     thread: RubyThread<'_>,
     event: impl for<'e> FnOnce(&'e RunningSession, &'e Gvl<'e>, &'e ThreadState) -> FollowUp<'e>,
     other: impl FnOnce(RubyVm<'_, OtherGvl>, OtherThread),
-) -> bool {
+) {
     // SAFETY: it holds the main Ractor's GVL, or has no state and the token isn't used.
     let gvl = unsafe { Gvl::assume_held() };
     if let Some(state) = thread.known_state(&gvl) {
-        sample::complete(&gvl, session, event(session, &gvl, state));
-        return true;
+        return sample::complete(&gvl, session, event(session, &gvl, state));
     }
     // SAFETY: by this function's contract.
     match unsafe { AnyGvl::assume_held() } {
         AnyGvl::Main(gvl) => {
             let state = thread.announce(&gvl, &session.new_threads);
             sample::complete(&gvl, session, event(session, &gvl, state));
-            true
         }
         AnyGvl::Other(gvl) => {
             // Its first turn comes before anything that it does.
@@ -117,7 +108,6 @@ unsafe fn in_its_ractor(
                 set_other_ractors(true);
             }
             other_ractor::event(&gvl, thread, other);
-            false
         }
     }
 }
