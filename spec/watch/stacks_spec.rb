@@ -383,7 +383,7 @@ RSpec.describe "rperf stacks", vm: true do
         Thread.new { loop { Thread.list.each { |it| raised[it] ||= !it.raise(Boom) if it.name == "rperf" } } }
       RUBY
       working(code) do |program|
-        wait_until("the exception") { stacks_of(program).first["note"]&.end_with?("took the stacks: Boom") }
+        wait_until("the exception") { stacks_of(program).first["note"]&.end_with?("was to answer: Boom") }
         expect(File).not_to exist(path_to("ran"))
       end
     end

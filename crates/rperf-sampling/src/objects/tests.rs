@@ -195,6 +195,6 @@ fn a_profile_gets_stacks_with_callers_classes_and_labels() {
     let notes: Vec<_> = profile.meta.notes.iter().map(ToString::to_string).collect();
     assert_eq!(
         notes,
-        [Note::SampledObjects(SampledBytes(512 << 10)).to_string()]
+        [Note::SampledObjects(SampledBytes(64 << 10)).to_string()]
     );
 }
