@@ -12,7 +12,8 @@ KINDS = [
   { mode: :trace }, { mode: :trace, calls: :all }, { mode: :trace, only: "Work#sorted" }
 ].freeze
 FORMATS = %w[pb.gz txt json collapsed html].freeze
-QUESTIONS = %w[/v1/hello /v1/stacks /v1/stacks?fibers=1 /v1/memory /v1/memory?objects=1 /v1/snapshot /v1/profile?seconds=0 /v1/nothing].freeze
+QUESTIONS = %w[/v1/hello /v1/stacks /v1/stacks?fibers=1 /v1/memory /v1/memory?objects=1 /v1/snapshot
+               /v1/profile?seconds=0 /v1/nothing].freeze
 
 # What is profiled.
 class Work

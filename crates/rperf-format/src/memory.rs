@@ -15,9 +15,9 @@ const KIND: &str = "rperf memory";
 /// The file.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct MemoryFile {
-    /// [`VERSION`]; later ones only add to it.
+    /// The version of this form; later ones only add to it.
     pub version: u32,
-    /// [`KIND`].
+    /// The kind of file, by which it is told from others.
     pub kind: String,
     /// The process.
     #[serde(flatten)]
