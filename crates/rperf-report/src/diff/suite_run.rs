@@ -148,7 +148,8 @@ impl Run {
             rows,
             label_values: 0,
             requests: 0,
-            mean_sample: 0.0,
+            // Counts can be the same in all runs: no difference is surer than one object, or ns.
+            mean_sample: 1.0,
         })
     }
 
@@ -349,6 +350,20 @@ mod tests {
             assert_eq!(above, ["adds"]);
             assert!(diff.above(0.8).is_empty());
         }
+    }
+
+    #[test]
+    fn counts_that_are_the_same_in_all_runs_differ_from_others() {
+        let run = |adds| suite(&[("a[1]", "adds", adds)]);
+        let sides = [[run(100), run(100)], [run(900), run(900)]];
+        let diff = diff(&sides[0], &sides[1], TestValue::Objects);
+        assert_eq!(diff.rows[0].change, Change::More);
+        let above: Vec<_> = diff
+            .above(0.3)
+            .iter()
+            .map(|it| &*it.function.name)
+            .collect();
+        assert_eq!(above, ["", "adds"]);
     }
 
     #[test]
