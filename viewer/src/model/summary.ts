@@ -54,7 +54,8 @@ export function stateShares(view: View): StateShare[] {
           : null;
     return { name, words: STATE_WORDS[name] ?? { short: name, long: name }, value: sums[i], filter };
   });
-  return shares.filter(({ value }) => value > 0).length > 1 ? shares : [];
+  const known = shares.filter(({ value }, i) => i < file.states.length || value > 0);
+  return known.filter(({ value }) => value > 0).length > 1 ? known : [];
 }
 
 /** Where the time goes, in sentences. */
