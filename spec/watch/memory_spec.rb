@@ -95,6 +95,41 @@ RSpec.describe "rperf memory", vm: true, if: Gem::Platform.local.os == "linux" d
     expect_others_to_stay(changes, "malloc_objects", of: 100)
   end
 
+  it "has what a thread has from malloc, in whatever many heaps that is" do
+    strings = 300_000
+    changes = moved("Thread.new { $a = Array.new(#{strings}) { 'x' * 1000 } }.join")
+    malloc = strings * (1000 + 16 + 8) / mb.to_f
+    expect(changes["malloc_in_use"] + changes["malloc_free"]).to be_within(0.1 * malloc).of(malloc)
+    expect(changes["other"].abs).to be < 0.02 * malloc
+  end
+
+  it "doesn't take Ruby's heap for malloc's where the VM isn't asked" do
+    before = "$objects = Array.new(1_000_000) { Object.new }; $threads = Array.new(50) { Thread.new { sleep } }"
+    doing("", before:) do |pid|
+      finish_doing
+      answer = answer_of(pid, "--no-wake")
+      expect_sum(answer, pid)
+      expect(answer["lacks"].size).to eq(1)
+      rows = rows_of(answer)
+      expect(rows["heap_and_other"]).to be > 38 * mb
+      expect(rows["malloc_in_use"]).to be < 30 * mb
+      write_file("less.json", rperf("memory", pid.to_s, "--no-wake", "-o", "-").stdout)
+      page = rperf("memory", "--base", "less.json", pid.to_s).stdout
+      expect(page).to include("not known apart in both", "Before: What is Ruby's heap isn't known")
+      expect(page).not_to include("Ruby heap: live objects")
+    end
+  end
+
+  it "looks at no heap that other Ractors change" do
+    doing("$ractor = Ractor.new { sleep }; sleep 0.1", env: { "RUBYOPT" => "-W0" }) do |pid|
+      finish_doing
+      answer = answer_of(pid, "--objects")
+      expect_sum(answer, pid)
+      expect(answer["lacks"]).to match([{ "answer" => /other Ractors/ }])
+      expect(answer["pools"]).to eq([])
+    end
+  end
+
   it "has slots that are free, because nine tenths of the objects have gone" do
     before = "$objects = Array.new(1_000_000) { Object.new }; GC.start"
     # In place: nothing on a stack may hold the others.
@@ -207,7 +242,7 @@ RSpec.describe "rperf memory", vm: true, if: Gem::Platform.local.os == "linux" d
     answer = answer_of(pid)
     expect_sum(answer, pid)
     expect(answer).to include("lacks" => ["port"], "ruby" => nil, "malloc" => nil)
-    expect(rows_of(answer).values_at("files_ruby", "malloc_unknown", "other")).to all(be_positive)
+    expect(rows_of(answer).values_at("files_ruby", "malloc_unknown", "heap_and_other")).to all(be_positive)
     page = rperf("memory", pid.to_s)
     expect([page.status.exitstatus, page.stdout]).to match([0, /The program has no port.*RPERF_LISTEN=1/])
   ensure
@@ -235,7 +270,9 @@ RSpec.describe "rperf memory", vm: true, if: Gem::Platform.local.os == "linux" d
       ["none.json"] => [2, /none.json.*no such file/],
       ["other.json"] => [2, /other.json: it is no file of 'rperf memory -o'/],
       ["damaged.json"] => [2, /damaged.json: it is damaged/],
-      ["--base", "other.json", "1", "-o", "x"] => [2, /leave --base out/]
+      ["--base", "other.json", "1", "-o", "x"] => [2, /leave --base out/],
+      ["--pss", "--json", "1"] => [2, /leave --pss out/],
+      ["--objects", "other.json"] => [2, /--objects is for a program/]
     }.each do |arguments, (status, line)|
       outcome = rperf("memory", *arguments)
       expect([outcome.status.exitstatus, outcome.stderr.lines.size]).to eq([status, 1]), outcome.stderr

@@ -53,7 +53,7 @@ pub struct MemoryArgs {
     /// Show which part is shared with other processes, such as a server's other workers
     #[arg(long)]
     pub pss: bool,
-    /// File to write the rows to, as JSON, instead of printing them
+    /// File to write the rows to, as JSON, instead of printing them ('-': stdout)
     #[arg(short, long, value_name = "PATH")]
     pub output: Option<OsString>,
     /// Print one JSON object
@@ -66,8 +66,11 @@ pub struct MemoryArgs {
 
 /// Prints or writes the rows. Returns the exit status.
 pub fn run(args: &MemoryArgs) -> Result<i32, Refusal> {
-    let output = args.output.as_ref().map(checked::writable).transpose()?;
-    if args.base.is_some() && output.is_some() {
+    refuse_what_has_no_effect(args)?;
+    let is_to_stdout = args.output.as_deref().is_some_and(|it| it == "-");
+    let output = args.output.as_ref().filter(|_| !is_to_stdout);
+    let output = output.map(checked::writable).transpose()?;
+    if args.base.is_some() && args.output.is_some() {
         let message = "-o writes the rows of one moment, not what has changed: leave --base out";
         return Err(Refusal::usage(message));
     }
@@ -77,7 +80,7 @@ pub fn run(args: &MemoryArgs) -> Result<i32, Refusal> {
         return written(path, &file);
     }
     let screen = Screen::stdout(true);
-    let text = match (&base, args.json) {
+    let text = match (&base, args.json || is_to_stdout) {
         (None, true) => file.to_json(),
         (None, false) => page::of(&file, args.pss, screen),
         (Some(base), true) => page::changes_as_json(base, &file),
@@ -87,6 +90,31 @@ pub fn run(args: &MemoryArgs) -> Result<i32, Refusal> {
         message: format!("can't write the rows: {error}"),
         status: FAILURE,
     })
+}
+
+/// Refuses options that nothing would come of.
+fn refuse_what_has_no_effect(args: &MemoryArgs) -> Result<(), Refusal> {
+    let refused = |message: &str| Err(Refusal::usage(message));
+    if args.pss && args.base.is_some() {
+        return refused("--base shows what has changed of the RSS: leave --pss out");
+    }
+    if args.pss && (args.json || args.output.is_some()) {
+        return refused("JSON always has the PSS: leave --pss out");
+    }
+    let asks = is_number(&args.target) || args.base.as_deref().is_some_and(is_number);
+    for (is_given, option) in [(args.objects, "--objects"), (args.no_wake, "--no-wake")] {
+        if is_given && !asks {
+            let message = format!("{option} is for a program that is asked, not for a file");
+            return Err(Refusal::usage(format!("{message}: leave it out")));
+        }
+    }
+    Ok(())
+}
+
+/// Whether it is a process: what has digits only.
+fn is_number(target: &OsStr) -> bool {
+    let text = target.as_encoded_bytes();
+    !text.is_empty() && text.iter().all(u8::is_ascii_digit)
 }
 
 fn written(path: &Path, file: &MemoryFile) -> Result<i32, Refusal> {
@@ -100,11 +128,10 @@ fn written(path: &Path, file: &MemoryFile) -> Result<i32, Refusal> {
     Ok(0)
 }
 
-/// The rows of a process, or those in a file: what has digits only is a process.
+/// The rows of a process, or those in a file.
 fn taken(target: &OsStr, args: &MemoryArgs) -> Result<MemoryFile, Refusal> {
     let text = target.to_str().unwrap_or_default();
-    let is_number = !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit());
-    if !is_number {
+    if !is_number(target) {
         return of_file(Path::new(target));
     }
     let pid = checked::pid(text).map_err(|error| Refusal::usage(format!("'{text}': {error}")))?;
@@ -135,4 +162,52 @@ fn of_file(path: &Path) -> Result<MemoryFile, Refusal> {
     }
     let file: MemoryFile = read(&bytes).map_err(|_| refused(&other))?;
     file.check().map_err(|error| refused(&error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn args(target: &str) -> MemoryArgs {
+        MemoryArgs {
+            target: target.into(),
+            base: None,
+            objects: false,
+            pss: false,
+            output: None,
+            json: false,
+            no_wake: false,
+        }
+    }
+
+    #[test]
+    fn options_without_effect_are_refused() {
+        let with = |change: fn(&mut MemoryArgs)| {
+            let mut args = args("a.json");
+            change(&mut args);
+            refuse_what_has_no_effect(&args).err().map(|it| it.message)
+        };
+        assert_eq!(with(|_| ()), None);
+        assert_eq!(with(|it| it.pss = true), None);
+        assert_eq!(
+            with(|it| (it.target, it.objects) = ("7".into(), true)),
+            None
+        );
+        let base = |it: &mut MemoryArgs| (it.base, it.no_wake) = (Some("7".into()), true);
+        assert_eq!(with(base), None);
+        let refused = [
+            with(|it| (it.pss, it.json) = (true, true)),
+            with(|it| (it.pss, it.output) = (true, Some("-".into()))),
+            with(|it| (it.pss, it.base) = (true, Some("7".into()))),
+            with(|it| it.objects = true),
+            with(|it| it.no_wake = true),
+        ];
+        for message in refused {
+            let message = message.expect("a message");
+            assert!(
+                message.contains("leave") && message.ends_with("out"),
+                "{message}"
+            );
+        }
+    }
 }

@@ -41,6 +41,7 @@ mod json;
 mod last_stack;
 pub mod markdown;
 mod memory;
+mod memory_known;
 mod memory_table;
 pub mod otlp;
 pub mod pprof;
@@ -60,7 +61,10 @@ pub use memory::{
     Amounts, Lack, MappedFile, MemoryFacts, MemoryFile, MemoryMalloc, MemoryObjects, MemoryPool,
     MemoryRow, NoMemoryFile,
 };
-pub use memory_table::{bytes_text, memory_changes, memory_notes, memory_table, slots_table};
+pub use memory_known::{Comparable, Known};
+pub use memory_table::{
+    bytes_text, memory_changes, memory_lacks, memory_notes, memory_table, slots_table,
+};
 pub use text::{TextOptions, Whole, for_terminal};
 
 #[cfg(doc)]

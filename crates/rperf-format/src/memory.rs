@@ -5,6 +5,7 @@ use rperf_report::memory::mappings::Resident;
 use rperf_report::memory::rows::{RowKind, Rows};
 use rperf_report::memory::{File, Memory, Pool};
 use serde::{Deserialize, Serialize};
+use std::ops::AddAssign;
 
 /// The version of the form.
 const VERSION: u32 = 1;
@@ -83,6 +84,15 @@ pub struct Amounts {
     pub swap_bytes: u64,
 }
 
+impl AddAssign for Amounts {
+    fn add_assign(&mut self, other: Self) {
+        self.rss_bytes = self.rss_bytes.saturating_add(other.rss_bytes);
+        self.pss_bytes = self.pss_bytes.saturating_add(other.pss_bytes);
+        self.shared_bytes = self.shared_bytes.saturating_add(other.shared_bytes);
+        self.swap_bytes = self.swap_bytes.saturating_add(other.swap_bytes);
+    }
+}
+
 impl From<Resident> for Amounts {
     fn from(resident: Resident) -> Self {
         Amounts {
@@ -132,9 +142,9 @@ pub struct MemoryPool {
 pub struct MemoryMalloc {
     /// Which one it is.
     pub allocator: String,
-    /// How many arenas of glibc there are.
+    /// How many heaps the arenas of glibc have, beside the one of `brk`.
     #[serde(default)]
-    pub arenas: u64,
+    pub heaps: u64,
     /// Bytes that it has handed out, without the VM's stacks of threads.
     pub handed_out_bytes: u64,
     /// The part of these that isn't resident.

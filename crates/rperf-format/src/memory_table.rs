@@ -5,13 +5,14 @@ use crate::memory::{Amounts, Lack, MemoryFile, MemoryPool};
 use crate::table::{Column, Row, Style, Table};
 use rperf_model::ValueType;
 use rperf_report::Scale;
+use rperf_report::memory::rows::RowKind;
 use rperf_report::numbers::{counted, grouped, percent};
 
 /// From which share of what malloc has handed out on it is told that so much isn't resident.
 const UNTOUCHED: f64 = 10.0;
 
-/// From how many arenas on, and which share of all that malloc keeps free, the arenas are told.
-const ARENAS: u64 = 8;
+/// From how many heaps of arenas on, and which share of all that malloc keeps free, these are told.
+const HEAPS: u64 = 8;
 const FREE: f64 = 20.0;
 
 /// A number of bytes with its unit.
@@ -157,16 +158,22 @@ pub fn memory_notes(file: &MemoryFile) -> Vec<String> {
             ));
         }
         let free = file.row("malloc_free").rss_bytes;
-        if malloc.arenas > ARENAS && percent(free, file.total.rss_bytes) > FREE {
+        if malloc.heaps > HEAPS && percent(free, file.total.rss_bytes) > FREE {
             notes.push(format!(
-                "malloc has {} arenas, each of which keeps what is free in it: with MALLOC_ARENA_MAX=2 there \
-                 are fewer.",
-                malloc.arenas
+                "malloc has {} heaps for threads, each of which keeps what is free in it: if these are of many \
+                 arenas, MALLOC_ARENA_MAX=2 makes them fewer.",
+                malloc.heaps
             ));
         }
     }
-    notes.extend(file.lacks.iter().filter_map(|it| lack(file, it)));
+    notes.extend(memory_lacks(file));
     notes
+}
+
+/// What isn't known, and why, in lines.
+pub fn memory_lacks(file: &MemoryFile) -> Vec<String> {
+    let lacks = file.lacks.iter();
+    lacks.filter_map(|it| lack(file, it)).collect()
 }
 
 fn lack(file: &MemoryFile, lack: &Lack) -> Option<String> {
@@ -179,8 +186,9 @@ fn lack(file: &MemoryFile, lack: &Lack) -> Option<String> {
                         and stacks are in other rows."
             .into(),
         Lack::HeapPages => format!(
-            "The pages of this garbage collector ({}) aren't known: they are in 'other anonymous memory'.",
-            file.facts.collector.as_deref().unwrap_or("unknown")
+            "The pages of this garbage collector ({}) aren't known: they are in '{}'.",
+            file.facts.collector.as_deref().unwrap_or("unknown"),
+            RowKind::HeapAndOther.title()
         ),
         Lack::Malloc => {
             let malloc = file.malloc.as_ref().map_or("", |it| &it.allocator);
@@ -268,7 +276,7 @@ slot  slots   live  live%      RSS
         let mut file = file(&[("malloc_free", 30), ("other", 10)]);
         assert!(memory_notes(&file).is_empty());
         file.malloc = Some(MemoryMalloc {
-            arenas: 9,
+            heaps: 9,
             handed_out_bytes: 100 * MB,
             untouched_bytes: 11 * MB,
             ..MemoryMalloc::default()
@@ -277,6 +285,6 @@ slot  slots   live  live%      RSS
         let notes = memory_notes(&file);
         assert_eq!(notes.len(), 3);
         assert!(notes[0].contains("100.00 MB, of which 11.00 MB"));
-        assert!(notes[1].contains("9 arenas") && notes[2].ends_with("known: it is busy."));
+        assert!(notes[1].contains("9 heaps") && notes[2].ends_with("known: it is busy."));
     }
 }

@@ -12,8 +12,10 @@ use std::time::Duration;
 /// What the VM knows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct VmMemory {
-    /// Its heap.
-    pub heap: Heap,
+    /// Its heap; `None` if it can't be looked at.
+    pub heap: Option<Heap>,
+    /// Why it can't.
+    pub note: Option<String>,
     /// Its stacks.
     pub stacks: Stacks,
     /// Its objects, if they are asked for.
@@ -27,9 +29,9 @@ pub fn nanoseconds(time: Duration) -> u64 {
 
 /// What is told of the memory of this process by itself: `heap` and `stacks` of the VM, and what malloc
 /// has counted.
-pub fn told(heap: Heap, stacks: Stacks) -> Told {
+pub fn told(heap: Option<Heap>, stacks: Stacks) -> Told {
     let answer = Memory {
-        heap: Some(heap),
+        heap,
         malloc: malloc::counted(),
         stacks: Some(stacks),
         ..Memory::default()
@@ -89,9 +91,9 @@ fn in_rows(mut numbers: Vec<u64>) -> Vec<(u64, u64)> {
 pub fn of_vm(memory: VmMemory, is_woken: bool, elapsed_ns: u64) -> String {
     written(&Memory {
         elapsed_ns,
-        heap: Some(memory.heap),
+        heap: memory.heap,
         malloc: malloc::counted(),
-        note: None,
+        note: memory.note,
         objects: memory.objects,
         source: Source::Vm,
         stacks: Some(memory.stacks),
@@ -136,10 +138,10 @@ mod tests {
     #[test]
     fn answers_have_what_the_vm_says_and_what_malloc_counts() {
         let vm = VmMemory {
-            heap: Heap {
+            heap: Some(Heap {
                 page_bytes: 65_536,
                 ..Heap::default()
-            },
+            }),
             ..VmMemory::default()
         };
         let answer: Memory = read(of_vm(vm, true, 5).as_bytes()).expect("an answer");
@@ -148,6 +150,15 @@ mod tests {
             (Source::Vm, 5, true)
         );
         assert_eq!(answer.told().heap.map(|it| it.page_bytes), Some(65_536));
+        let ractors = VmMemory {
+            note: Some("others".into()),
+            ..VmMemory::default()
+        };
+        let answer: Memory = read(of_vm(ractors, false, 5).as_bytes()).expect("an answer");
+        assert_eq!(
+            (answer.heap, answer.note.as_deref()),
+            (None, Some("others"))
+        );
         let answer: Memory = read(of_system("why", false, 5).as_bytes()).expect("an answer");
         assert_eq!(answer.note.as_deref(), Some("why"));
         assert_eq!(answer.malloc.is_some(), cfg!(target_os = "linux"));

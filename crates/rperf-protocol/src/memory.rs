@@ -16,13 +16,13 @@ const MAX_POOLS: usize = 64;
 pub struct Memory {
     /// How long it took.
     pub elapsed_ns: u64,
-    /// Ruby's heap; null if the VM hasn't said.
+    /// Ruby's heap; null if the VM hasn't said, or can't look at it.
     #[serde(default)]
     pub heap: Option<Heap>,
     /// What malloc has counted.
     #[serde(default)]
     pub malloc: Option<MallocAnswer>,
-    /// Why the VM hasn't said anything.
+    /// Why the VM hasn't said anything, or nothing of its heap.
     #[serde(default)]
     pub note: Option<String>,
     /// The objects, if they were asked for.

@@ -2,6 +2,7 @@
 //! rows add up to the RSS of the reading. It is made of what the kernel says of the mappings and pages
 //! of a process, and of what the program [tells](Told), which is handed in: nothing is read here.
 
+mod arenas;
 pub mod mappings;
 pub mod parts;
 mod places;
@@ -9,10 +10,10 @@ pub mod rows;
 pub mod told;
 
 use mappings::{Kind, Mapping, Resident};
-use parts::{Pages, Part, shared_out};
+use parts::{Pages, Part, Range, shared_out};
 use rows::{RowKind, Rows};
 use std::collections::BTreeMap;
-use told::{Told, ToldPool};
+use told::{Objects, Told, ToldPool};
 
 /// What the kernel says of a process.
 #[derive(Debug, Clone, Copy)]
@@ -34,14 +35,14 @@ pub struct Memory {
     /// The pools of Ruby's heap.
     pub pools: Vec<Pool>,
     /// Bytes that malloc has handed out, and that were never touched, or are swapped out: they aren't
-    /// resident. 0 if it couldn't be asked.
+    /// resident. 0 if it couldn't be asked; at least so many if Ruby's heap isn't known.
     pub untouched: u64,
     /// What malloc has handed out in all, without the VM's stacks of threads; 0 likewise.
     pub handed_out: u64,
     /// The files that are mapped, those with the most first.
     pub files: Vec<File>,
-    /// How many arenas glibc's malloc has.
-    pub arenas: u64,
+    /// How many heaps the arenas of glibc's malloc have, beside the one of `brk`. An arena has one or more.
+    pub heaps: u64,
     /// Pages couldn't be counted one by one, so no mapping was parted.
     pub lacks_pages: bool,
 }
@@ -71,50 +72,58 @@ pub struct File {
 }
 
 impl Memory {
-    /// The rows of a process. `pages` counts the pages from one address to another, in bytes; `None` if
-    /// that can't be done.
+    /// The rows of a process. `pages` counts the pages from one address to another, in bytes, until it
+    /// has found so many that are resident or swapped out; `None` if that can't be done.
     pub fn of(
         reading: Reading<'_>,
         told: &Told,
-        mut pages: impl FnMut(u64, u64) -> Option<Pages>,
+        mut pages: impl FnMut(u64, u64, u64) -> Option<Pages>,
     ) -> Self {
         let Reading { mappings, page, .. } = reading;
-        let ranges = places::ranges(mappings, reading.threads, told, page.max(1));
+        let mut ranges = places::ranges(mappings, reading.threads, told, page.max(1));
+        let heaps = arenas::heaps(mappings, told);
+        let stacks = |start, end| ranges.bytes_within(start, end, Part::VmStack);
+        let stacks_in_heaps: u64 = heaps.ranges.iter().map(|it| stacks(it.start, it.end)).sum();
+        let (in_break, elsewhere): (Vec<&Mapping>, Vec<_>) =
+            mappings.iter().partition(|it| it.kind == Kind::Break);
+        let stacks_of = |those: Vec<&Mapping>| -> u64 {
+            let those = those.into_iter();
+            those.map(|it| stacks(it.start, it.end)).sum()
+        };
+        let stacks_in_arenas = stacks_of(in_break) + stacks_in_heaps;
+        let stacks_mapped = stacks_of(elsewhere) - stacks_in_heaps;
+        ranges.add(heaps.ranges);
         let mut files: BTreeMap<&str, File> = BTreeMap::new();
         let pools = told.heap.as_ref().map_or(&[][..], |heap| &heap.pools);
         let mut found = Found {
             pools: vec![Resident::default(); pools.len()],
+            stacks_in_arenas,
+            stacks_mapped,
+            heaps: heaps.count,
+            knows_heap: told.heap.as_ref().is_some_and(|it| it.page_bytes > 0),
             ..Found::default()
         };
-        for (place, mapping) in mappings.iter().enumerate() {
+        for mapping in mappings {
             if mapping.kind == Kind::File {
                 found.add_file(mapping, files.entry(&mapping.name).or_default());
                 continue;
             }
-            let home = home_of(mapping, places::is_arena(mappings, place));
-            let is_arena = home == Home::Arena;
-            found.arenas_seen += u64::from(is_arena);
-            let stacks = ranges.bytes_within(mapping, Part::VmStack);
-            *(if is_arena {
-                &mut found.stacks_in_arenas
-            } else {
-                &mut found.stacks_mapped
-            }) += stacks;
             if mapping.resident == Resident::default() {
                 continue;
             }
+            let home = home_of(mapping, found.knows_heap);
             let parts = ranges.within(mapping).filter(|_| mapping.is_anonymous());
             let Some(parts) = parts else {
                 found.add(home, mapping.resident);
                 continue;
             };
-            let counted: Option<Vec<Pages>> = match parts.len() {
-                1 => Some(vec![Pages::default()]),
-                _ => parts.iter().map(|it| pages(it.start, it.end)).collect(),
-            };
-            let Some(counted) = counted else {
+            let Some(counted) = counted(&parts, &mapping.resident, &mut pages) else {
                 found.lacks_pages = true;
-                found.add(home, mapping.resident);
+                let of_arenas = ranges.bytes_within(mapping.start, mapping.end, Part::Arena);
+                match of_arenas > mapping.size() / 2 {
+                    true => found.add(Home::Arena, mapping.resident),
+                    false => found.add(home, mapping.resident),
+                }
                 continue;
             };
             let shares = shared_out(&mapping.resident, &counted);
@@ -130,10 +139,42 @@ impl Memory {
     }
 }
 
+/// What is resident of each part of a mapping. What isn't of a known part is of the rest, which may be
+/// huge and hardly used, so it isn't read.
+fn counted(
+    parts: &[Range],
+    whole: &Resident,
+    pages: &mut impl FnMut(u64, u64, u64) -> Option<Pages>,
+) -> Option<Vec<Pages>> {
+    let mut counted = vec![Pages::default(); parts.len()];
+    if parts.len() == 1 {
+        return Some(counted);
+    }
+    let mut left = Pages {
+        resident: whole.rss,
+        exclusive: whole.rss.saturating_sub(whole.shared),
+        swapped: whole.swap,
+    };
+    for (part, found) in parts.iter().zip(&mut counted) {
+        if part.part == Part::Rest {
+            continue;
+        }
+        *found = pages(part.start, part.end, left.resident + left.swapped)?;
+        left.resident = left.resident.saturating_sub(found.resident);
+        left.exclusive = left.exclusive.saturating_sub(found.exclusive);
+        left.swapped = left.swapped.saturating_sub(found.swapped);
+    }
+    left.exclusive = left.exclusive.min(left.resident);
+    if let Some(rest) = parts.iter().position(|it| it.part == Part::Rest) {
+        counted[rest] = left;
+    }
+    Some(counted)
+}
+
 /// What a mapping is of, where no part of it is known better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Home {
-    /// An arena of malloc.
+    /// Arenas of malloc.
     Arena,
     /// This row.
     Row(RowKind),
@@ -141,7 +182,7 @@ enum Home {
     Unknown,
 }
 
-fn home_of(mapping: &Mapping, is_arena: bool) -> Home {
+fn home_of(mapping: &Mapping, knows_heap: bool) -> Home {
     let name = &*mapping.name;
     let has = |text: &str| name.contains(text);
     match mapping.kind {
@@ -150,11 +191,12 @@ fn home_of(mapping: &Mapping, is_arena: bool) -> Home {
         Kind::Kernel => Home::Row(RowKind::Other),
         _ if mapping.is_shared || has("[anon_shmem") => Home::Row(RowKind::Shared),
         _ if mapping.is_executable || has("jit") => Home::Row(RowKind::JitCode),
-        _ if is_arena || has("glibc: malloc") => Home::Arena,
+        _ if has("glibc: malloc") => Home::Arena,
         _ if has("pthread stack") => Home::Row(RowKind::ThreadStacks),
         _ if has("fiber_pool") => Home::Row(RowKind::FiberStacks),
         // A page that the VM hasn't told of has no objects.
-        _ if has("heap_page_body") => Home::Row(RowKind::HeapEmpty),
+        _ if has("heap_page_body") && knows_heap => Home::Row(RowKind::HeapEmpty),
+        _ if has("heap_page_body") => Home::Unknown,
         _ if name.is_empty() => Home::Unknown,
         _ => Home::Row(RowKind::Other),
     }
@@ -187,7 +229,8 @@ struct Found {
     unknown: Resident,
     stacks_in_arenas: u64,
     stacks_mapped: u64,
-    arenas_seen: u64,
+    heaps: u64,
+    knows_heap: bool,
     lacks_pages: bool,
 }
 
@@ -206,6 +249,7 @@ impl Found {
             Part::VmStack => self.rows.add(RowKind::VmStacks, resident),
             Part::ThreadStack => self.rows.add(RowKind::ThreadStacks, resident),
             Part::FiberStack => self.rows.add(RowKind::FiberStacks, resident),
+            Part::Arena => self.add(Home::Arena, resident),
             Part::Rest => self.add(home, resident),
         }
     }
@@ -258,7 +302,7 @@ impl Found {
             untouched,
             handed_out,
             files,
-            arenas: self.arenas_seen,
+            heaps: self.heaps,
             lacks_pages: self.lacks_pages,
         }
     }
@@ -275,7 +319,7 @@ impl Found {
         let left = unknown.rss - empty;
         let Some(counts) = told.malloc.as_ref().and_then(|it| it.counts) else {
             self.rows.add(RowKind::MallocUnknown, arenas);
-            let parts = [(RowKind::HeapEmpty, empty), (RowKind::Other, left)];
+            let parts = [(RowKind::HeapEmpty, empty), (self.rest(), left)];
             self.rows.add_divided(unknown, &parts);
             return (0, 0);
         };
@@ -283,11 +327,18 @@ impl Found {
         let in_arenas = counts.in_use.saturating_sub(self.stacks_in_arenas);
         let mapped = counts.mapped.saturating_sub(self.stacks_mapped);
         let used_there = in_arenas.min(arenas.rss);
-        let used_mapped = mapped.min(left);
-        let free = counts.mapped_free.min(left - used_mapped);
+        // Without Ruby's heap nobody knows which of what isn't known are large blocks of malloc.
+        let (used_mapped, free) = match self.knows_heap {
+            true => {
+                let used = mapped.min(left);
+                (used, counts.mapped_free.min(left - used))
+            }
+            false => (0, 0),
+        };
         let handed_out = in_arenas.saturating_add(mapped);
         let used = used_there + used_mapped;
-        let mut parts = parts_in_use(told, used);
+        let objects = told.objects.filter(|_| self.knows_heap);
+        let mut parts = parts_in_use(told.jit_data, objects, used);
         let scaled = parts::divided(used_there, &parts.iter().map(|it| it.1).collect::<Vec<_>>());
         let of_arenas = parts.iter().zip(scaled).map(|(it, bytes)| (it.0, bytes));
         let of_arenas = of_arenas.chain([(RowKind::MallocFree, arenas.rss - used_there)]);
@@ -304,20 +355,32 @@ impl Found {
         parts.extend([
             (RowKind::MallocFree, free),
             (RowKind::HeapEmpty, empty),
-            (RowKind::Other, left - used_mapped - free),
+            (self.rest(), left - used_mapped - free),
         ]);
         self.rows.add_divided(unknown, &parts);
-        (handed_out, handed_out - used)
+        let untouched = match self.knows_heap {
+            true => handed_out - used,
+            false => in_arenas - used_there + mapped.saturating_sub(left),
+        };
+        (handed_out, untouched)
+    }
+
+    /// The row of what isn't known.
+    fn rest(&self) -> RowKind {
+        match self.knows_heap {
+            true => RowKind::Other,
+            false => RowKind::HeapAndOther,
+        }
     }
 }
 
 /// What malloc has handed out and is resident, by what it is for. What isn't resident is taken to be of
 /// none that is known: contents of objects are written to, and stacks of ended threads hardly are.
-fn parts_in_use(told: &Told, used: u64) -> Vec<(RowKind, u64)> {
-    let jit = told.jit_data.min(used);
+fn parts_in_use(jit_data: u64, objects: Option<Objects>, used: u64) -> Vec<(RowKind, u64)> {
+    let jit = jit_data.min(used);
     let left = used - jit;
     let mut parts = vec![(RowKind::JitData, jit)];
-    match &told.objects {
+    match objects {
         Some(objects) => {
             let of_objects = objects.malloc.min(left);
             parts.extend([

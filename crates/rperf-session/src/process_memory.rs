@@ -25,6 +25,12 @@ pub enum Unreadable {
     /// The kernel doesn't let this user do it.
     #[error("the kernel refuses it: its user or root may, unless the program has forbidden it")]
     Refused,
+    /// The kernel doesn't even let root do it.
+    #[error("the kernel refuses it, even to root: this container or system forbids it")]
+    RefusedToRoot,
+    /// The process is a thread of the kernel.
+    #[error("it is a thread of the kernel, which has no memory of its own")]
+    Kernel,
     /// The process has ended.
     #[error("the process has ended")]
     Gone,
@@ -36,7 +42,10 @@ pub enum Unreadable {
 impl From<io::Error> for Unreadable {
     fn from(error: io::Error) -> Self {
         match error.raw_os_error() {
-            Some(libc::EACCES | libc::EPERM) => Unreadable::Refused,
+            Some(libc::EACCES | libc::EPERM) => match nix::unistd::geteuid().is_root() {
+                true => Unreadable::RefusedToRoot,
+                false => Unreadable::Refused,
+            },
             Some(libc::ENOENT | libc::ESRCH) => Unreadable::Gone,
             _ => Unreadable::Io(error),
         }
@@ -56,8 +65,11 @@ impl Taken {
         let text = system::mappings(pid)?;
         let mappings = mappings(&text);
         if mappings.is_empty() {
-            // One that has ended, and that nobody has waited for.
-            return Err(Unreadable::Gone);
+            // Or one that has ended, and that nobody has waited for.
+            return Err(match system::is_kernels(pid) {
+                true => Unreadable::Kernel,
+                false => Unreadable::Gone,
+            });
         }
         Ok(Taken {
             mappings,
@@ -74,7 +86,9 @@ impl Taken {
             threads: &self.threads,
             page: self.page,
         };
-        Memory::of(reading, told, |start, end| pagemap.count(start, end))
+        Memory::of(reading, told, |start, end, most| {
+            pagemap.count(start, end, most)
+        })
     }
 }
 
@@ -95,10 +109,24 @@ mod system {
     const RESIDENT: u64 = 1 << 63;
     const SWAPPED: u64 = 1 << 62;
     const EXCLUSIVE: u64 = 1 << 56;
+    /// The flag of a process that is one of the kernel's threads.
+    const KERNEL: u64 = 0x20_0000;
 
     pub fn mappings(pid: i32) -> Result<String, Unreadable> {
         let bytes = fs::read(format!("/proc/{pid}/smaps"))?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// Whether it is a thread of the kernel, by the flags of the process.
+    pub fn is_kernels(pid: i32) -> bool {
+        let text = fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
+        flags(&String::from_utf8_lossy(&text)).is_some_and(|it| it & KERNEL != 0)
+    }
+
+    /// The seventh field behind the name, which may have spaces and parentheses.
+    pub fn flags(stat: &str) -> Option<u64> {
+        let (_, rest) = stat.rsplit_once(')')?;
+        rest.split_ascii_whitespace().nth(6)?.parse().ok()
     }
 
     pub fn page() -> u64 {
@@ -151,11 +179,12 @@ mod system {
             }
         }
 
-        /// The pages that begin from one address to another, in bytes; `None` if they can't be read.
-        pub fn count(&mut self, start: u64, end: u64) -> Option<Pages> {
+        /// The pages that begin from one address to another, in bytes, until so many are found that are
+        /// resident or swapped out; `None` if they can't be read.
+        pub fn count(&mut self, start: u64, end: u64, most: u64) -> Option<Pages> {
             let mut pages = Pages::default();
             let (mut next, last) = (start.div_ceil(self.page), end.div_ceil(self.page));
-            while next < last {
+            while next < last && pages.resident + pages.swapped < most {
                 let count = (last - next).min(AT_ONCE);
                 self.read(next, count).ok()?;
                 let (entries, _) = self.bytes.as_chunks();
@@ -187,6 +216,10 @@ mod system {
         Err(Unreadable::System)
     }
 
+    pub fn is_kernels(_: i32) -> bool {
+        false
+    }
+
     pub fn page() -> u64 {
         4096
     }
@@ -202,7 +235,7 @@ mod system {
             Pagemap
         }
 
-        pub fn count(&mut self, _: u64, _: u64) -> Option<Pages> {
+        pub fn count(&mut self, _: u64, _: u64, _: u64) -> Option<Pages> {
             None
         }
     }
@@ -257,10 +290,23 @@ mod tests {
         }
         let start = (block.as_ptr().addr() as u64).next_multiple_of(page);
         let mut pagemap = system::Pagemap::of(own());
-        let pages = pagemap.count(start, start + PAGES as u64 * page);
+        let end = start + PAGES as u64 * page;
+        let pages = pagemap.count(start, end, u64::MAX);
+        // No more is read than there is to find.
+        let least = pagemap.count(start, u64::MAX / 2, page).expect("pages");
+        assert!((page..20_000 * page).contains(&least.resident));
         let resident = pages.expect("pages").resident / page;
         std::hint::black_box(&block);
         assert!((9_900..=19_000).contains(&resident), "{resident}");
+    }
+
+    #[test]
+    fn threads_of_the_kernel_are_known_by_a_flag() {
+        let kthreadd = "2 (k) thread (d) S 0 0 0 0 -1 2129984 0 0";
+        assert_eq!(system::flags(kthreadd), Some(2_129_984));
+        assert_eq!(2_129_984 & 0x20_0000, 0x20_0000);
+        assert!(!system::is_kernels(own()));
+        assert_eq!(system::flags("2"), None);
     }
 
     #[test]

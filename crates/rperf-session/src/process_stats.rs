@@ -89,7 +89,9 @@ impl MemoryStats {
                 | RowKind::FilesLibraries
                 | RowKind::FilesOther
                 | RowKind::FilesWritten => &mut sums.files,
-                RowKind::Shared | RowKind::Other => &mut sums.other,
+                RowKind::HeapAndOther | RowKind::Shared | RowKind::Other | RowKind::Together => {
+                    &mut sums.other
+                }
             };
             *sum += resident.rss;
             sums.rss += resident.rss;
@@ -179,6 +181,14 @@ fn sum<T>(ours: Option<T>, theirs: Option<T>, add: impl FnOnce(T, T) -> T) -> Op
 }
 
 impl ProcessStats {
+    /// The memory has been as large as it was seen at its end: the kernel counts pages of a process from
+    /// time to time, and to look at the memory needs some.
+    pub fn with_peak(mut self) -> Self {
+        let seen = self.memory.map_or(0, |it| it.rss);
+        self.os.max_rss_bytes = self.os.max_rss_bytes.max(seen);
+        self
+    }
+
     /// Adds those of another process; of memory that of the one with the most is kept.
     pub fn add(&mut self, other: Self) {
         self.ruby.add(other.ruby);

@@ -101,7 +101,7 @@ pub fn look_at(
     };
     let malloc = answer.malloc.as_ref().map(|it| MemoryMalloc {
         allocator: it.allocator.clone(),
-        arenas: memory.arenas,
+        heaps: memory.heaps,
         handed_out_bytes: memory.handed_out,
         untouched_bytes: memory.untouched,
         elapsed_ns: it.elapsed_ns,

@@ -2,7 +2,8 @@
 
 use crate::report::screen::Screen;
 use rperf_format::{
-    MemoryFile, bytes_text, memory_changes, memory_notes, memory_table, slots_table,
+    Comparable, MemoryFile, bytes_text, memory_changes, memory_lacks, memory_notes, memory_table,
+    slots_table,
 };
 use rperf_report::numbers::milliseconds;
 use rperf_report::terminal_text::shown;
@@ -66,8 +67,15 @@ pub fn changes(base: &MemoryFile, file: &MemoryFile, screen: Screen) -> String {
             false => format!(", of {} {}", base.facts.pid, shown(&base.facts.program)),
         }
     ));
-    text += &screen.table(&memory_changes(base, file));
-    for note in memory_notes(file) {
+    let both = Comparable::of(base, file);
+    text += &screen.table(&memory_changes(&both.base, &both.now));
+    let mut notes = both.notes;
+    notes.extend(memory_notes(file));
+    if base.lacks != file.lacks {
+        let before = memory_lacks(base).into_iter();
+        notes.extend(before.map(|it| format!("Before: {it}")));
+    }
+    for note in notes {
         text += &screen.wrapped(&format!("\n{note}\n"));
     }
     text
@@ -101,16 +109,19 @@ pub fn changes_as_json(base: &MemoryFile, file: &MemoryFile) -> String {
             "change_bytes": i64::try_from(change).unwrap_or_default(),
         })
     };
-    let rows = base.names_of_both(file);
+    let both = Comparable::of(base, file);
+    let rows = both.base.names_of_both(&both.now);
     let rows = rows.iter().map(|it| {
         let rss = |file: &MemoryFile| file.row(&it.name).rss_bytes;
-        row(&it.name, rss(base), rss(file))
+        row(&it.name, rss(&both.base), rss(&both.now))
     });
     let object = json!({
         "version": 1,
         "kind": "rperf memory change",
         "base": base.facts,
         "now": file.facts,
+        "lacks": { "base": base.lacks, "now": file.lacks },
+        "with_objects": { "base": base.objects.is_some(), "now": file.objects.is_some() },
         "total": row("total", base.total.rss_bytes, file.total.rss_bytes),
         "rows": rows.collect::<Vec<_>>(),
     });
@@ -173,5 +184,18 @@ mod tests {
         );
         let json = changes_as_json(&base, &file(7, 101, 5));
         assert!(json.contains(r#""change_bytes":-1048571"#), "{json}");
+        // What the base doesn't know is told.
+        let knows = MemoryFile {
+            lacks: Vec::new(),
+            ..file(7, 101, 5)
+        };
+        let page = page(&knows);
+        assert!(page.contains("Before: The kernel doesn't tell"), "{page}");
+        assert!(page.contains("not known apart in both"), "{page}");
+        let json = changes_as_json(&base, &knows);
+        assert!(
+            json.contains(r#""lacks":{"base":["pages"],"now":[]}"#),
+            "{json}"
+        );
     }
 }

@@ -54,6 +54,8 @@ pub struct Mapping {
     pub is_executable: bool,
     /// Whether what is written to it is seen by all that map it.
     pub is_shared: bool,
+    /// Whether the kernel reserves no memory for what may be written to it; `None` if it doesn't say.
+    pub is_unreserved: Option<bool>,
     /// What it is of.
     pub kind: Kind,
     /// The path of its file, or its name.
@@ -76,12 +78,20 @@ impl Mapping {
     }
 }
 
+/// What the line of a mapping's flags begins with, and the flag of one without reserved memory.
+const FLAGS: &str = "VmFlags:";
+const UNRESERVED: &str = "nr";
+
 /// The mappings in the kernel's text, in the order of their addresses. A line that isn't understood is
 /// skipped.
 pub fn mappings(text: &str) -> Vec<Mapping> {
     let mut found: Vec<Mapping> = Vec::new();
     for line in text.lines() {
         match (field(line), found.last_mut()) {
+            (None, Some(mapping)) if line.starts_with(FLAGS) => {
+                let mut flags = line[FLAGS.len()..].split_ascii_whitespace();
+                mapping.is_unreserved = Some(flags.any(|it| it == UNRESERVED));
+            }
             (Some((name, bytes)), Some(mapping)) => note(mapping, name, bytes),
             _ => found.extend(head(line)),
         }
@@ -134,6 +144,7 @@ fn head(line: &str) -> Option<Mapping> {
         is_writable: rights[1] == b'w',
         is_executable: rights[2] == b'x',
         is_shared: rights[3] == b's',
+        is_unreserved: None,
         kind: kind(name),
         name: name.into(),
         resident: Resident::default(),
@@ -176,6 +187,7 @@ Pss:                1024 kB
 Shared_Dirty:          4 kB
 Private_Dirty:      1020 kB
 Swap:                 12 kB
+VmFlags: rd wr mr mw me nr 
 7f0000200000-7f0000201000 ---p 00000000 00:00 0 
 nonsense
 7ffc00000000-7ffc00021000 rw-p 00000000 00:00 0                  [stack]
@@ -202,6 +214,8 @@ ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0          [vsyscall]
             (resident, 1020 << 10)
         );
         assert_eq!(found[1].size(), 2 << 20);
+        let unreserved = [0, 1, 2].map(|place| found[place].is_unreserved);
+        assert_eq!(unreserved, [Some(false), Some(true), None]);
         assert!(found[1].is_accessible && !found[2].is_accessible);
         assert_eq!(mappings("").len(), 0);
     }

@@ -14,6 +14,8 @@ pub enum Part {
     ThreadStack,
     /// The stack of a fiber.
     FiberStack,
+    /// A heap of an arena of malloc.
+    Arena,
     /// None of these.
     Rest,
 }
@@ -65,9 +67,7 @@ impl Ranges {
     /// The ranges that begin or end in the mapping, cut to it, with [`Part::Rest`] in between; `None` if there
     /// are none.
     pub fn within(&self, mapping: &Mapping) -> Option<Vec<Range>> {
-        let first = self.0.partition_point(|it| it.end <= mapping.start);
-        let known = self.0[first..].iter();
-        let known = known.take_while(|it| it.start < mapping.end);
+        let known = self.known(mapping.start, mapping.end);
         let mut found = Vec::new();
         let mut place = mapping.start;
         let rest = |start, end| Range {
@@ -97,11 +97,16 @@ impl Ranges {
         Some(found)
     }
 
-    /// The bytes of those of this kind within the mapping.
-    pub fn bytes_within(&self, mapping: &Mapping, part: Part) -> u64 {
-        let found = self.within(mapping).unwrap_or_default();
-        let found = found.iter().filter(|it| it.part == part);
-        found.map(|it| it.end - it.start).sum()
+    /// The ranges that have addresses between these.
+    fn known(&self, start: u64, end: u64) -> impl Iterator<Item = &Range> {
+        let first = self.0.partition_point(|it| it.end <= start);
+        self.0[first..].iter().take_while(move |it| it.start < end)
+    }
+
+    /// The bytes of those of this kind between two addresses.
+    pub fn bytes_within(&self, start: u64, end: u64, part: Part) -> u64 {
+        let found = self.known(start, end).filter(|it| it.part == part);
+        found.map(|it| it.end.min(end) - it.start.max(start)).sum()
     }
 }
 
@@ -180,6 +185,7 @@ mod tests {
             is_writable: true,
             is_executable: false,
             is_shared: false,
+            is_unreserved: None,
             kind: Kind::Anonymous,
             name: String::new(),
             resident: Resident::default(),
@@ -210,7 +216,7 @@ mod tests {
         assert_eq!(within[0], range(15, 20, Part::Pool(0)));
         assert_eq!(within.last(), Some(&range(60, 80, Part::Rest)));
         assert_eq!(ranges.within(&mapping(60, 80)), None);
-        assert_eq!(ranges.bytes_within(&mapping(0, 30), Part::VmStack), 15);
+        assert_eq!(ranges.bytes_within(0, 30, Part::VmStack), 15);
     }
 
     proptest! {

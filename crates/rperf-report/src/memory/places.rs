@@ -1,11 +1,8 @@
-//! Where in a process's mappings stacks, the arenas of malloc and pages of objects are. On Linux.
+//! Where in a process's mappings stacks and pages of objects are. On Linux.
 
 use super::mappings::{Kind, Mapping};
 use super::parts::{Part, Range, Ranges};
 use super::told::Told;
-
-/// What glibc's arenas, but for the first, begin at a multiple of, and how long they can become.
-const ARENA: u64 = 64 << 20;
 
 /// Pages by which a fiber's stack may be longer than was asked for.
 const ROUNDED: u64 = 2;
@@ -106,21 +103,6 @@ fn fiber_stacks(mappings: &[Mapping], threads: &[u64], size: u64, page: u64) -> 
     found
 }
 
-/// Whether the mapping at this place is an arena of glibc's malloc: what it doesn't use yet can't be
-/// accessed.
-pub fn is_arena(mappings: &[Mapping], place: usize) -> bool {
-    let mapping = &mappings[place];
-    if !is_plain(mapping) || !mapping.start.is_multiple_of(ARENA) {
-        return false;
-    }
-    let limit = mapping.start + ARENA;
-    let next = mappings.get(place + 1);
-    mapping.end == limit
-        || next.is_some_and(|next| {
-            !next.is_accessible && next.start == mapping.end && next.end <= limit
-        })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -175,25 +157,5 @@ mod tests {
         assert_eq!(places(&[]), [(2, 6), (7, 11), (12, 16)]);
         assert_eq!(places(&[0x7010]), [(2, 6)]);
         assert_eq!(fiber_stacks(&there, &[], 0, PAGE), []);
-    }
-
-    #[test]
-    fn an_arena_goes_up_to_where_nothing_can_be_accessed() {
-        let pages = ARENA / PAGE;
-        for (lines, expected) in [
-            (&[(ARENA, pages, "rw-p")][..], true),
-            (
-                &[(ARENA, 9, "rw-p"), (ARENA + 9 * PAGE, pages - 9, "---p")],
-                true,
-            ),
-            (
-                &[(ARENA, 9, "rw-p"), (ARENA + 9 * PAGE, pages, "---p")],
-                false,
-            ),
-            (&[(ARENA, 9, "rw-p")], false),
-            (&[(ARENA + PAGE, pages - 1, "rw-p")], false),
-        ] {
-            assert_eq!(is_arena(&those(lines), 0), expected, "{lines:?}");
-        }
     }
 }

@@ -13,6 +13,9 @@ pub enum RowKind {
     HeapFree,
     /// Pages without any object.
     HeapEmpty,
+    /// Where the VM hasn't told of its heap: that, large blocks of malloc, and anonymous memory that
+    /// isn't known.
+    HeapAndOther,
     /// Contents of objects, from malloc.
     MallocObjects,
     /// Memory from malloc for all else: C code and the VM.
@@ -45,14 +48,17 @@ pub enum RowKind {
     Shared,
     /// Anonymous memory that isn't known.
     Other,
+    /// Where two readings are compared: what only one of them knows apart.
+    Together,
 }
 
 impl RowKind {
     /// All of them.
-    pub const ALL: [RowKind; 19] = [
+    pub const ALL: [RowKind; 21] = [
         RowKind::HeapLive,
         RowKind::HeapFree,
         RowKind::HeapEmpty,
+        RowKind::HeapAndOther,
         RowKind::MallocObjects,
         RowKind::MallocCode,
         RowKind::MallocInUse,
@@ -69,6 +75,7 @@ impl RowKind {
         RowKind::FilesWritten,
         RowKind::Shared,
         RowKind::Other,
+        RowKind::Together,
     ];
 
     /// Its name in files.
@@ -77,6 +84,7 @@ impl RowKind {
             RowKind::HeapLive => "heap_live",
             RowKind::HeapFree => "heap_free",
             RowKind::HeapEmpty => "heap_empty",
+            RowKind::HeapAndOther => "heap_and_other",
             RowKind::MallocObjects => "malloc_objects",
             RowKind::MallocCode => "malloc_code",
             RowKind::MallocInUse => "malloc_in_use",
@@ -93,6 +101,7 @@ impl RowKind {
             RowKind::FilesWritten => "files_written",
             RowKind::Shared => "shared",
             RowKind::Other => "other",
+            RowKind::Together => "not_parted",
         }
     }
 
@@ -107,6 +116,7 @@ impl RowKind {
             RowKind::HeapLive => "Ruby heap: live objects",
             RowKind::HeapFree => "Ruby heap: free slots",
             RowKind::HeapEmpty => "Ruby heap: empty pages",
+            RowKind::HeapAndOther => "Ruby heap, large blocks, other",
             RowKind::MallocObjects => "malloc: of objects",
             RowKind::MallocCode => "malloc: of C code and the VM",
             RowKind::MallocInUse => "malloc: in use",
@@ -123,6 +133,7 @@ impl RowKind {
             RowKind::FilesWritten => "files: written to",
             RowKind::Shared => "shared memory",
             RowKind::Other => "other anonymous memory",
+            RowKind::Together => "not known apart in both",
         }
     }
 }

@@ -19,7 +19,7 @@ fn line(start: u64, kb: u64, rights: &str, name: &str, shared: u64) -> String {
 }
 
 /// All pages are resident, and this process's alone.
-fn all(start: u64, end: u64) -> Option<Pages> {
+fn all(start: u64, end: u64, _: u64) -> Option<Pages> {
     Some(Pages {
         resident: end - start,
         exclusive: end - start,
@@ -59,7 +59,7 @@ fn told(heap: &[(u64, u64, u64, u64)], in_use: u64, mapped: u64) -> Told {
     Told {
         heap: Some(ToldHeap {
             page_bytes: RUBY_PAGE,
-            empty_pages: 1,
+            empty_pages: u64::from(!heap.is_empty()),
             pools: pools.collect(),
         }),
         malloc: Some(Malloc {
@@ -121,7 +121,6 @@ fn stacks_that_malloc_has_handed_out_are_not_in_use_twice() {
     let block = 0x7f_0000_0000;
     let text = line(block, 1024, "rw-p", "", 0);
     let mut told = told(&[], 0, 1024);
-    told.heap = None;
     told.vm_stacks = vec![(block + 16, 512 * KB)];
     told.objects = Some(Objects {
         count: 1,
@@ -145,7 +144,6 @@ fn stacks_that_malloc_has_handed_out_are_not_in_use_twice() {
 fn what_malloc_has_handed_out_and_nobody_touched_is_told() {
     let text = line(0x7f_0000_0000, 300, "rw-p", "", 0);
     let mut told = told(&[], 0, 900);
-    told.heap = None;
     told.jit_data = 100 * KB;
     let memory = made_of(&text, &[], &told);
     let expected = [(RowKind::MallocInUse, 200), (RowKind::JitData, 100)];
@@ -157,7 +155,6 @@ fn what_malloc_has_handed_out_and_nobody_touched_is_told() {
 fn another_malloc_says_what_it_keeps() {
     let text = line(0x7f_0000_0000, 300, "rw-p", "", 0);
     let mut told = told(&[], 0, 200);
-    told.heap = None;
     if let Some(counts) = told.malloc.as_mut().and_then(|it| it.counts.as_mut()) {
         counts.mapped_free = 70 * KB;
     }
@@ -167,7 +164,61 @@ fn another_malloc_says_what_it_keeps() {
     // Without any counts.
     let text = text + &line(0x56_0000_0000, 40, "rw-p", "[heap]", 0);
     let unknown = made_of(&text, &[], &Told::default());
-    assert_eq!(kb(&unknown), [(MallocUnknown, 40), (Other, 300)]);
+    assert_eq!(kb(&unknown), [(HeapAndOther, 300), (MallocUnknown, 40)]);
+}
+
+#[test]
+fn without_the_vm_its_heap_is_not_mistaken_for_mallocs() {
+    let text = [
+        line(0x56_0000_0000, 100, "rw-p", "[heap]", 0),
+        line(0x7f_0000_0000, 1000, "rw-p", "", 0),
+        line(0x7f_1000_0000, 64, "rw-p", "[anon:Ruby:heap_page_body]", 0),
+    ];
+    // Large blocks that nobody has touched, such as stacks of the VM.
+    let mut told = told(&[], 70, 9000);
+    use RowKind::*;
+    let expected = [(HeapAndOther, 1064), (MallocInUse, 70), (MallocFree, 30)];
+    let untouched = Some(9000 - 1064);
+    for heap in [None, Some(ToldHeap::default())] {
+        told.heap = heap;
+        told.objects = Some(Objects::default());
+        let memory = made_of(&text.concat(), &[], &told);
+        assert_eq!(kb(&memory), expected);
+        assert_eq!(Some(memory.untouched / KB), untouched);
+    }
+}
+
+#[test]
+fn heaps_of_arenas_are_mallocs_and_huge_rests_are_not_read() {
+    let arena: u64 = 0x7f_8000_0000;
+    let text = line(arena, 3 * 65_536 + 100, "rw-p", "", 0)
+        + &format!(
+            "{:x}-{:x} ---p 00000000 00:00 0\n",
+            arena + 3 * 65_536 * KB + 100 * KB,
+            arena + 4 * 65_536 * KB
+        );
+    let in_use = 3 * 65_536;
+    let memory = made_of(&text, &[], &told(&[], in_use, 0));
+    let expected = [(RowKind::MallocInUse, in_use), (RowKind::MallocFree, 100)];
+    assert_eq!((kb(&memory), memory.heaps), (expected.into(), 4));
+    // A page of objects at the end of 2 TB.
+    let (start, end) = (0x10_0000_0000_u64, 0x210_0000_0000_u64);
+    let text = format!("{start:x}-{end:x} rw-p 00000000 00:00 0\nRss: 99 kB\n");
+    let told = told(&[(64, 0, end / RUBY_PAGE - 1, 1)], 0, 0);
+    let mappings = mappings(&text);
+    let reading = Reading {
+        mappings: &mappings,
+        threads: &[],
+        page: PAGE,
+    };
+    let mut read = Vec::new();
+    let memory = Memory::of(reading, &told, |start, end, most| {
+        read.push((end - start, most));
+        all(start, end, most)
+    });
+    assert_eq!(read, [(RUBY_PAGE, 99 * KB)]);
+    assert_eq!(memory.rows.of(RowKind::HeapFree).rss, RUBY_PAGE);
+    assert_eq!(memory.rows.total().rss, 99 * KB);
 }
 
 #[test]
@@ -180,7 +231,7 @@ fn without_pages_nothing_is_parted_and_all_adds_up() {
         threads: &[],
         page: PAGE,
     };
-    let memory = Memory::of(reading, &told, |_, _| None);
+    let memory = Memory::of(reading, &told, |_, _, _| None);
     assert!(memory.lacks_pages);
     assert_eq!(memory.rows.total().rss, 256 * KB);
 }

@@ -20,16 +20,18 @@ pub fn draw(page: &mut Page<'_>, app: &App, sums: &Sums, area: Rect) {
     for (place, title) in ["RSS", "RSS %", "change"].into_iter().enumerate() {
         page.put(place * NUMBER, area.y, &format!("{title:>NUMBER$}"), bold);
     }
-    page.put(
-        BEFORE,
-        area.y,
-        "of (change: since you looked at it first)",
-        bold,
-    );
+    let lacks = lacks(sums);
+    let title = match lacks.is_empty() {
+        true => "of (change: since you looked at it first)",
+        false => "of (not all is known; change: since it was known so)",
+    };
+    page.put(BEFORE, area.y, title, bold);
     let lines = usize::from(area.height) - 1;
     let seen = app.lines.iter().enumerate();
     let seen = seen.skip(app.place().top).take(lines);
+    let mut free = area.y + 1;
     for ((number, line), y) in seen.zip(area.y + 1..) {
+        free = y + 1;
         match line.what {
             What::Process(process) => heading(page, sums, process, y),
             What::Memory(process, row) => draw_row(page, sums, process, row, y),
@@ -43,7 +45,41 @@ pub fn draw(page: &mut Page<'_>, app: &App, sums: &Sums, area: Rect) {
         let text = missing(app, sums);
         let text = fitted(&text, page.width().saturating_sub(2), page.look);
         page.put(2, area.y + 1, &text, Style::new());
+        return;
     }
+    // Below the rows, as far as there is room.
+    let room = page.width().saturating_sub(2);
+    let texts = lacks.iter().flat_map(|it| folded(it, room));
+    for (text, y) in texts.zip(free + 1..area.y + area.height) {
+        let text = fitted(&text, room, page.look);
+        page.put(2, y, &text, Style::new());
+    }
+}
+
+/// What isn't known of the programs, each line once.
+fn lacks(sums: &Sums) -> Vec<String> {
+    let mut lacks: Vec<String> = Vec::new();
+    for text in sums.living().flat_map(|it| &it.memory.lacks) {
+        if !lacks.contains(text) {
+            lacks.push(text.clone());
+        }
+    }
+    lacks
+}
+
+/// The text in lines of at most so many characters, as far as its words allow.
+fn folded(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_ascii_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.into()),
+        }
+    }
+    lines
 }
 
 fn draw_row(page: &mut Page<'_>, sums: &Sums, process: u32, row: Option<u32>, y: u16) {

@@ -1,6 +1,6 @@
 //! What the memory of programs is of, beside their times.
 
-use rperf_format::MemoryFile;
+use rperf_format::{Known, MemoryFile, memory_lacks};
 use std::sync::Arc;
 
 /// A row of a program's memory.
@@ -10,9 +10,12 @@ pub struct MemoryRow {
     pub title: Arc<str>,
     /// The resident bytes of it.
     pub rss: u64,
-    /// How much that was when it was looked at first.
+    /// How much that was when it was looked at first, and the same was known.
     pub at_first: u64,
 }
+
+/// The rows of a first look, by their titles.
+type First = Vec<(Arc<str>, u64)>;
 
 /// A program's memory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -21,6 +24,10 @@ pub struct ProcessMemory {
     pub rows: Vec<MemoryRow>,
     /// Why there are none.
     pub why_not: Option<Arc<str>>,
+    /// What isn't known, in lines.
+    pub lacks: Vec<String>,
+    /// The first look with what was known at it: a program that waits tells less.
+    first: Vec<(Known, First)>,
 }
 
 impl ProcessMemory {
@@ -40,30 +47,37 @@ impl ProcessMemory {
             Err(why) => {
                 memory.why_not = Some(why.into());
                 memory.rows.clear();
+                memory.lacks.clear();
                 return;
             }
         };
         memory.why_not = None;
-        let is_first = memory.rows.is_empty();
-        let mut before = std::mem::take(&mut memory.rows);
-        let rows = file.rows.iter().map(|row| {
-            let (title, rss) = (row.title(), row.amounts.rss_bytes);
-            let known = before.iter().position(|it| &*it.title == title);
-            match known.map(|place| before.swap_remove(place)) {
-                Some(known) => MemoryRow { rss, ..known },
-                None => MemoryRow {
-                    title: title.into(),
-                    rss,
-                    at_first: if is_first { rss } else { 0 },
-                },
-            }
+        memory.lacks = memory_lacks(file);
+        let known = Known::of(file);
+        let rows = file.rows.iter();
+        let rows = rows.map(|row| (Arc::from(row.title()), row.amounts.rss_bytes));
+        let rows: First = rows.collect();
+        let place = memory.first.iter().position(|it| it.0 == known);
+        let place = place.unwrap_or_else(|| {
+            memory.first.push((known, rows.clone()));
+            memory.first.len() - 1
         });
-        memory.rows = rows.collect();
+        let first = &memory.first[place].1;
+        let in_first = |title: &str| first.iter().find(|it| &*it.0 == title);
+        let new = rows.iter().map(|(title, rss)| MemoryRow {
+            title: Arc::clone(title),
+            rss: *rss,
+            at_first: in_first(title).map_or(0, |it| it.1),
+        });
+        memory.rows = new.collect();
         // What has gone was there at first.
-        let gone = before.into_iter().filter(|it| it.at_first > 0);
-        memory
-            .rows
-            .extend(gone.map(|it| MemoryRow { rss: 0, ..it }));
+        let gone = first.iter().filter(|it| it.1 > 0);
+        let gone = gone.filter(|it| !rows.iter().any(|row| row.0 == it.0));
+        memory.rows.extend(gone.map(|(title, bytes)| MemoryRow {
+            title: Arc::clone(title),
+            rss: 0,
+            at_first: *bytes,
+        }));
     }
 }
 
@@ -101,6 +115,13 @@ mod tests {
         let rows: Vec<_> = rows.iter().map(|it| (&*it.0, it.1, it.2)).collect();
         assert_eq!(rows, [("b", 9, 6), ("c", 2, 0), ("a", 0, 5)]);
         assert_eq!(total, (11, 11));
+        // Less is known, and then as much as before.
+        let mut less = file(&[("b", 4)]);
+        less.lacks = vec![rperf_format::Lack::Port];
+        memory.set(Ok(&less));
+        assert_eq!((memory.total(), memory.lacks.len()), ((4, 4), 1));
+        memory.set(Ok(&file(&[("b", 9)])));
+        assert_eq!((memory.total(), memory.lacks.len()), ((9, 11), 0));
         memory.set(Err("why".into()));
         assert_eq!(
             (memory.rows.len(), memory.why_not.as_deref()),

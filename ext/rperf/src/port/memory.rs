@@ -3,7 +3,7 @@
 
 use crate::interrupts::{let_others_run, without_gvl_if_possible};
 use crate::native;
-use crate::ruby::heap::Walk;
+use crate::ruby::heap::{Quiet, Walk};
 use crate::ruby::memory;
 use magnus::{Error, RModule, Ruby, prelude::*};
 use rperf_port::memory::{VmMemory, nanoseconds};
@@ -21,6 +21,10 @@ const PATIENCE: Duration = Duration::from_millis(100);
 /// How often it is looked whether it has ended.
 const LOOK: Duration = Duration::from_millis(2);
 
+/// Why the heap isn't looked at.
+const OTHER_RACTORS: &str =
+    "the program has other Ractors, which change the list of its pages at any time";
+
 /// Takes it.
 pub fn take(ruby: &Ruby, helper: RModule, question: Question) -> Result<VmMemory, Error> {
     let gvl = &mut native::gvl(ruby);
@@ -28,10 +32,11 @@ pub fn take(ruby: &Ruby, helper: RModule, question: Question) -> Result<VmMemory
     let (heap, stacks) = memory::known(ruby, gvl, helper)?;
     let_others_run(gvl)?;
     let objects = match question.task == Task::Objects && request::is_wanted(question) {
-        true => walk(gvl),
+        true => walk(ruby, gvl)?,
         false => None,
     };
     Ok(VmMemory {
+        note: heap.is_none().then(|| OTHER_RACTORS.into()),
         heap,
         stacks,
         objects,
@@ -51,12 +56,18 @@ fn await_collection(helper: RModule, gvl: &mut Gvl<'_>, question: Question) -> R
     Ok(())
 }
 
-fn walk(gvl: &Gvl<'_>) -> Option<ObjectsAnswer> {
+/// Walks the objects; `None` if that can't be done, or there are other Ractors by now.
+fn walk(ruby: &Ruby, gvl: &mut Gvl<'_>) -> Result<Option<ObjectsAnswer>, Error> {
+    let Some(walk) = Walk::find(gvl) else {
+        return Ok(None);
+    };
+    let Some(quiet) = Quiet::of(ruby, gvl)? else {
+        return Ok(None);
+    };
     let began = Instant::now();
-    let walked = Walk::find(gvl)?.run(gvl)?;
-    Some(ObjectsAnswer {
+    Ok(walk.run(&quiet).map(|walked| ObjectsAnswer {
         count: walked.count,
         held_ns: nanoseconds(began.elapsed()),
         malloc_bytes: walked.malloc_bytes,
-    })
+    }))
 }

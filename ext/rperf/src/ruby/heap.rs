@@ -2,11 +2,14 @@
 //! with the GVL. The functions are exported by the VM, and used by its own library `objspace`; those that
 //! no header has are looked up by name.
 
+use super::ractor;
 use super::threads::RubyThread;
 use magnus::rb_sys::protect;
+use magnus::{Error, Ruby};
 use rb_sys::VALUE;
 use rperf_vm::Gvl;
 use std::ffi::{CStr, c_int, c_void};
+use std::marker::PhantomData;
 use std::mem::transmute;
 
 type Callback = unsafe extern "C" fn(*mut c_void, *mut c_void, usize, *mut c_void) -> c_int;
@@ -20,12 +23,25 @@ fn find(name: &CStr) -> Option<*mut c_void> {
     Some(found).filter(|it| !it.is_null())
 }
 
+/// A program whose heap only this thread uses: it has the GVL, and there are no other Ractors, whose
+/// threads have GVLs of their own, and would change the list of pages and the objects meanwhile.
+pub struct Quiet<'a, 'gvl>(PhantomData<&'a Gvl<'gvl>>);
+
+impl<'a, 'gvl> Quiet<'a, 'gvl> {
+    /// `None` if there are other Ractors. Only the main Ractor makes the first other one, so there are
+    /// none as long as this thread keeps the GVL and runs no Ruby code. Runs Ruby code.
+    pub fn of(ruby: &Ruby, gvl: &'a mut Gvl<'gvl>) -> Result<Option<Self>, Error> {
+        let are_there = ractor::are_there_others(ruby, gvl)?;
+        Ok((!are_there).then_some(Quiet(PhantomData)))
+    }
+}
+
 /// Calls `visit` for each page of objects with the address of its first slot, that behind its last one,
 /// and the bytes of a slot. A collection that is under way is ended before. Returns whether this VM can
 /// do that, and all went well.
 ///
 /// `visit` makes no objects, and doesn't unwind.
-pub fn each_page(_: &Gvl<'_>, mut visit: impl FnMut(usize, usize, usize)) -> bool {
+pub fn each_page(_: &Quiet<'_, '_>, mut visit: impl FnMut(usize, usize, usize)) -> bool {
     unsafe extern "C" fn call<V: FnMut(usize, usize, usize)>(
         start: *mut c_void,
         end: *mut c_void,
@@ -51,8 +67,9 @@ pub fn each_page(_: &Gvl<'_>, mut visit: impl FnMut(usize, usize, usize)) -> boo
     let each = unsafe { transmute::<*mut c_void, EachObjects>(each) };
     let callback = callback_of(&visit);
     let data = (&raw mut visit).cast::<c_void>();
-    // SAFETY: with the GVL; the closure lives until the call returns. `protect` catches what the VM may
-    // raise, such as that there is no memory.
+    // SAFETY: with the GVL and without other Ractors, so nobody changes the list of pages meanwhile; the
+    // closure lives until the call returns. `protect` catches what the VM may raise, such as that there
+    // is no memory.
     let done = protect(|| unsafe {
         each(callback, data);
         rb_sys::Qnil as VALUE
@@ -99,11 +116,13 @@ impl Walk {
 
     /// Walks all objects, and asks each for the bytes that it has beside its slot. Extensions' functions
     /// say it of theirs. `None` if something went wrong.
-    pub fn run(self, gvl: &Gvl<'_>) -> Option<Walked> {
+    pub fn run(self, quiet: &Quiet<'_, '_>) -> Option<Walked> {
         let mut walked = Walked::default();
-        let is_done = each_page(gvl, |start, end, slot_bytes| {
+        let is_done = each_page(quiet, |start, end, slot_bytes| {
             for object in (start..end).step_by(slot_bytes.max(1)) {
-                // SAFETY: a slot of a page of objects, as the VM has just said.
+                // SAFETY: a slot of a page of objects, as the VM has just said, which has ended the
+                // collection before, and keeps another one from beginning as long as pages are visited.
+                // There are no other Ractors.
                 unsafe { self.add(object as VALUE, &mut walked) };
             }
         });
@@ -111,7 +130,8 @@ impl Walk {
     }
 
     /// # Safety
-    /// The slot is one of a page of objects, and no collection is under way.
+    /// The slot is one of a page of objects, no collection is under way, and no other thread runs that
+    /// uses objects.
     unsafe fn add(self, object: VALUE, walked: &mut Walked) {
         // SAFETY: each slot begins with flags, which are 0 where it has no object.
         let flags = unsafe { std::ptr::with_exposed_provenance::<usize>(object as usize).read() };

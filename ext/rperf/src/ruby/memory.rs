@@ -1,7 +1,7 @@
 //! What the VM knows of its memory: where its heap has its pages, and its threads their stacks. With the
 //! GVL, which is held without a break while the pages are listed.
 
-use super::heap::each_page;
+use super::heap::{Quiet, each_page};
 use super::live_threads::LiveThreads;
 use super::vm_stack;
 use crate::text;
@@ -15,19 +15,29 @@ use std::time::Instant;
 /// a compiler has from malloc, those of a fiber's stack, and the pools: bytes of a slot, slots, live ones.
 type Facts = (RString, u64, u64, u64, u64, RArray);
 
-/// What it knows. `helper` is the module that asks Ruby. Runs Ruby code.
-pub fn known(ruby: &Ruby, gvl: &mut Gvl<'_>, helper: RModule) -> Result<(Heap, Stacks), Error> {
+/// What it knows; of the heap nothing if there are other Ractors. `helper` is the module that asks Ruby.
+/// Runs Ruby code.
+pub fn known(
+    ruby: &Ruby,
+    gvl: &mut Gvl<'_>,
+    helper: RModule,
+) -> Result<(Option<Heap>, Stacks), Error> {
     let vm = stacks(ruby, gvl)?;
     // First: what is counted is that of a collection that has ended.
-    let began = Instant::now();
     let mut found = Vec::new();
-    each_page(gvl, |start, _, slot_bytes| {
-        found.push((slot_bytes as u64, start as u64))
+    let listed = Quiet::of(ruby, gvl)?.map(|quiet| {
+        let began = Instant::now();
+        each_page(&quiet, |start, _, slot_bytes| {
+            found.push((slot_bytes as u64, start as u64))
+        });
+        began.elapsed()
     });
-    let held_ns = nanoseconds(began.elapsed());
     let facts: RArray = helper.funcall("memory", ())?;
     let (collector, page_bytes, empty_pages, jit_bytes, fiber_bytes, pools) =
         Facts::try_convert(facts.as_value())?;
+    let Some(held) = listed else {
+        return Ok((None, Stacks { fiber_bytes, vm }));
+    };
     let pools = pools.to_vec::<u64>()?;
     let (pools, _) = pools.as_chunks::<3>();
     let pools: Vec<_> = pools
@@ -42,12 +52,12 @@ pub fn known(ruby: &Ruby, gvl: &mut Gvl<'_>, helper: RModule) -> Result<(Heap, S
     let heap = Heap {
         collector: text::content(collector),
         empty_pages,
-        held_ns,
+        held_ns: nanoseconds(held),
         jit_bytes,
         page_bytes,
         pools: pages.pools(&pools),
     };
-    Ok((heap, Stacks { fiber_bytes, vm }))
+    Ok((Some(heap), Stacks { fiber_bytes, vm }))
 }
 
 /// The VM's stacks of all threads.

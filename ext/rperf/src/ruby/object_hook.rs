@@ -93,7 +93,7 @@ impl ObjectHook {
         }
     }
 
-    /// Removes it, if it is there and can be removed; else nobody is told. With the GVL.
+    /// Removes it, if it is there and can be removed; else nobody is told. With the GVL, outside of hooks.
     pub fn remove(&self) {
         if can_remove_internal() && self.is_added.swap(false, Relaxed) {
             // SAFETY: removes by function.

@@ -91,7 +91,8 @@ impl Alone {
             os: OsStats::now(),
             memory: memory::at_end(ruby, interrupts),
             profiled_ns: 0,
-        };
+        }
+        .with_peak();
         let processes = merged.map_or(1, |it| it.processes);
         if let Some(merged) = merged.filter(|_| processes > 1) {
             process.add(merged.stats);

@@ -81,7 +81,8 @@ impl Member {
                 false => None,
             },
             profiled_ns: 0,
-        };
+        }
+        .with_peak();
         let path = directory::profile_path(&self.directory, self.id().pid, self.begun_ns);
         let written = interrupts.without_its_gvl(|| {
             write_profile(profile, &path, Some(Format::Pprof), TextOptions::default())
