@@ -36,7 +36,9 @@ RSpec.describe "rperf diff --tests", vm: true do
   def rows(*arguments)
     outcome = rperf("diff", "--tests", "--format", "json", *arguments)
     expect([outcome.status, outcome.stderr]).to match([be_success, ""])
-    JSON.parse(outcome.stdout).fetch("rows").to_h { |it| [it["name"], it] }
+    told = JSON.parse(outcome.stdout)
+    expect(told["rows_are"]).to eq("tests")
+    told.fetch("rows").to_h { |it| [it["name"], it] }
   end
 
   it "tells which tests are slower, beyond the noise of several runs, and fails for them" do

@@ -318,7 +318,8 @@ pub fn diff(diff: &Diff, limit: Option<usize>) -> Data {
             })),
         ),
     ];
-    Data::fields(fields.into_iter().chain(requests(diff)))
+    let tests = diff.is_of_tests.then(|| ("rows_are", "tests".into()));
+    Data::fields(fields.into_iter().chain(tests).chain(requests(diff)))
 }
 
 /// How many requests each side has, if the values are scaled by them.

@@ -127,6 +127,8 @@ pub struct Diff {
     pub tested: usize,
     /// Whether the values were counted one by one: then no difference is noise.
     pub is_exact: bool,
+    /// Whether the rows are tests of a suite.
+    pub is_of_tests: bool,
     /// The requests that the values are scaled by, if they are.
     pub per_request: Option<PerRequest>,
 }
@@ -218,6 +220,7 @@ impl Diff {
             rows,
             tested,
             is_exact,
+            is_of_tests: base.iter().chain(target).all(|run| run.is_of_tests),
             per_request: (normalize == Normalize::Requests).then(|| PerRequest::of(base, target)),
         })
     }

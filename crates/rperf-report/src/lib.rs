@@ -87,7 +87,7 @@ pub use paths::{Path, Step};
 pub use pattern::{NamePattern, PatternError, regex};
 pub use rperf_model::numbers;
 pub use states::StateRow;
-pub use suite::{Factory, Test, TestFile, TestGem, Tests};
+pub use suite::{FURTHER_TESTS, Factory, Test, TestFile, TestGem, Tests};
 pub use tags::{tag_keys, types_with_tag};
 pub use top::totals::Totals;
 pub use top::{By, Sort, Top, TopRow, thread_name};

@@ -8,6 +8,9 @@ use rperf_model::{Profile, SuiteKey, SuiteKind, SuiteSums};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+/// What stands for tests that have no row of their own, in tables.
+pub const FURTHER_TESTS: &str = "(further tests)";
+
 /// What all samples of tests have, and those of hooks.
 const OF_TESTS: &str = "example=.";
 

@@ -83,9 +83,9 @@ fn table(page: &Page<'_>, rows: &[&DiffRow]) -> String {
         return "Nothing beyond the noise.\n".to_string();
     }
     let scale = scale(page);
-    let [name_of, place] = match page.options.tests {
-        Some(_) => ["test", "id"],
-        None => ["method", "file"],
+    let [name_of, place] = match page.diff.is_of_tests {
+        true => ["test", "id"],
+        false => ["method", "file"],
     };
     let mut table = Table::new(&["delta", "delta%", "base", "target", name_of, place], 4);
     let shown = page.limit.unwrap_or(rows.len());

@@ -69,8 +69,8 @@ pub struct DiffArgs {
     /// for these)
     #[arg(long)]
     pub calls: bool,
-    /// Compare what the tests of a suite took, by their accounts (rperf help tests); --value is wall,
-    /// running, gvl_wait, blocked, gc or objects
+    /// Compare what the tests of a suite took, by their accounts (rperf help tests); --value is
+    /// wall_without_gc, wall, running, gvl_wait, blocked, gc or objects
     #[arg(long)]
     pub tests: bool,
     /// Exit with 3 if a method has more calls by more than this: 5%, 'Order#total>5%' for

@@ -69,9 +69,9 @@ pub fn text(page: &Page<'_>) -> String {
 
 /// How many rows differ within the noise, as a sentence.
 pub fn within_noise(page: &Page<'_>, rows: usize) -> String {
-    let (one, many) = match page.options.tests {
-        Some(_) => ("test differs", "tests differ"),
-        None => ("method differs", "methods differ"),
+    let (one, many) = match page.diff.is_of_tests {
+        true => ("test differs", "tests differ"),
+        false => ("method differs", "methods differ"),
     };
     let differ = if rows == 1 { one } else { many };
     format!("{} {differ} within the noise.", grouped(rows as i64))
@@ -102,9 +102,9 @@ pub fn notes(page: &Page<'_>) -> Vec<String> {
         ));
     }
     if page.diff.with(Change::Unknown).next().is_some() {
-        let why = match page.options.tests {
-            Some(_) => "a test takes more or less in each run",
-            None => "samples aren't counted on both sides",
+        let why = match page.diff.is_of_tests {
+            true => "a test takes more or less in each run",
+            false => "samples aren't counted on both sides",
         };
         notes.push(format!(
             "unknown: {why}, so only several runs of each tell noise (rperf record --runs)."
@@ -135,9 +135,9 @@ fn head(page: &Page<'_>) -> String {
         Some(_) => ", per request",
         None => "",
     };
-    let of_tests = match page.options.tests {
-        Some(_) => " of tests",
-        None => "",
+    let of_tests = match page.diff.is_of_tests {
+        true => " of tests",
+        false => "",
     };
     let mut text = format!("Type: {}{of_tests}{of_each}\n", one_line(&value_type.name));
     let sides = [

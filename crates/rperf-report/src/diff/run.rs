@@ -32,6 +32,8 @@ pub struct Run {
     pub is_exact: bool,
     /// Whether it is of a trace.
     pub is_traced: bool,
+    /// Whether its rows are the tests of a suite.
+    pub is_of_tests: bool,
     pub(super) total: Amount,
     pub(super) rows: Vec<RunRow>,
     pub(super) label_values: usize,
@@ -103,6 +105,7 @@ impl Run {
             missing: profile.meta.missing.clone(),
             is_exact: shows_calls(profile),
             is_traced: profile.schema.is_traced(),
+            is_of_tests: false,
             total: noise.amount(total),
             rows: rows.collect(),
             label_values: label.map_or(0, |key| label_values(profile, key)),

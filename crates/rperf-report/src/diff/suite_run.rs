@@ -5,6 +5,7 @@ use super::run::{Amount, Run, RunRow};
 use crate::code_paths::CodePaths;
 use crate::groups::Function;
 use crate::matching::MethodKey;
+use crate::suite::FURTHER_TESTS;
 use rperf_model::{Profile, Suite, SuiteKey, SuiteKind, SuiteSums, ValueType};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -144,6 +145,7 @@ impl Run {
             missing: Vec::new(),
             is_exact: false,
             is_traced: false,
+            is_of_tests: true,
             total: measured(total),
             rows,
             label_values: 0,
@@ -201,7 +203,7 @@ fn measured(value: i64) -> Amount {
 fn shown(key: &SuiteKey, sums: &SuiteSums) -> Function {
     let (name, place) = match (key.kind, &*key.name, sums.title.trim()) {
         (SuiteKind::Hooks, ..) => (Suite::HOOKS, &*key.group),
-        (_, "", _) => (FURTHER, &*key.group),
+        (_, "", _) => (FURTHER_TESTS, &*key.group),
         (_, id, "") => (id, &*key.group),
         (_, id, title) => (title, id),
     };
@@ -211,9 +213,6 @@ fn shown(key: &SuiteKey, sums: &SuiteSums) -> Function {
         short_path: place.into(),
     }
 }
-
-/// What stands for tests that have no row of their own.
-const FURTHER: &str = "(further tests)";
 
 /// A title without the addresses of objects, which differ from run to run.
 fn without_addresses(title: &str) -> String {

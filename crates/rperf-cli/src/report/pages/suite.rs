@@ -6,10 +6,7 @@ use rperf_format::table::{Column, Row, Table};
 use rperf_model::{SuiteSums, ValueType};
 use rperf_report::numbers::{counted, grouped, percent};
 use rperf_report::one_line::one_line;
-use rperf_report::{Scale, Sort, Test, Tests};
-
-/// What stands for tests that have no row of their own.
-const FURTHER: &str = "(further tests)";
+use rperf_report::{FURTHER_TESTS, Scale, Sort, Test, Tests};
 
 /// What the figures are.
 const EXACT: &str = "Times and objects are exact: those of the threads that run tests, in all \
@@ -245,7 +242,7 @@ impl Part<'_> {
 
 fn name(test: &Test) -> String {
     match &*test.name {
-        "" => format!("{FURTHER} {}", one_line(&test.file)),
+        "" => format!("{FURTHER_TESTS} {}", one_line(&test.file)),
         name => one_line(name).into_owned(),
     }
 }
