@@ -242,8 +242,8 @@ RSpec.describe "rperf memory", vm: true, if: Gem::Platform.local.os == "linux" d
   end
 
   it "shows of a program without a port what the kernel knows, and says what is missing" do
-    pid = Process.spawn(clean_environment, ruby, "-e", "puts; sleep", %i[out err] => File::NULL)
-    wait_until("a Ruby") { File.read("/proc/#{pid}/maps").include?("ruby") }
+    pid = Process.spawn(clean_environment, ruby, "-e", "$stdout.sync = true; puts; sleep", out: path_to("out"))
+    wait_until("a program that has started") { File.size?(path_to("out")) }
     answer = answer_of(pid)
     expect_sum(answer, pid)
     expect(answer).to include("lacks" => ["port"], "ruby" => nil, "malloc" => nil)

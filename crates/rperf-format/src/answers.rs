@@ -318,8 +318,8 @@ pub fn diff(diff: &Diff, limit: Option<usize>) -> Data {
             })),
         ),
     ];
-    let tests = diff.is_of_tests.then(|| ("rows_are", "tests".into()));
-    Data::fields(fields.into_iter().chain(tests).chain(requests(diff)))
+    let rows_are = diff.is_of_tests.then(|| ("rows_are", "tests".into()));
+    Data::fields(fields.into_iter().chain(rows_are).chain(requests(diff)))
 }
 
 /// How many requests each side has, if the values are scaled by them.
