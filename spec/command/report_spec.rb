@@ -384,6 +384,14 @@ RSpec.describe "looking at profiles" do
     it "ends with the first run that fails" do
       outcome = rperf("record", "--runs", "3", ruby, "-e", "exit 7")
       expect([outcome.status.exitstatus, Dir.children(directory).grep(/rperf\.\d/)]).to eq([7, ["rperf.1.data"]])
+      expect(outcome.stderr.lines.last).to eq("rperf: stopped after run 1 of 3: the program exited with status 7\n")
+    end
+
+    it "says that a run was ended by a signal, and ends likewise" do
+      write_file("app.rb", "File.exist?('once') ? Process.kill(:KILL, $$) : File.write('once', '')")
+      outcome = rperf("record", "--runs", "3", ruby, "app.rb")
+      expect(outcome.status.termsig).to eq(Signal.list["KILL"])
+      expect(outcome.stderr.lines.last).to eq("rperf: stopped after run 2 of 3: the program was ended by SIGKILL\n")
     end
 
     it "needs files to write" do

@@ -49,6 +49,7 @@ RSpec.describe "rperf diff --tests", vm: true do
     objects_are_counted
     one_run_tells_no_noise
     it_is_a_page_for_people
+    it_is_a_hash_of_the_api
   end
 
   def limits_are_kept_beyond_the_noise
@@ -83,6 +84,14 @@ RSpec.describe "rperf diff --tests", vm: true do
     markdown = rperf("diff", "--tests", "--format", "markdown", *sides).stdout
     expect(markdown).to match(/^\|.* delta .* test .* id/)
   end
+
+  def it_is_a_hash_of_the_api
+    told = JSON.parse(rperf("diff", "--tests", "--format", "json", *sides).stdout, symbolize_names: true)
+    expect(Rperf.diff(@base, @target, tests: true)).to eq(told)
+    one = [@base, @target].map { |side| Rperf.load(side.first) }
+    objects = one.first.diff(one.last, tests: true, value: :objects, limit: 1)
+    expect(objects).to include(rows_are: "tests", rows: [include(name: "A suite makes arrays", target: be > 9_000)])
+  end
 end
 
 RSpec.describe "rperf diff --tests, misused" do
@@ -110,5 +119,16 @@ RSpec.describe "rperf diff --tests, misused" do
     outcome = rperf("diff", "--tests", path, path)
     expect([outcome.status.exitstatus,
             outcome.stderr]).to match([2, /\Arperf: .*p\.pb\.gz: the profile has no tests: /])
+  end
+
+  it "is refused by the API, too" do
+    profile = Rperf.start(mode: :wall) { nil }
+    expect { profile.diff(profile, tests: true) }.to raise_error(Rperf::Error, "base: the profile has no tests")
+    expect { profile.diff(profile, tests: true, normalize: :total) }
+      .to raise_error(ArgumentError, "normalize: has no meaning for tests")
+    expect { profile.diff(profile, tests: true, value: :cpu) }
+      .to raise_error(ArgumentError, "value: must be :wall_without_gc, :wall, :running, :gvl_wait, :blocked, :gc, " \
+                                     ":objects, not :cpu")
+    expect { profile.diff(profile, tests: 1) }.to raise_error(ArgumentError, /\Atests: must be true or false/)
   end
 end

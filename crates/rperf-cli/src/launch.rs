@@ -25,9 +25,38 @@ const PATIENCE_AFTER_SIGNAL: Duration = Duration::from_secs(2);
 /// For how long one may write its profile.
 const PATIENCE_WITH_WRITERS: Duration = Duration::from_secs(30);
 
-/// Runs the command to its end and returns the exit status. Doesn't return where
-/// the command was ended by a signal: it ends this process in the same way.
-pub fn launch(options: &Options, library: &Path) -> Result<i32, Refusal> {
+/// How the command has ended, and whether its profile is whole.
+#[derive(Debug, Clone, Copy)]
+pub struct Launched {
+    end: End,
+    is_whole: bool,
+}
+
+impl Launched {
+    /// The exit status that is ours, too. Doesn't return where the command was ended by a signal: it
+    /// ends this process in the same way.
+    pub fn status(self) -> i32 {
+        match self.end {
+            End::Signal(signal) => process::end_by_signal(signal),
+            End::Status(0) if !self.is_whole => FAILURE,
+            End::Status(status) => status,
+        }
+    }
+
+    /// The reason why no other run should follow, as the end of a sentence.
+    pub fn fault(self) -> Option<String> {
+        let signal = process::signal_name;
+        match self.end {
+            End::Signal(it) => Some(format!("the program was ended by {}", signal(it))),
+            End::Status(0) if self.is_whole => None,
+            End::Status(0) => Some("its profile is missing or incomplete".to_string()),
+            End::Status(status) => Some(format!("the program exited with status {status}")),
+        }
+    }
+}
+
+/// Runs the command to its end.
+pub fn launch(options: &Options, library: &Path) -> Result<Launched, Refusal> {
     let environment = Environment::new(&options.settings, initiator(options), library)
         .map_err(|error| failure(&error))?;
     let name = &options.command[0];
@@ -60,10 +89,9 @@ pub fn launch(options: &Options, library: &Path) -> Result<i32, Refusal> {
         say(&line);
     }
     drop(directory);
-    Ok(match end {
-        End::Signal(signal) => process::end_by_signal(signal),
-        End::Status(0) if !is_delivered || is_incomplete(&status, &merged) => FAILURE,
-        End::Status(status) => status,
+    Ok(Launched {
+        end,
+        is_whole: is_delivered && !is_incomplete(&status, &merged),
     })
 }
 

@@ -68,7 +68,10 @@ pub fn run(arguments: Vec<OsString>, installation: &Installation) -> i32 {
 }
 
 fn run_subcommand(subcommand: Subcommand, installation: &Installation) -> Result<i32, Refusal> {
-    let launch = |options: Options| launch::launch(&options, installation.library()?);
+    let launch = |options: Options| {
+        let launched = launch::launch(&options, installation.library()?)?;
+        Ok(launched.status())
+    };
     match subcommand {
         Subcommand::Record(args) => runs::record(args, installation),
         Subcommand::Trace(args) => launch(Options::for_trace(args)?),

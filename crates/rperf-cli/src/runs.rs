@@ -20,7 +20,7 @@ pub fn record(mut args: RecordArgs, installation: &Installation) -> Result<i32, 
     let mut options = Options::for_record(args)?;
     let library = installation.library()?;
     let Some(runs) = runs else {
-        return launch::launch(&options, library);
+        return Ok(launch::launch(&options, library)?.status());
     };
     let output = match options.settings.output() {
         Some(output) if !is_printed && !is_stream(output) => output.to_path_buf(),
@@ -31,11 +31,13 @@ pub fn record(mut args: RecordArgs, installation: &Installation) -> Result<i32, 
     };
     let outputs = (1..=runs).map(|run| numbered(&output, run));
     // Nothing is started before all are known to be writable.
-    for output in outputs.map(writable).collect::<Result<Vec<_>, _>>()? {
+    let outputs = outputs.map(writable).collect::<Result<Vec<_>, _>>()?;
+    for (run, output) in (1..).zip(outputs) {
         options.settings = options.settings.with_output(output);
-        let status = launch::launch(&options, library)?;
-        if status != 0 {
-            return Ok(status);
+        let launched = launch::launch(&options, library)?;
+        if let Some(fault) = launched.fault() {
+            say(&format!("stopped after run {run} of {runs}: {fault}"));
+            return Ok(launched.status());
         }
     }
     let (first, last) = (numbered(&output, 1), numbered(&output, runs));

@@ -3,6 +3,7 @@
 //! GVL go. The profile in it never changes.
 
 mod arrays;
+mod comparisons;
 pub mod description;
 pub mod errors;
 mod facts;
@@ -10,6 +11,8 @@ mod from_hash;
 mod object;
 pub mod own_files;
 mod questions;
+mod to_ruby;
+mod view;
 mod viewer;
 
 pub use object::{shared, wrap};
@@ -50,6 +53,7 @@ pub fn init(ruby: &Ruby, rperf: RModule) -> Result<(), Error> {
     class.define_method("encode", method!(ProfileObject::encode, -1))?;
     class.define_method("check", method!(ProfileObject::check, 0))?;
     class.define_method("verbose_lines", method!(ProfileObject::verbose_lines, 0))?;
+    comparisons::init(class)?;
     questions::init(class)
 }
 

@@ -55,10 +55,14 @@ module Rperf
       end
 
       # See {Rperf.diff}.
-      def diff(base, target, sort: :self, normalize: :none, limit: nil, **filters)
-        options = [Questions.sort(sort), Questions.scaling(normalize), Questions.limit(limit),
-                   Questions.filters(**filters)]
-        NativeProfile.diff(runs(:base, base), runs(:target, target), *options)
+      def diff(base, target, tests: false, limit: nil, **options)
+        sides = [runs(:base, base), runs(:target, target)]
+        limit = Questions.limit(limit)
+        return diff_tests(*sides, limit, **options) if Argument.one_of(:tests, tests, [true, false])
+
+        sort, normalize = { sort: :self, normalize: :none, **options }.values_at(:sort, :normalize)
+        filters = Questions.filters(**options.except(:sort, :normalize))
+        NativeProfile.diff(*sides, Questions.sort(sort), Questions.scaling(normalize), limit, filters)
       end
 
       # See {Rperf.save}.
@@ -85,6 +89,12 @@ module Rperf
       def changed_samples_first(data, original)
         changed = SAMPLES.find { |key| data.key?(key) && !LazyValues.kept?(data, key, original[key]) }
         changed ? data.reject { |key, _| SAMPLES.include?(key) && key != changed } : data
+      end
+
+      def diff_tests(base, target, limit, value: nil, **others)
+        raise ArgumentError, "#{others.keys.first}: has no meaning for tests" unless others.empty?
+
+        NativeProfile.diff_tests(base, target, Questions.test_value(value), limit)
       end
 
       def runs(name, side)

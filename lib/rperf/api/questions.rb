@@ -52,6 +52,15 @@ module Rperf
       # What runs are scaled by.
       def scaling(value) = name_or_label(:normalize, value, SCALINGS)
 
+      # What is compared of tests; nil: what the native half compares unless it is told.
+      def test_value(value)
+        names = NativeProfile.test_values
+        text = text(:value, value, one_of(names)) unless nil.equal?(value)
+        return text if text.nil? || names.include?(text)
+
+        Argument.reject(:value, value, one_of(names))
+      end
+
       # A regular expression as the native half reads it. It knows no lookaround, and none of Ruby's own escapes.
       def pattern(name, value)
         case value
@@ -76,12 +85,14 @@ module Rperf
       end
 
       def name_or_label(name, value, names)
-        allowed = "#{names.map { |it| ":#{it}" }.join(", ")} or \"label:KEY\""
+        allowed = "#{one_of(names)} or \"label:KEY\""
         text = text(name, value, allowed)
         return text if names.include?(text) || text.match?(/\Alabel:./m)
 
         Argument.reject(name, value, allowed)
       end
+
+      def one_of(names) = names.map { |it| ":#{it}" }.join(", ")
 
       def number?(value) = Argument.a?(value, Integer) && (0..0xffff_ffff).cover?(value)
 
