@@ -105,6 +105,11 @@ module Rperf
       yield
     end
 
+    # @raise [Rperf::Error] always
+    def op_calls(**_options)
+      raise Error, "no ops can be counted here: #{@obstacle}"
+    end
+
     # @return [Hash] empty
     def labels
       {}

@@ -5,6 +5,7 @@ return if defined?(Rperf) && Rperf.respond_to?(:instead_of, true) && Rperf.send(
 require "minitest"
 require_relative "suite"
 require_relative "suite/factories"
+require_relative "suite/op_limit"
 
 module Rperf
   # Names the tests of Minitest in the profile that is being taken: its samples have the labels `example`, as
@@ -45,6 +46,22 @@ module Rperf
     end
   end
   private_constant :MinitestTests
+
+  # Assertions of Minitest, part of each test class.
+  module MinitestAssertions
+    # Fails if the block makes more calls of ops: of statements of SQL, or of another kind.
+    #
+    # @param most [Integer] calls that are allowed
+    # @param kind [Symbol, String, nil] such as `:sql`, `:http`, `:redis`; nil: all
+    # @example
+    #   assert_at_most(10) { get "/orders" }
+    def assert_at_most(most, kind = :sql, &)
+      limit = OpLimit.new(most, kind)
+      assert(limit.kept?(&), -> { limit.message })
+    end
+  end
+  private_constant :MinitestAssertions
 end
 
 Minitest::Test.prepend(Rperf.const_get(:MinitestTests))
+Minitest::Test.include(Rperf.const_get(:MinitestAssertions))

@@ -5,11 +5,12 @@ return if defined?(Rperf) && Rperf.respond_to?(:instead_of, true) && Rperf.send(
 require "rspec/core"
 require_relative "suite"
 require_relative "suite/factories"
+require_relative "suite/make_at_most"
 
 module Rperf
   # Names the examples of RSpec in the profile that is being taken: its samples have the labels `example`, the
   # example's id, and `group`, its file, and each example has an exact account for `rperf report --tests`. Without a
-  # profile, examples just run.
+  # profile, examples just run. They have a matcher for a limit of queries, `make_at_most`.
   #
   # @example
   #   # the first line of spec/spec_helper.rb
@@ -72,6 +73,7 @@ module Rperf
       def install
         examples = self
         ::RSpec.configure do |config|
+          config.include(RSpecMatchers)
           config.around { |example| examples.run(example) }
           # Failures of examples have no lines of ours.
           config.backtrace_exclusion_patterns << OWN_FILES

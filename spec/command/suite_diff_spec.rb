@@ -124,8 +124,10 @@ RSpec.describe "rperf diff --tests, misused" do
   it "is refused by the API, too" do
     profile = Rperf.start(mode: :wall) { nil }
     expect { profile.diff(profile, tests: true) }.to raise_error(Rperf::Error, "base: the profile has no tests")
-    expect { profile.diff(profile, tests: true, normalize: :total) }
-      .to raise_error(ArgumentError, "normalize: has no meaning for tests")
+    { sort: :total, normalize: :total, focus: "x", hide_ops: true }.each do |name, value|
+      expect { profile.diff(profile, tests: true, name => value) }
+        .to raise_error(ArgumentError, "#{name}: has no meaning for tests")
+    end
     expect { profile.diff(profile, tests: true, value: :cpu) }
       .to raise_error(ArgumentError, "value: must be :wall_without_gc, :wall, :running, :gvl_wait, :blocked, :gc, " \
                                      ":objects, not :cpu")

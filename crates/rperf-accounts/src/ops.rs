@@ -32,6 +32,8 @@ pub struct SessionOps {
     open: BTreeMap<RequestNumber, Vec<Place>>,
     /// How many places they have.
     places: usize,
+    /// All calls since the session began, by op, from number 1.
+    calls: Vec<u64>,
 }
 
 /// What a call took.
@@ -97,9 +99,13 @@ impl SessionOps {
 
     /// A call of the op has ended, in this request or in none.
     pub fn add(&mut self, op: OpNumber, request: RequestNumber, call: &OpCall) {
-        if op == OpNumber::NONE {
+        let Some(row) = usize::from(op.0).checked_sub(1) else {
             return;
+        };
+        if self.calls.len() <= row {
+            self.calls.resize(row + 1, 0);
         }
+        self.calls[row] += 1;
         if let Some(place) = self.place(op, request) {
             place.add(call);
             return;
@@ -108,6 +114,14 @@ impl SessionOps {
         place.add(call);
         let is_displaced = request != RequestNumber::NONE;
         self.add_outside(&place, is_displaced);
+    }
+
+    /// The names of ops, of this kind or of all, and how many calls have ended since the session began.
+    pub fn calls<'a>(&'a self, kind: Option<&'a str>) -> impl Iterator<Item = (&'a str, u64)> {
+        let calls = (1..).map(OpNumber).zip(&self.calls);
+        let chosen =
+            calls.filter(move |(op, _)| kind.is_none_or(|it| self.names.is_of_kind(*op, it)));
+        chosen.filter_map(|(op, calls)| Some((self.names.name(op)?, *calls)))
     }
 
     /// A request has ended. Its class is `None` if it isn't known how long it took.

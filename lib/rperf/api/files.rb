@@ -50,16 +50,18 @@ module Rperf
     # @param base [Profile, Hash, String, Pathname, Array] the profile to compare with, or its file; several are runs
     #   of one program
     # @param target [Profile, Hash, String, Pathname, Array] what is compared with it
-    # @option options [Symbol] :sort `:self`: by what methods take themselves; `:total`: with what they call
-    # @option options [Symbol, String] :normalize how runs are scaled: :none, :total, :duration, :requests or
+    # @param sort [Symbol] `:self`: by what methods take themselves; `:total`: with what they call
+    # @param normalize [Symbol, String] how runs are scaled: :none, :total, :duration, :requests or
     #   "label:KEY"
-    # @option options [Integer, nil] :limit rows at most; nil: all
-    # @option options [Boolean] :tests whether the rows are tests, as those of `rperf diff --tests`: `value:` is then
+    # @param limit [Integer, nil] rows at most; nil: all
+    # @param tests [Boolean] whether the rows are tests, as those of `rperf diff --tests`: `value:` is then
     #   :wall_without_gc (unless given), :wall, :running, :gvl_wait, :blocked, :gc or :objects, and `sort:`,
     #   `normalize:` and filters have no meaning
     # @return [Hash] `:total` and `:rows`, which have `:delta` (target less base) and `:change`: "slower" or "faster" of
     #   times, "more" or "less" of other values, "noise", or "unknown" if the profiles can't tell
     # @raise [Rperf::Error] if one can't be read, or they can't be compared
-    def diff(base, target, **options) = Natives.diff(base, target, **options)
+    def diff(base, target, sort: :self, normalize: :none, limit: nil, tests: false, **filters)
+      Natives.diff(base, target, sort:, normalize:, limit:, tests:, **filters)
+    end
   end
 end

@@ -55,14 +55,12 @@ module Rperf
       end
 
       # See {Rperf.diff}.
-      def diff(base, target, tests: false, limit: nil, **options)
-        sides = [runs(:base, base), runs(:target, target)]
+      def diff(base, target, sort: :self, normalize: :none, limit: nil, tests: false, **filters)
+        order = [Questions.sort(sort), Questions.scaling(normalize)]
         limit = Questions.limit(limit)
-        return diff_tests(*sides, limit, **options) if Argument.one_of(:tests, tests, [true, false])
+        return diff_tests(base, target, order, limit, **filters) if Argument.one_of(:tests, tests, [true, false])
 
-        sort, normalize = { sort: :self, normalize: :none, **options }.values_at(:sort, :normalize)
-        filters = Questions.filters(**options.except(:sort, :normalize))
-        NativeProfile.diff(*sides, Questions.sort(sort), Questions.scaling(normalize), limit, filters)
+        NativeProfile.diff(runs(:base, base), runs(:target, target), *order, limit, Questions.filters(**filters))
       end
 
       # See {Rperf.save}.
@@ -91,10 +89,12 @@ module Rperf
         changed ? data.reject { |key, _| SAMPLES.include?(key) && key != changed } : data
       end
 
-      def diff_tests(base, target, limit, value: nil, **others)
-        raise ArgumentError, "#{others.keys.first}: has no meaning for tests" unless others.empty?
+      # What else is chosen of samples means nothing for tests.
+      def diff_tests(base, target, order, limit, value: nil, **filters)
+        chosen = [*(:sort if order.first != "self"), *(:normalize if order.last != "none"), *filters.keys]
+        raise ArgumentError, "#{chosen.first}: has no meaning for tests" unless chosen.empty?
 
-        NativeProfile.diff_tests(base, target, Questions.test_value(value), limit)
+        NativeProfile.diff_tests(runs(:base, base), runs(:target, target), Questions.test_value(value), limit)
       end
 
       def runs(name, side)

@@ -27,5 +27,41 @@ module Rperf
         Native.end_op(undo)
       end
     end
+
+    # Counts the calls of ops that end while the block runs, on all threads. If no session runs, it has one of its own
+    # meanwhile. For tests: in RSpec `expect { }.to make_at_most(10).queries` and in Minitest `assert_at_most(10) { }`
+    # call it.
+    #
+    # @param kind [Symbol, String, nil] such as `:sql`, `:http`, `:redis`; nil: all
+    # @return [Hash{String => Integer}] calls by the op's name, as in {Profile#ops}, most first
+    # @raise [ArgumentError] without a block
+    # @raise [Rperf::Error] if the session that runs doesn't measure ops, or none can begin
+    # @example
+    #   Rperf.op_calls(kind: :sql) { Order.recent.each(&:customer) }
+    #   # => {"[SQL] SELECT * FROM customers WHERE id = ?" => 40, "[SQL] SELECT * FROM orders LIMIT ?" => 1}
+    def op_calls(kind: nil, &block)
+      raise ArgumentError, "Rperf.op_calls needs a block" unless block
+
+      kind = kind&.to_s
+      return op_calls_meanwhile(kind, &block) if Native.ops?
+      raise Error, "the session that runs doesn't measure ops (measure: :ops, --measure ops)" if running?
+
+      start(mode: :wall, frequency: 1, measure: :ops)
+      begin
+        op_calls_meanwhile(kind, &block)
+      ensure
+        stop
+      end
+    end
+
+    private
+
+    def op_calls_meanwhile(kind)
+      before = Native.op_calls(kind).each_slice(2).to_h
+      yield
+      calls = Native.op_calls(kind) or raise Error, "the session has ended before its ops could be counted"
+      calls = calls.each_slice(2).to_h { |name, count| [name, count - before.fetch(name, 0)] }
+      calls.select { |_, count| count.positive? }.sort_by { |name, count| [-count, name] }.to_h
+    end
   end
 end

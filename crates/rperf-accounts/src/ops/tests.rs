@@ -202,3 +202,23 @@ fn a_call_that_ends_after_its_request_counts_as_outside_and_takes_no_place() {
     assert_eq!(entries(&told), [("", "[op] a", 2, 7)]);
     assert_eq!(displaced(&told), 1);
 }
+
+#[test]
+fn calls_are_counted_since_the_session_began_whatever_is_taken_of_it() {
+    let mut ops = SessionOps::default();
+    let [query, read] = [("sql", "SELECT 1"), ("cache", "read")]
+        .map(|(kind, text)| ops.number(kind, text.as_bytes()));
+    ops.begin_request(RequestNumber(1));
+    for request in [RequestNumber(1), RequestNumber::NONE] {
+        ops.add(read, request, &call(10, 4, 3));
+    }
+    ops.add(OpNumber::NONE, RequestNumber::NONE, &call(10, 4, 3));
+    ops.told(true);
+    ops.add(query, RequestNumber::NONE, &call(10, 4, 3));
+    let counted = |kind| ops.calls(kind).collect::<Vec<_>>();
+    let (select, read) = (("[SQL] SELECT ?", 1), ("[cache] read", 2));
+    assert_eq!(counted(None), [select, read]);
+    assert_eq!(counted(Some("SQL")), [select]);
+    assert_eq!(counted(Some("cache")), [read]);
+    assert_eq!(counted(Some("mail")), []);
+}

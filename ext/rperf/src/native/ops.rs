@@ -22,6 +22,7 @@ const MOST_AROUND: usize = 64;
 /// Defines the methods.
 pub fn init(native: RModule) -> Result<(), Error> {
     native.define_singleton_method("ops?", function!(are_measured_for_ruby, 0))?;
+    native.define_singleton_method("op_calls", function!(calls, 1))?;
     native.define_singleton_method("begin_op", function!(begin, 3))?;
     native.define_singleton_method("end_op", function!(end, 1))?;
     native.define_singleton_method("start_op", function!(start, 2))?;
@@ -31,6 +32,27 @@ pub fn init(native: RModule) -> Result<(), Error> {
 /// `Native.ops?`: whether the running session measures ops.
 fn are_measured_for_ruby(ruby: &Ruby) -> bool {
     are_measured(&gvl(ruby))
+}
+
+/// `Native.op_calls(kind)`: the calls of ops of this kind, or of all, since the session began, as an Array
+/// of names and numbers in turn; nil if it doesn't measure them.
+fn calls(ruby: &Ruby, kind: Option<String>) -> Result<Option<RArray>, Error> {
+    let gvl = gvl(ruby);
+    let calls = with_ops(&gvl, |ops| {
+        let calls = ops.calls(kind.as_deref());
+        calls
+            .map(|(name, calls)| (name.to_string(), calls))
+            .collect::<Vec<_>>()
+    });
+    let Some(calls) = calls else {
+        return Ok(None);
+    };
+    let told = ruby.ary_new_capa(2 * calls.len());
+    for (name, calls) in calls {
+        told.push(name)?;
+        told.push(calls)?;
+    }
+    Ok(Some(told))
 }
 
 /// Whether the running session measures ops.
