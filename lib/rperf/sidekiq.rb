@@ -50,6 +50,7 @@ module Rperf
         ::Sidekiq::Context.add(key, (values[value] / 1e6).round(1)) if values[value]
       end
       ::Sidekiq::Context.add(:objects, values[:allocated_objects]) if values[:allocated_objects]
+      ::Sidekiq::Context.add(:ops, values[:ops].sum { |op| op[:calls] }) if values[:ops]
     end
   end
 end

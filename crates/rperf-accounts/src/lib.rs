@@ -7,6 +7,7 @@
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 #![forbid(unsafe_code)]
 
+mod account_ops;
 mod figures;
 mod judged;
 mod ops;
@@ -15,6 +16,7 @@ mod sums;
 mod table;
 mod thread;
 
+pub use account_ops::{AccountOp, AccountOps};
 pub use figures::{Figures, Value};
 pub use judged::{JudgedRequests, RequestName};
 pub use ops::{OpCall, SessionOps};

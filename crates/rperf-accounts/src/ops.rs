@@ -89,6 +89,12 @@ impl SessionOps {
         self.names.all().to_vec()
     }
 
+    /// The name of the op with this number.
+    pub fn name(&self, op: OpNumber) -> Option<Arc<str>> {
+        let row = usize::from(op.0).checked_sub(1)?;
+        self.names.all().get(row).cloned()
+    }
+
     /// A request has begun: calls in it are its own until it ends.
     pub fn begin_request(&mut self, request: RequestNumber) {
         if self.open.len() >= OPEN {

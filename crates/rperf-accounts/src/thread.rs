@@ -2,9 +2,10 @@
 //! control, and what is open in each. All times are CLOCK_MONOTONIC in ns and handed in; each event
 //! but READY comes on the thread itself.
 
-use crate::{Figures, Sums};
+use crate::{AccountOps, Figures, Sums};
 use rperf_vm::FiberWord;
 use rustc_hash::FxHashMap;
+use std::sync::Arc;
 
 /// A moment on a thread that has the GVL.
 #[derive(Debug, Clone, Copy)]
@@ -56,15 +57,26 @@ impl Held {
 /// A fiber with open accounts.
 #[derive(Debug, Default)]
 struct FiberAccounts {
-    /// The numbers of its open accounts.
-    open: Vec<u64>,
+    open: Vec<OpenAccount>,
     /// What the thread did while other fibers had control.
     away: Sums,
     /// The thread's sums when this fiber lost control; `None` while it has it.
     left: Option<Sums>,
 }
 
+/// An account of a fiber that is open.
+#[derive(Debug)]
+struct OpenAccount {
+    number: u64,
+    /// The calls of ops, if it is to tell of them.
+    ops: Option<AccountOps>,
+}
+
 impl FiberAccounts {
+    fn find(&self, opened: &Opened) -> Option<&OpenAccount> {
+        self.open.iter().find(|it| it.number == opened.number)
+    }
+
     /// What the thread did without this fiber, when its sums are these.
     fn away(&self, sums: &Sums) -> Sums {
         let left = self.left.as_ref();
@@ -91,8 +103,8 @@ impl Opened {
 }
 
 impl ThreadAccounts {
-    /// Opens an account of `fiber`, which has control.
-    pub fn open(&mut self, fiber: FiberWord, at: Moment) -> Opened {
+    /// Opens an account of `fiber`, which has control; `with_ops`: it tells of the calls of ops, too.
+    pub fn open(&mut self, fiber: FiberWord, with_ops: bool, at: Moment) -> Opened {
         if self.is_done() {
             self.since_ns = at.now_ns;
             self.held = Some(Held::since(at));
@@ -101,7 +113,10 @@ impl ThreadAccounts {
         self.switched(fiber, at);
         self.opened += 1;
         let accounts = self.fibers.entry(fiber).or_default();
-        accounts.open.push(self.opened);
+        accounts.open.push(OpenAccount {
+            number: self.opened,
+            ops: with_ops.then(AccountOps::default),
+        });
         Opened {
             number: self.opened,
             fiber,
@@ -116,9 +131,7 @@ impl ThreadAccounts {
     pub fn close(&mut self, opened: &Opened, fiber: FiberWord, at: Moment) -> Option<Figures> {
         self.switched(fiber, at);
         let accounts = self.fibers.get(&opened.fiber)?;
-        if !accounts.open.contains(&opened.number) {
-            return None;
-        }
+        accounts.find(opened)?;
         let figures = of_opened(opened, accounts, &self.sums, self.since_ns);
         self.forget(opened);
         (opened.fiber == fiber).then_some(figures)
@@ -127,7 +140,7 @@ impl ThreadAccounts {
     /// An account is open no more, if it was: nobody will ask for it again.
     pub fn forget(&mut self, opened: &Opened) {
         if let Some(accounts) = self.fibers.get_mut(&opened.fiber) {
-            accounts.open.retain(|&number| number != opened.number);
+            accounts.open.retain(|it| it.number != opened.number);
             if accounts.open.is_empty() {
                 self.fibers.remove(&opened.fiber);
             }
@@ -145,6 +158,22 @@ impl ThreadAccounts {
             &self.sums_at(at, ready_ns),
             now_ns,
         ))
+    }
+
+    /// A call of an op has ended in `fiber`, which took so long: all its open accounts tell of it that tell
+    /// of ops.
+    pub fn add_op(&mut self, fiber: FiberWord, name: &Arc<str>, wall_ns: u64) {
+        let accounts = self.fibers.get_mut(&fiber);
+        let open = accounts.into_iter().flat_map(|it| &mut it.open);
+        for ops in open.filter_map(|it| it.ops.as_mut()) {
+            ops.add(name, wall_ns);
+        }
+    }
+
+    /// The ops of an open account; nothing if it doesn't tell of them.
+    pub fn ops(&self, opened: &Opened) -> Option<&AccountOps> {
+        let accounts = self.fibers.get(&opened.fiber)?;
+        accounts.find(opened)?.ops.as_ref()
     }
 
     /// Whether no account is open.

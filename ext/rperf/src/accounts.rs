@@ -4,4 +4,4 @@
 pub mod hooks;
 pub mod object;
 pub mod process;
-mod threads;
+pub mod threads;

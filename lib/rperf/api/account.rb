@@ -43,10 +43,17 @@ module Rperf
       define_method(value) { figures&.at(index) }
     end
 
-    # @return [Hash{Symbol => Integer, nil}] all values, of one moment
-    def to_h = VALUES.zip(figures || []).to_h.merge!(queue_ns:)
+    # The ops that have ended in it, such as queries, those with the most time first. Each has `:name`, `:calls`, and
+    # `:wall_ns`, with the ops inside of it.
+    #
+    # @return [Array<Hash>, nil] nil unless a session measured ops (`measure: :ops`) when it was opened, and where its
+    #   values can't be told
+    def ops = op_rows&.map { |name, calls, wall_ns| { name:, calls:, wall_ns: } }
 
-    # @return [String] such as "412.3 ms = 31.0 running + 350.2 GVL wait + 31.1 blocked; 48000 objects"
+    # @return [Hash{Symbol => Integer, Array, nil}] all values, of one moment
+    def to_h = VALUES.zip(figures || []).to_h.merge!(queue_ns:, ops:)
+
+    # @return [String] such as "412.3 ms = 31.0 running + 350.2 GVL wait + 31.1 blocked; 48000 objects; 41 ops"
     def to_s
       values = to_h
       return "unknown" unless values[:wall_ns]
@@ -54,6 +61,7 @@ module Rperf
       states = STATES.filter_map { |key, word| "#{ms(values[key])} #{word}" if values[key].positive? }
       further = ["#{ms(values[:wall_ns])} ms = #{states.join(" + ")}"]
       further << "#{values[:allocated_objects]} objects" if values[:allocated_objects]
+      further << "#{values[:ops].sum { |op| op[:calls] }} ops" if values[:ops]
       further << "queue #{ms(values[:queue_ns])} ms" if values[:queue_ns]
       further.join("; ")
     end

@@ -16,7 +16,7 @@ fn at(now_ns: u64) -> Moment {
 #[test]
 fn an_account_has_each_state() {
     let mut thread = ThreadAccounts::default();
-    let opened = thread.open(MAIN, at(1_000));
+    let opened = thread.open(MAIN, false, at(1_000));
     thread.collected(30);
     thread.suspended(at(1_100));
     thread.resumed(at(1_600), Some(1_400));
@@ -44,9 +44,9 @@ fn an_account_has_each_state() {
 #[test]
 fn what_other_fibers_do_is_time_in_which_it_is_suspended() {
     let mut thread = ThreadAccounts::default();
-    let outer = thread.open(MAIN, at(0));
+    let outer = thread.open(MAIN, false, at(0));
     thread.switched(OTHER, at(100));
-    let inner = thread.open(OTHER, at(100));
+    let inner = thread.open(OTHER, false, at(100));
     thread.suspended(at(150));
     thread.resumed(at(250), None);
     assert_eq!(
@@ -68,7 +68,7 @@ fn what_other_fibers_do_is_time_in_which_it_is_suspended() {
 #[test]
 fn an_account_that_ends_in_another_fiber_says_nothing() {
     let mut thread = ThreadAccounts::default();
-    let opened = thread.open(MAIN, at(0));
+    let opened = thread.open(MAIN, false, at(0));
     assert_eq!(thread.close(&opened, OTHER, at(10)), None);
     assert!(thread.is_done());
     assert_eq!(thread.close(&opened, MAIN, at(10)), None, "it is closed");
@@ -77,8 +77,8 @@ fn an_account_that_ends_in_another_fiber_says_nothing() {
 #[test]
 fn an_account_that_is_given_up_is_forgotten_and_no_other_one_of_such_a_fiber() {
     let mut thread = ThreadAccounts::default();
-    let given_up = thread.open(OTHER, at(0));
-    let other = thread.open(OTHER, at(10));
+    let given_up = thread.open(OTHER, false, at(0));
+    let other = thread.open(OTHER, false, at(10));
     thread.forget(&given_up);
     thread.forget(&given_up);
     assert_eq!(thread.close(&given_up, OTHER, at(15)), None);
@@ -90,7 +90,7 @@ fn an_account_that_is_given_up_is_forgotten_and_no_other_one_of_such_a_fiber() {
 #[test]
 fn an_open_account_is_asked_from_another_thread() {
     let mut thread = ThreadAccounts::default();
-    let opened = thread.open(MAIN, at(0));
+    let opened = thread.open(MAIN, false, at(0));
     thread.suspended(at(10));
     let waits = thread
         .so_far(&opened, at(50), Some(30))
@@ -103,7 +103,7 @@ fn an_open_account_is_asked_from_another_thread() {
 #[test]
 fn times_that_go_back_and_sums_that_cant_be_read_do_no_harm() {
     let mut thread = ThreadAccounts::default();
-    let opened = thread.open(MAIN, at(100));
+    let opened = thread.open(MAIN, false, at(100));
     thread.collected(1_000);
     let unread = Moment {
         waits_ns: None,
@@ -153,9 +153,11 @@ fn states_add_up_in_a_million_random_requests() {
         for _ in 0..40 {
             let length = pick(1_000);
             match pick(8) {
-                0 | 1 => truth
-                    .open
-                    .push((thread.open(fiber, at(now)), truth.pieces.len(), now)),
+                0 | 1 => {
+                    truth
+                        .open
+                        .push((thread.open(fiber, false, at(now)), truth.pieces.len(), now))
+                }
                 2 | 3 => {
                     // A fiber ends its own accounts, the last one first.
                     let last = truth.open.iter().rposition(|it| it.0.fiber() == fiber);
@@ -242,4 +244,31 @@ fn check(figures: &Figures, pieces: &[Piece], fiber: FiberWord, wall_ns: u64) {
     }
     assert_eq!(figures, &expected);
     assert_eq!(figures.sums.wall_ns() + figures.suspended_ns, wall_ns);
+}
+
+#[test]
+fn ops_belong_to_all_open_accounts_of_their_fiber_that_tell_of_them() {
+    let mut thread = ThreadAccounts::default();
+    let [query, read] = ["query", "read"].map(Arc::<str>::from);
+    let outer = thread.open(MAIN, true, at(0));
+    let silent = thread.open(MAIN, false, at(0));
+    thread.add_op(MAIN, &query, 5);
+    let inner = thread.open(MAIN, true, at(10));
+    thread.add_op(MAIN, &query, 2);
+    thread.add_op(MAIN, &read, 1);
+    thread.add_op(OTHER, &read, 100);
+    let told = |thread: &ThreadAccounts, opened| {
+        let ops = thread.ops(opened).map(AccountOps::sorted)?;
+        Some(
+            ops.into_iter()
+                .map(|it| (it.name, it.calls, it.wall_ns))
+                .collect::<Vec<_>>(),
+        )
+    };
+    let (query, read) = (|calls, ns| (query.clone(), calls, ns), (read, 1, 1));
+    assert_eq!(told(&thread, &inner), Some(vec![query(1, 2), read.clone()]));
+    assert_eq!(told(&thread, &silent), None);
+    thread.close(&inner, MAIN, at(20));
+    assert_eq!(told(&thread, &inner), None);
+    assert_eq!(told(&thread, &outer), Some(vec![query(2, 7), read]));
 }

@@ -10,7 +10,7 @@ use magnus::rb_sys::FromRawValue;
 use magnus::typed_data::Obj;
 use magnus::{DataTypeFunctions, Error, RClass, RModule, Ruby, TypedData, Value, prelude::*};
 use rb_sys::VALUE;
-use rperf_accounts::{Figures, Opened};
+use rperf_accounts::{AccountOp, AccountOps, Figures, Opened};
 use rperf_vm::{FiberWord, Gvl, GvlCell, NativeId, clock};
 use std::ops::Deref;
 use std::sync::Arc;
@@ -27,8 +27,24 @@ pub struct Account(GvlCell<State>);
 enum State {
     New,
     Open(Open),
+    Closed(Closed),
+}
+
+/// An account that goes on no more.
+#[derive(Default)]
+struct Closed {
     /// `None` where it can't be told.
-    Closed(Option<Figures>),
+    figures: Option<Figures>,
+    ops: Option<AccountOps>,
+}
+
+/// The values that an account has beside those that all have.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Further {
+    /// The CPU time.
+    pub cpu: bool,
+    /// The calls of ops.
+    pub ops: bool,
 }
 
 struct Open {
@@ -94,16 +110,16 @@ impl Account {
         }
     }
 
-    /// Opens it in the present fiber of the calling thread; `with_cpu`: it tells the CPU time, too.
-    pub fn open(&self, gvl: &Gvl<'_>, with_cpu: bool) {
+    /// Opens it in the present fiber of the calling thread.
+    pub fn open(&self, gvl: &Gvl<'_>, with: Further) {
         let process = process::begun(gvl);
         hooks::begin(gvl);
         let thread = RubyThread::current(gvl);
         // Its object may be made by this.
         let fiber = thread.present_fiber();
         let accounted = threads::get_or_begin(process, gvl, thread);
-        let cpu_ns = with_cpu.then(clock::thread_cpu_ns);
-        let Some(opened) = accounted.open(gvl, fiber) else {
+        let cpu_ns = with.cpu.then(clock::thread_cpu_ns);
+        let Some(opened) = accounted.open(gvl, fiber, with.ops) else {
             return;
         };
         let open = Open {
@@ -130,9 +146,9 @@ impl Account {
         let fiber = RubyThread::current(gvl).present_fiber();
         if let Some(mut state) = self.0.borrow(gvl) {
             *state = State::Closed(match &mut *state {
-                State::New => None,
-                State::Open(open) => open.end(gvl, fiber),
-                State::Closed(figures) => *figures,
+                State::New => Closed::default(),
+                State::Open(open) => open.end(gvl, fiber).unwrap_or_default(),
+                State::Closed(closed) => std::mem::take(closed),
             });
         }
         if let Some(process) = process::present(gvl) {
@@ -145,22 +161,41 @@ impl Account {
         match &*self.0.borrow(gvl)? {
             State::New => None,
             State::Open(open) => open.so_far(gvl),
-            State::Closed(figures) => *figures,
+            State::Closed(closed) => closed.figures,
+        }
+    }
+
+    /// The calls of ops, up to now if it is open, those with the most time first; nothing if it doesn't tell
+    /// of them.
+    pub fn ops(&self, gvl: &Gvl<'_>) -> Option<Vec<AccountOp>> {
+        match &*self.0.borrow(gvl)? {
+            State::New => None,
+            State::Open(open) => {
+                process::present(gvl).filter(|it| open.is_of(it))?;
+                let accounts = open.thread.accounts.borrow(gvl)?;
+                accounts.ops(open.opened.as_ref()?).map(AccountOps::sorted)
+            }
+            State::Closed(closed) => closed.ops.as_ref().map(AccountOps::sorted),
         }
     }
 }
 
 impl Open {
     /// Ends it, on the thread and in the fiber that it was opened in; elsewhere it says nothing.
-    fn end(&mut self, gvl: &Gvl<'_>, fiber: FiberWord) -> Option<Figures> {
+    fn end(&mut self, gvl: &Gvl<'_>, fiber: FiberWord) -> Option<Closed> {
         let process = self.here(gvl)?;
         let at = threads::moment(process, gvl, clock::monotonic_ns());
         let mut accounts = self.thread.accounts.borrow(gvl)?;
         let opened = self.opened.take()?;
+        let ops = accounts.ops(&opened).cloned();
         let figures = accounts.close(&opened, fiber, at);
         process.open.fetch_sub(1, SeqCst);
         drop(accounts);
-        figures.map(|it| self.with_what_is_known(it))
+        let figures = self.with_what_is_known(figures?);
+        Some(Closed {
+            figures: Some(figures),
+            ops,
+        })
     }
 
     fn so_far(&self, gvl: &Gvl<'_>) -> Option<Figures> {

@@ -1,7 +1,7 @@
 //! The threads of the main Ractor that have had accounts: from a Ruby thread to its accounts. With
 //! the GVL, but for the end of a thread.
 
-use super::process::ProcessAccounts;
+use super::process::{self, ProcessAccounts};
 use crate::ruby::counters;
 use crate::ruby::threads::{RubyThread, ThreadKey};
 use rperf_accounts::{Moment, Opened, ThreadAccounts};
@@ -53,8 +53,8 @@ impl AccountedThread {
         self.process.open.fetch_sub(1, SeqCst);
     }
 
-    /// Opens an account of `fiber`, which has control.
-    pub fn open(&self, gvl: &Gvl<'_>, fiber: FiberWord) -> Option<Opened> {
+    /// Opens an account of `fiber`, which has control; `with_ops`: it tells of the calls of ops, too.
+    pub fn open(&self, gvl: &Gvl<'_>, fiber: FiberWord, with_ops: bool) -> Option<Opened> {
         let mut accounts = self.accounts.borrow(gvl)?;
         // Nothing that could collect is called while it is locked.
         if let Ok(mut given_up) = self.given_up.try_lock() {
@@ -62,7 +62,8 @@ impl AccountedThread {
         }
         self.process.open.fetch_add(1, SeqCst);
         self.ready_ns.store(0, Relaxed);
-        Some(accounts.open(fiber, moment(self.process, gvl, clock::monotonic_ns())))
+        let at = moment(self.process, gvl, clock::monotonic_ns());
+        Some(accounts.open(fiber, with_ops, at))
     }
 }
 
@@ -101,6 +102,17 @@ pub fn known<'a>(
 ) -> Option<&'a AccountedThread> {
     // SAFETY: the thread's object is alive, and it doesn't end while another one has the GVL, nor itself.
     unsafe { found(process, thread) }
+}
+
+/// A call of an op has ended in the present fiber of `thread`, the calling one, which took so long. Outside
+/// of hooks.
+pub fn add_op(gvl: &Gvl<'_>, thread: RubyThread<'_>, name: &Arc<str>, wall_ns: u64) {
+    // Its object may be made by this: before anything is borrowed, as that may collect.
+    let fiber = thread.present_fiber();
+    let accounted = process::present(gvl).and_then(|it| known(it, gvl, thread));
+    if let Some(mut accounts) = accounted.and_then(|it| it.accounts.borrow(gvl)) {
+        accounts.add_op(fiber, name, wall_ns);
+    }
 }
 
 /// The accounts of `thread`, which has become ready to run. On any native thread, without the GVL.

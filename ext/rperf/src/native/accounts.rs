@@ -1,9 +1,10 @@
 //! `Rperf::Account`, and the methods of `Rperf::Native` that open, close and keep accounts.
 
 use super::gvl;
-use crate::accounts::object::{self, AccountObject};
+use crate::accounts::object::{self, AccountObject, Further};
 use crate::accounts::{hooks, process};
 use crate::ruby::{counters, ractor};
+use crate::running::sampling::measures_ops;
 use crate::text;
 use magnus::{Error, RArray, RHash, RModule, Ruby, Value, function, method, prelude::*};
 use rperf_accounts::Summary;
@@ -19,6 +20,7 @@ pub fn init(ruby: &Ruby, rperf: RModule, native: RModule) -> Result<(), Error> {
     counters::init_objects(ruby);
     let class = object::init(ruby, rperf)?;
     class.define_private_method("figures", method!(figures, 0))?;
+    class.define_private_method("op_rows", method!(op_rows, 0))?;
     class.define_method("known?", method!(is_known, 0))?;
     class.define_method("open?", method!(is_open, 0))?;
     native.define_singleton_method("open_account", function!(open, 1))?;
@@ -32,20 +34,25 @@ pub fn init(ruby: &Ruby, rperf: RModule, native: RModule) -> Result<(), Error> {
 /// `Native.open_account(array)`: opens an account of the present fiber, and pushes it. An interrupt can
 /// come as this returns; then the caller finds it there.
 pub(super) fn open(ruby: &Ruby, array: RArray) -> Result<(), Error> {
-    open_into(ruby, &mut gvl(ruby), array, true)
+    let mut gvl = gvl(ruby);
+    let with = Further {
+        cpu: true,
+        ops: measures_ops(&gvl),
+    };
+    open_into(ruby, &mut gvl, array, with)
 }
 
-/// Opens an account of the present fiber, and pushes it; `with_cpu`: it tells the CPU time, too.
+/// Opens an account of the present fiber, and pushes it.
 pub fn open_into(
     ruby: &Ruby,
     gvl: &mut Gvl<'_>,
     array: RArray,
-    with_cpu: bool,
+    with: Further,
 ) -> Result<(), Error> {
     look_for_ractors(ruby, gvl)?;
     let account = object::new(ruby, gvl);
     array.push(account)?;
-    account.open(gvl, with_cpu);
+    account.open(gvl, with);
     Ok(())
 }
 
@@ -159,6 +166,18 @@ fn figures(ruby: &Ruby, account: &AccountObject) -> Result<Option<RArray>, Error
         array.push(value)?;
     }
     Ok(Some(array))
+}
+
+/// `Account#op_rows`: an Array of name, calls and wall time for each op; nil if it doesn't tell of them.
+fn op_rows(ruby: &Ruby, account: &AccountObject) -> Result<Option<RArray>, Error> {
+    let Some(ops) = account.ops(&gvl(ruby)) else {
+        return Ok(None);
+    };
+    let rows = ruby.ary_new_capa(ops.len());
+    for op in ops {
+        rows.push((&*op.name, op.calls, op.wall_ns))?;
+    }
+    Ok(Some(rows))
 }
 
 /// `Account#known?`: whether it can be told.

@@ -3,12 +3,13 @@
 //! set of the fiber has the op's number, and so do its samples; and an account of it is open.
 
 use super::{accounts, gvl};
+use crate::accounts::threads;
 use crate::labels;
 use crate::ruby::threads::RubyThread;
 use crate::running::derived_labels;
 use crate::running::label_set::{self, SetObject};
 use crate::running::open_op::OpenOp;
-use crate::running::sampling::{SamplingSession, sampling};
+use crate::running::sampling::{SamplingSession, measures_ops, sampling};
 use crate::text;
 use magnus::{Error, RArray, RModule, RString, Ruby, Value, function, prelude::*};
 use rperf_accounts::{OpCall, RequestName, SessionOps};
@@ -31,7 +32,7 @@ pub fn init(native: RModule) -> Result<(), Error> {
 
 /// `Native.ops?`: whether the running session measures ops.
 fn are_measured_for_ruby(ruby: &Ruby) -> bool {
-    are_measured(&gvl(ruby))
+    measures_ops(&gvl(ruby))
 }
 
 /// `Native.op_calls(kind)`: the calls of ops of this kind, or of all, since the session began, as an Array
@@ -53,11 +54,6 @@ fn calls(ruby: &Ruby, kind: Option<String>) -> Result<Option<RArray>, Error> {
         told.push(calls)?;
     }
     Ok(Some(told))
-}
-
-/// Whether the running session measures ops.
-pub fn are_measured(gvl: &Gvl<'_>) -> bool {
-    sampling(gvl).is_some_and(|session| session.ops.is_some())
 }
 
 /// `Native.begin_op(undo, kind, text)`: an op begins, if they are measured, and is noted in `undo`. An
@@ -109,7 +105,7 @@ fn finish(ruby: &Ruby, kind: RString) {
 
 /// The label set of an op that is about to begin.
 fn made(ruby: &Ruby, gvl: &mut Gvl<'_>, kind: &str, text: RString) -> Result<Option<Value>, Error> {
-    if !are_measured(gvl) {
+    if !measures_ops(gvl) {
         return Ok(None);
     }
     accounts::look_for_ractors(ruby, gvl)?;
@@ -151,7 +147,18 @@ fn close(gvl: &mut Gvl<'_>, set: Value) {
             nested_suspended_ns: nested.suspended_ns,
             is_within_itself: is_within(op, number),
         };
-        with_ops(gvl, |ops| ops.add(number, request, &call));
+        let name = with_ops(gvl, |ops| {
+            ops.add(number, request, &call);
+            ops.name(number)
+        });
+        if let Some(name) = name.flatten() {
+            let wall_ns = if call.is_within_itself {
+                0
+            } else {
+                call.figures.wall_ns
+            };
+            threads::add_op(gvl, RubyThread::current(gvl), &name, wall_ns);
+        }
     }
     if let Some(outer) = derived_labels::outside_of(gvl, RubyThread::current(gvl), set) {
         labels::put_here(gvl, outer);

@@ -10,6 +10,7 @@ use super::accounts::open_into;
 use super::ops;
 use crate::accounts::hooks;
 use crate::accounts::object::AccountObject;
+use crate::accounts::object::Further;
 use crate::recording::sample;
 use crate::ruby::threads::RubyThread;
 use crate::running::label_set::{self, SetObject};
@@ -38,7 +39,7 @@ pub fn begin(
     let present = label_set::of_thread(gvl, RubyThread::current(gvl)).map(LabelSet::request);
     match number {
         Some(number) if present == Some(number) => {
-            open_into(ruby, gvl, undo, false)?;
+            open_into(ruby, gvl, undo, Further::default())?;
             ops::begin_request(gvl, number);
             Ok(())
         }

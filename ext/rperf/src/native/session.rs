@@ -1,7 +1,7 @@
 //! `Native.start`, `stop` and `snapshot`, for sampling and traced sessions alike: one of them runs
 //! at a time. With the GVL, on the main Ractor, outside of hooks.
 
-use super::{ops, requests};
+use super::requests;
 use crate::fork;
 use crate::interrupts::{Interrupts, let_others_run};
 use crate::labels;
@@ -9,7 +9,7 @@ use crate::profile::errors;
 use crate::ruby::live_threads::LiveThreads;
 use crate::ruby::{frames, ractor, thread_names};
 use crate::running::facts::{self, Beginner};
-use crate::running::sampling::Ending;
+use crate::running::sampling::{Ending, measures_ops};
 use crate::running::{self, Kind, Running, running};
 use crate::sampling::{Finish, live, snapshot, start};
 use crate::tracing::{self, targets};
@@ -116,7 +116,7 @@ fn prepare(ruby: &Ruby, gvl: &Gvl<'_>) -> Result<(), Error> {
 /// Ends the session; its profile, or nothing if there is none, and the interrupts that have to
 /// wait until it is kept.
 pub fn stop(ruby: &Ruby, gvl: &mut Gvl<'_>) -> Result<(Option<Value>, Interrupts), Error> {
-    let has_accounts = requests::are_judged(gvl) || ops::are_measured(gvl);
+    let has_accounts = requests::are_judged(gvl) || measures_ops(gvl);
     let stopped = match running(gvl).map(|it| &it.kind) {
         None => Ok(Default::default()),
         Some(Kind::Tracing(_) | Kind::Calibration(_)) => tracing::stop(ruby, gvl),

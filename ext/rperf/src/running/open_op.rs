@@ -1,6 +1,6 @@
 //! An op that goes on: what belongs to the label set that its fiber has meanwhile. With the GVL.
 
-use crate::accounts::object::Account;
+use crate::accounts::object::{Account, Further};
 use crate::ruby::threads::RubyThread;
 use magnus::Value;
 use magnus::rb_sys::{AsRawValue, FromRawValue};
@@ -53,7 +53,7 @@ impl OpenOp {
 
     /// Opens its account in the present fiber; `set` is the object that has it.
     pub fn open(&self, gvl: &Gvl<'_>, set: Value) {
-        self.account.open(gvl, false);
+        self.account.open(gvl, Further::default());
         let fiber = RubyThread::current(gvl).present_fiber().0 as VALUE;
         // SAFETY: both are alive: the set refers to the fiber now. It may be old already.
         unsafe { rb_sys::rb_gc_writebarrier(set.as_raw(), fiber) };

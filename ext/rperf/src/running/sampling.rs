@@ -161,6 +161,11 @@ pub fn sampling<'a>(gvl: &'a Gvl<'_>) -> Option<&'a SamplingSession> {
     SAMPLING.get(gvl)
 }
 
+/// Whether the running session measures ops.
+pub fn measures_ops(gvl: &Gvl<'_>) -> bool {
+    sampling(gvl).is_some_and(|session| session.ops.is_some())
+}
+
 /// The running session if it samples, time counts in it, and it hasn't failed.
 #[inline]
 pub fn counting_session<'a>(gvl: &'a Gvl<'_>) -> Option<&'a SamplingSession> {
