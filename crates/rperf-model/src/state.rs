@@ -36,6 +36,11 @@ impl State {
         matches!(self, State::Running | State::GcMarking | State::GcSweeping)
     }
 
+    /// Whether a thread collects garbage in it.
+    pub fn is_gc(self) -> bool {
+        matches!(self, State::GcMarking | State::GcSweeping)
+    }
+
     /// Name and path of the synthetic leaf frame, if the state has one.
     pub fn synthetic_frame(self) -> Option<(&'static str, &'static str)> {
         match self {

@@ -94,4 +94,4 @@ pub use top::{By, Sort, Top, TopRow, thread_name};
 pub use tree::{Branch, Direction, Tree, TreeLimits};
 pub use units::{Scale, nanoseconds_per};
 pub use waits::{Wait, WaitSite};
-pub use why::{EndpointTimes, Holder, Means, OpShare, Part, Site, SlowRequest, Why};
+pub use why::{Collections, EndpointTimes, Holder, Means, OpShare, Part, Site, SlowRequest, Why};

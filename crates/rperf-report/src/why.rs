@@ -3,12 +3,14 @@
 //! the command; any thread.
 
 mod causes;
+mod collections;
 mod holders;
 mod means;
 mod op_shares;
 mod slowest;
 mod texts;
 
+pub use collections::Collections;
 pub use holders::Holder;
 pub use means::Means;
 pub use op_shares::OpShare;
@@ -150,6 +152,8 @@ pub struct Why<'a> {
     pub objects: Option<Means>,
     /// Where each part grew most, in the order of [`Part::ALL`].
     pub sites: [Vec<Site>; 5],
+    /// Why collections ran in them whose time grew most, by samples.
+    pub collections: Vec<Collections>,
     /// Who kept its slow requests waiting most, or all that waited; `None` if that wasn't measured.
     pub holders: Option<Vec<Holder>>,
     /// By how much longer all who are known kept a slow request waiting, told above or not, in ns; `None`
@@ -199,6 +203,9 @@ impl<'a> Why<'a> {
                 tail: objects[1],
             }),
             sites,
+            collections: wall.map_or_else(Vec::new, |wall| {
+                collections::collections_of(texts, requests, wall)
+            }),
             holders,
             held,
             blame: blame.map_or(0, |blame| profile.sum(blame)),

@@ -2,9 +2,13 @@
 
 use rperf_model::{LatencyClass, Profile, Requests};
 use rperf_report::{
-    EndpointTimes, Function, Holder, Means, OpShare, OpTimes, Part, Repeat, Site, Sort, Why,
+    Collections, EndpointTimes, Function, Holder, Means, OpShare, OpTimes, Part, Repeat, Site,
+    Sort, Why,
 };
 use serde_json::{Map, Value, json};
+
+/// Of the meanings of fields, which docs/guide/json.md has.
+const VERSION: u32 = 1;
 
 /// All endpoints, and why the first ones are slow.
 pub fn endpoints(profile: &Profile, all: &[EndpointTimes<'_>], first: &[Why<'_>]) -> Value {
@@ -14,6 +18,7 @@ pub fn endpoints(profile: &Profile, all: &[EndpointTimes<'_>], first: &[Why<'_>]
         .iter()
         .flat_map(|why| why.causes().into_iter().map(move |part| cause(why, part)));
     json!({
+        "version": VERSION,
         "endpoints": all.iter().map(times).collect::<Vec<_>>(),
         "causes": causes.collect::<Vec<_>>(),
         "repeats": repeats.iter().map(repeat).collect::<Vec<_>>(),
@@ -33,7 +38,20 @@ fn cause(why: &Why<'_>, part: Part) -> Value {
         "per_request_ns": means(why.times.parts[part as usize]),
         "site": why.sites[part as usize].first().map(site),
         "holders": holders.into_iter().map(|it| holder(why, it)).collect::<Vec<_>>(),
+        "collections": match part {
+            Part::Gc => collections(why),
+            _ => Vec::new(),
+        },
     })
+}
+
+fn collections(why: &Why<'_>) -> Vec<Value> {
+    let of = |it: &Collections| {
+        json!({
+            "cause": it.cause, "share": why.share_of_collections(it), "per_request_ns": means(it.means),
+        })
+    };
+    why.collections.iter().map(of).collect()
 }
 
 /// One of them.
@@ -44,6 +62,7 @@ pub fn endpoint(why: &Why<'_>) -> Value {
         (key(part), sites.collect::<Value>())
     });
     let more = [
+        ("version", json!(VERSION)),
         ("enough", json!(why.has_enough())),
         ("objects", json!(why.objects.map(means))),
         ("sites", sites.into_iter().collect()),
@@ -55,6 +74,7 @@ pub fn endpoint(why: &Why<'_>) -> Value {
                     .map(|all| all.iter().map(|it| holder(why, it)).collect::<Vec<_>>())
             ),
         ),
+        ("collections", json!(collections(why))),
         ("unknown_share", json!(why.share_unknown())),
         ("blame_ns", json!(why.blame)),
         ("open_ns", json!(why.open_ns)),

@@ -66,7 +66,7 @@ fn causes(first: &[Why<'_>], screen: Screen) -> String {
         let title = screen.styled(Some(Style::Bold), &name(requests));
         text += &format!(
             "{title}   {}, +{} ms each{}\n",
-            counted(tail, "slow request"),
+            counted(tail, "slowest request"),
             milliseconds(why.times.excess()),
             match why.has_enough() {
                 true => String::new(),
@@ -170,7 +170,8 @@ fn slowest(why: &Why<'_>, screen: Screen) -> String {
     }
     let mut text = screen.table(&table);
     if let Some(label) = first {
-        text += &format!("One of them: rperf report --tagfocus '%request=^{label}$' FILE\n");
+        text +=
+            &format!("One of them: rperf report --relative --tagfocus '%request=^{label}$' FILE\n");
     }
     text
 }
@@ -238,16 +239,30 @@ fn detail(why: &Why<'_>, part: Part) -> String {
             let held = format!("{} {share:.0} %", one_line(&it.name));
             format!("{held}: {}", place(&it.method, &it.app))
         };
-        let held: Vec<String> = why.main_holders().into_iter().map(of).collect();
-        let unknown =
-            unknown(why).map_or_else(String::new, |share| format!("; {share:.0} % isn't known"));
+        let main = why.main_holders();
+        let held: Vec<String> = main.iter().map(|it| of(it)).collect();
+        let told: f64 = main.iter().map(|it| why.share_of(it)).sum();
+        let unknown = why.share_unknown();
+        let others = Some(100.0 - told - unknown.unwrap_or(0.0)).filter(|_| unknown.is_some());
+        let rest = [(others, "by others"), (unknown, "isn't known")];
+        let rest = rest.into_iter().filter_map(|(share, text)| {
+            let share = share.filter(|it| *it >= LEAST_PERCENT)?;
+            Some(format!("; {share:.0} % {text}"))
+        });
         return match held.is_empty() {
             true => String::new(),
-            false => format!("had by {}{unknown}", held.join("; by ")),
+            false => format!("had by {}{}", held.join("; by "), rest.collect::<String>()),
         };
     }
     let site = why.sites[part as usize].first();
-    site.map_or_else(String::new, |it| place(&it.method, &it.app))
+    let site = site.map_or_else(String::new, |it| place(&it.method, &it.app));
+    match why.collections.first().filter(|_| part == Part::Gc) {
+        Some(main) => {
+            let share = why.share_of_collections(main);
+            format!("{} {share:.0} %: {site}", main.cause)
+        }
+        None => site,
+    }
 }
 
 /// The share of a wait for the GVL of which it isn't known who had it, if that is worth telling.
@@ -337,8 +352,31 @@ fn sites(why: &Why<'_>, screen: Screen) -> String {
             });
         }
         text += &screen.table(&table);
+        if part == Part::Gc {
+            text += &collections(why, screen);
+        }
     }
     text
+}
+
+/// Why collections ran.
+fn collections(why: &Why<'_>, screen: Screen) -> String {
+    if why.collections.is_empty() {
+        return String::new();
+    }
+    let mut text = heading(screen, "Why these collections ran, per request, by samples");
+    let mut table = Table::new(["typical", "tail", "share"].map(Column::new));
+    for it in &why.collections {
+        let ms = |value: i64| format!("{} ms", milliseconds(value));
+        let share = format!("{:.0} %", why.share_of_collections(it));
+        table.push(Row {
+            cells: vec![ms(it.means.typical), ms(it.means.tail), share],
+            name: it.cause.clone(),
+            ..Row::default()
+        });
+    }
+    text += &screen.table(&table);
+    text + &screen.wrapped("'rperf help gc' says what to do about each.\n")
 }
 
 /// A line about what the profile lacks.

@@ -1,7 +1,7 @@
 //! What most of the time is by which slow requests take longer, of the endpoints for which that is most.
 
 use super::texts::Texts;
-use super::{EndpointTimes, Holder, Part, Why};
+use super::{Collections, EndpointTimes, Holder, Part, Why};
 use rperf_model::Profile;
 use std::cmp::Reverse;
 
@@ -48,6 +48,12 @@ impl<'a> Why<'a> {
             None => self.blame,
         };
         rperf_model::numbers::percent(holder.weight(), all).min(100.0)
+    }
+
+    /// The share of these collections in the time by which slow requests collect longer, in percent.
+    pub fn share_of_collections(&self, of: &Collections) -> f64 {
+        let all = self.times.parts[Part::Gc as usize].excess();
+        rperf_model::numbers::percent(of.means.excess(), all).min(100.0)
     }
 
     /// The share of what slow requests wait longer for the GVL of which no sample tells who had it, in

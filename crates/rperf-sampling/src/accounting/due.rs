@@ -100,7 +100,7 @@ impl Dues {
     /// Whatever is there of collections is of one that ran for this reason.
     pub(super) fn set_cause(&mut self, cause: Option<GcCause>) {
         for due in self.dues.iter_mut().flatten() {
-            if matches!(due.state, State::GcMarking | State::GcSweeping) {
+            if due.state.is_gc() {
                 due.gc = cause;
             }
         }
