@@ -189,10 +189,24 @@ RSpec.describe "Requests by their class", vm: true do
       expect(why("orders")).to match(/\+\d+\.\d ms  blocked \(Kernel#sleep, in Shop#slow_query  .*:\d+\)$/)
       expect(why("cart")).to match(/GVL wait \(had by job=ExportJob \d+ %: .*Hog#spin/)
       expect(why.lines.grep(/ GET /).first).to include("GET /")
+      its_json_is_documented(orders)
       slow_against_typical
       one_endpoint_of_several
       states_of_blame
       no_count_of_samples
+    end
+
+    # The fields that docs/guide/json.md has, in the order of its tables.
+    def its_json_is_documented(endpoint)
+      page = File.read(File.join(Commands::ROOT, "docs/guide/json.md"))[/^## rperf why --json$.*/m]
+      tables = page.scan(/(?:^\|.*\n)+/).map do |table|
+        table.lines.drop(2).flat_map { |row| row[/\A\| ([^|]+) \|/, 1].scan(/`(\w+)`/).flatten }
+      end
+      all = JSON.parse(why("--json"))
+      of_one = tables[1] | tables[2] | ["version"]
+      expect([all, all["endpoints"].first, endpoint].map(&:keys)).to match([tables[0], tables[1], of_one].map do |keys|
+        match_array(keys)
+      end)
     end
 
     def slow_against_typical

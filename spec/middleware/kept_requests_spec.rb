@@ -58,7 +58,7 @@ RSpec.describe "The slowest requests", vm: true do
     page = rperf("why", path_to("slow.pb.gz"), "orders").stdout
     labels = slowest("orders").map { _1["request"] }
     expect(page.lines.grep(/ \h{8}-\d+$/).map { _1.split.last }).to eq(labels)
-    expect(page).to include("rperf report --tagfocus '%request=^#{labels.first}$' FILE")
+    expect(page).to include("rperf report --relative --tagfocus '%request=^#{labels.first}$' FILE")
   end
 
   it "are those of each process, and of each part of a session" do
