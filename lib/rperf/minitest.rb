@@ -57,7 +57,7 @@ module Rperf
     #   assert_at_most(10) { get "/orders" }
     def assert_at_most(most, kind = :sql, &)
       limit = OpLimit.new(most, kind)
-      assert(limit.kept?(&), -> { limit.message })
+      assert(limit.kept?(&) != false, -> { limit.message })
     end
   end
   private_constant :MinitestAssertions

@@ -45,6 +45,34 @@ RSpec.describe "Rperf.op_calls", vm: true do
       .to raise_error(Rperf::Error, "the session has ended before its ops could be counted")
   end
 
+  it "counts in threads that begin and end as they like, and leaves a session of the program's alone" do
+    threads = Array.new(8) do |id|
+      Thread.new { Array.new(20) { Rperf.op_calls { query(id) and sleep(0.0005 * (id % 3)) }.fetch(item) } }
+    end
+    expect(threads.flat_map(&:value)).to all(be >= 1)
+    expect([Rperf.running?, Rperf.stop]).to eq([false, nil])
+    calls = lambda do
+      Rperf.op_calls do
+        query(1)
+        Rperf.stop
+        Rperf.start(mode: :wall, measure: :ops)
+      end
+    end
+    expect(&calls).to raise_error(Rperf::Error, "the session has ended before its ops could be counted")
+    query(2)
+    expect(Rperf.stop.ops[:ops].sum { |it| it[:calls] }).to eq(1)
+    expect(Rperf.op_calls { query(3) }).to eq(item => 1)
+  end
+
+  it "leaves no session behind when it is interrupted" do
+    30.times do |turn|
+      thread = Thread.new { loop { Rperf.op_calls { query(1) } } }
+      sleep(0.0003 * turn)
+      thread.kill.join
+      expect(Rperf.running?).to be(false), turn.to_s
+    end
+  end
+
   program = <<~RUBY
     def query(id, table = "items") = Rperf.op("SELECT * FROM \#{table} WHERE id = \#{id}", kind: :sql) { id }
     def read = Rperf.op("read", kind: :cache) { nil }
@@ -86,6 +114,24 @@ RSpec.describe "Rperf.op_calls", vm: true do
                             "ArgumentError:\nmost: must be a number of calls, not -1",
                             "expected the block not to make at most 1 query, but it made 1:")
     expect(told.scan("[SQL] SELECT * FROM t_").size).to eq(10)
+  end
+
+  it "isn't checked in a session without ops, which is said once" do
+    write_file("limits_spec.rb", <<~RUBY)
+      require "rperf/rspec"
+      #{program}
+      RSpec.describe("limits") do
+        it { expect { hog }.to make_at_most(10).queries }
+        it { expect { query(1) }.not_to make_at_most(1).ops }
+      end
+    RUBY
+    rspec = [ruby, Gem.bin_path("rspec-core", "rspec"), "limits_spec.rb"]
+    outcome = rperf("record", "-m", "wall", "-o", "p.data", *rspec,
+                    env: { "RUBYLIB" => File.join(Commands::ROOT, "lib") })
+    expect([outcome.status.exitstatus, outcome.stdout]).to match([0, /^2 examples, 0 failures$/])
+    expect(outcome.stderr.lines.grep(/limits of ops/))
+      .to eq(["rperf: limits of ops aren't checked: the session that runs doesn't measure ops (measure: :ops, " \
+              "--measure ops)\n"])
   end
 
   it "is an assertion of Minitest" do

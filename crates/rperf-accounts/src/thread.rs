@@ -68,6 +68,7 @@ struct FiberAccounts {
 #[derive(Debug)]
 struct OpenAccount {
     number: u64,
+    at_ns: u64,
     /// The calls of ops, if it is to tell of them.
     ops: Option<AccountOps>,
 }
@@ -115,6 +116,7 @@ impl ThreadAccounts {
         let accounts = self.fibers.entry(fiber).or_default();
         accounts.open.push(OpenAccount {
             number: self.opened,
+            at_ns: self.since_ns,
             ops: with_ops.then(AccountOps::default),
         });
         Opened {
@@ -160,14 +162,24 @@ impl ThreadAccounts {
         ))
     }
 
-    /// A call of an op has ended in `fiber`, which took so long: all its open accounts tell of it that tell
-    /// of ops.
+    /// A call of an op has ended in `fiber` just now, which took so long: all its open accounts tell of it
+    /// that tell of ops, and of no more time than they are open.
     pub fn add_op(&mut self, fiber: FiberWord, name: &Arc<str>, wall_ns: u64) {
         let accounts = self.fibers.get_mut(&fiber);
         let open = accounts.into_iter().flat_map(|it| &mut it.open);
-        for ops in open.filter_map(|it| it.ops.as_mut()) {
-            ops.add(name, wall_ns);
+        for account in open {
+            let most_ns = self.since_ns - account.at_ns;
+            if let Some(ops) = &mut account.ops {
+                ops.add(name, wall_ns.min(most_ns));
+            }
         }
+    }
+
+    /// The ops of an account that is about to be closed; nothing if it doesn't tell of them.
+    pub fn take_ops(&mut self, opened: &Opened) -> Option<AccountOps> {
+        let accounts = self.fibers.get_mut(&opened.fiber)?;
+        let mut open = accounts.open.iter_mut();
+        open.find(|it| it.number == opened.number)?.ops.take()
     }
 
     /// The ops of an open account; nothing if it doesn't tell of them.

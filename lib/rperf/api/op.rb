@@ -35,33 +35,86 @@ module Rperf
     # @param kind [Symbol, String, nil] such as `:sql`, `:http`, `:redis`; nil: all
     # @return [Hash{String => Integer}] calls by the op's name, as in {Profile#ops}, most first
     # @raise [ArgumentError] without a block
-    # @raise [Rperf::Error] if the session that runs doesn't measure ops, or none can begin
+    # @raise [Rperf::Error] if the session that runs doesn't measure ops, if none can begin, and if the block ends it
     # @example
     #   Rperf.op_calls(kind: :sql) { Order.recent.each(&:customer) }
     #   # => {"[SQL] SELECT * FROM customers WHERE id = ?" => 40, "[SQL] SELECT * FROM orders LIMIT ?" => 1}
     def op_calls(kind: nil, &block)
       raise ArgumentError, "Rperf.op_calls needs a block" unless block
 
-      kind = kind&.to_s
-      return op_calls_meanwhile(kind, &block) if Native.ops?
-      raise Error, "the session that runs doesn't measure ops (measure: :ops, --measure ops)" if running?
-
-      start(mode: :wall, frequency: 1, measure: :ops)
-      begin
-        op_calls_meanwhile(kind, &block)
-      ensure
-        stop
-      end
-    end
-
-    private
-
-    def op_calls_meanwhile(kind)
-      before = Native.op_calls(kind).each_slice(2).to_h
-      yield
-      calls = Native.op_calls(kind) or raise Error, "the session has ended before its ops could be counted"
-      calls = calls.each_slice(2).to_h { |name, count| [name, count - before.fetch(name, 0)] }
-      calls.select { |_, count| count.positive? }.sort_by { |name, count| [-count, name] }.to_h
+      OpCalls.count(kind&.to_s, &block)
     end
   end
+
+  # The calls of ops while a block runs. Blocks of several threads, as of tests that run in parallel, share the session
+  # that the first one begins and the last one ends.
+  module OpCalls
+    @lock = Thread::Mutex.new
+    @users = 0
+
+    class << self
+      # @return [String, nil] why calls can't be counted now
+      def obstacle
+        "the session that runs doesn't measure ops (measure: :ops, --measure ops)" if Rperf.running? && !Native.ops?
+      end
+
+      # See {Rperf.op_calls}.
+      def count(kind)
+        entered = false
+        begin
+          uninterrupted { entered = enter }
+          session, before = calls(kind)
+          yield
+          ended, after = calls(kind)
+          raise Error, "the session has ended before its ops could be counted" unless session == ended
+
+          difference(before, after)
+        ensure
+          uninterrupted { leave } if entered
+        end
+      end
+
+      private
+
+      def uninterrupted(&) = Thread.handle_interrupt(Object => :never, &)
+
+      # Begins a session unless one measures ops. Returns whether the block is a user of such a one.
+      def enter
+        @lock.synchronize do
+          return (@users += 1).positive? if @users.positive? && Session.running.equal?(@session)
+          return false if Native.ops?
+          raise Error, obstacle if obstacle
+
+          Rperf.start(mode: :wall, frequency: 1, measure: :ops)
+          @session = Session.running
+          @users = 1
+          true
+        end
+      end
+
+      # The program may have ended it, and begun one of its own.
+      def leave
+        @lock.synchronize do
+          @users -= 1
+          next if @users.positive?
+
+          Rperf.stop if @session && Session.running.equal?(@session)
+          @session = nil
+        end
+      end
+
+      # @return [Array] the number of the session, and the calls since it began
+      def calls(kind)
+        session = Native.samples
+        calls = Native.op_calls(kind) or raise Error, "the session has ended before its ops could be counted"
+        [session, calls.each_slice(2).to_h]
+      end
+
+      def difference(before, after)
+        calls = after.to_h { |name, count| [name, count - before.fetch(name, 0)] }
+        calls.select { |_, count| count.positive? }.sort_by { |name, count| [-count, name] }.to_h
+      end
+    end
+  end
+  private_constant :OpCalls
 end

@@ -18,12 +18,11 @@ module Rperf
       # The limit is one of ops of this kind, such as `:http`, `:redis` or `:cache`; without one, of all.
       def ops(kind = nil) = of(kind)
 
-      # @return [Boolean] whether the block keeps to the limit
-      def matches?(block)
-        raise ArgumentError, "say of what: make_at_most(#{@most}).queries, or .ops" unless @limit
+      # @return [Boolean] whether the block keeps to the limit, as far as that can be told
+      def matches?(block) = kept?(block) != false
 
-        @limit.kept?(&block)
-      end
+      # @return [Boolean] whether the block doesn't, as far as that can be told
+      def does_not_match?(block) = kept?(block) != true
 
       # @return [String] the names of the ops
       def failure_message = @limit.message
@@ -41,6 +40,12 @@ module Rperf
       def supports_value_expectations? = false
 
       private
+
+      def kept?(block)
+        raise ArgumentError, "say of what: make_at_most(#{@most}).queries, or .ops" unless @limit
+
+        @limit.kept?(&block)
+      end
 
       def of(kind)
         @limit = OpLimit.new(@most, kind)

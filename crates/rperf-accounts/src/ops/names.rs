@@ -80,9 +80,10 @@ impl OpNames {
 
     /// Whether the name with this number is of this kind. That of all others is of none.
     pub fn is_of_kind(&self, op: OpNumber, kind: &str) -> bool {
-        let rest = self.name(op).and_then(|name| name.strip_prefix('['));
-        rest.and_then(|rest| rest.strip_prefix(&*written(kind)))
-            .is_some_and(|rest| rest.starts_with("] "))
+        let name = self.name(op).and_then(|name| name.strip_prefix('['));
+        let kind = written(kind);
+        name.and_then(|name| name.split_at_checked(kind.len()))
+            .is_some_and(|(of, rest)| of.eq_ignore_ascii_case(&kind) && rest.starts_with("] "))
     }
 
     /// All, from number 1.

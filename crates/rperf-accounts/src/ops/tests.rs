@@ -219,6 +219,6 @@ fn calls_are_counted_since_the_session_began_whatever_is_taken_of_it() {
     let (select, read) = (("[SQL] SELECT ?", 1), ("[cache] read", 2));
     assert_eq!(counted(None), [select, read]);
     assert_eq!(counted(Some("SQL")), [select]);
-    assert_eq!(counted(Some("cache")), [read]);
+    assert_eq!(counted(Some("Cache")), [read]);
     assert_eq!(counted(Some("mail")), []);
 }

@@ -251,10 +251,12 @@ fn ops_belong_to_all_open_accounts_of_their_fiber_that_tell_of_them() {
     let mut thread = ThreadAccounts::default();
     let [query, read] = ["query", "read"].map(Arc::<str>::from);
     let outer = thread.open(MAIN, true, at(0));
+    thread.switched(MAIN, at(5));
     let silent = thread.open(MAIN, false, at(0));
     thread.add_op(MAIN, &query, 5);
     let inner = thread.open(MAIN, true, at(10));
-    thread.add_op(MAIN, &query, 2);
+    thread.switched(MAIN, at(12));
+    thread.add_op(MAIN, &query, 7);
     thread.add_op(MAIN, &read, 1);
     thread.add_op(OTHER, &read, 100);
     let told = |thread: &ThreadAccounts, opened| {
@@ -270,5 +272,7 @@ fn ops_belong_to_all_open_accounts_of_their_fiber_that_tell_of_them() {
     assert_eq!(told(&thread, &silent), None);
     thread.close(&inner, MAIN, at(20));
     assert_eq!(told(&thread, &inner), None);
-    assert_eq!(told(&thread, &outer), Some(vec![query(2, 7), read]));
+    assert_eq!(told(&thread, &outer), Some(vec![query(2, 12), read]));
+    assert_eq!(thread.take_ops(&outer).map(|it| it.sorted().len()), Some(2));
+    assert!(thread.take_ops(&outer).is_none() && thread.ops(&outer).is_none());
 }

@@ -256,11 +256,10 @@ fn detail(why: &Why<'_>, part: Part) -> String {
     }
     let site = why.sites[part as usize].first();
     let site = site.map_or_else(String::new, |it| place(&it.method, &it.app));
-    match why.collections.first().filter(|_| part == Part::Gc) {
-        Some(main) => {
-            let share = why.share_of_collections(main);
-            format!("{} {share:.0} %: {site}", main.cause)
-        }
+    let main = why.collections.first().filter(|_| part == Part::Gc);
+    let main = main.map(|it| (why.share_of_collections(it), &it.cause));
+    match main.filter(|(share, _)| *share >= LEAST_PERCENT) {
+        Some((share, cause)) => format!("{site}; {share:.0} % {cause}"),
         None => site,
     }
 }

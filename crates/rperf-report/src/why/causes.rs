@@ -30,7 +30,10 @@ impl<'a> Why<'a> {
             it.app.is_none() && method.is_some_and(|method| method.name == it.name)
         };
         let holders = self.holders.as_deref().unwrap_or_default();
-        let mut main: Vec<&Holder> = holders.iter().filter(|it| !is_nobody(it)).collect();
+        let mut main: Vec<&Holder> = holders
+            .iter()
+            .filter(|it| it.is_known && !is_nobody(it))
+            .collect();
         let most = main.first().map_or(0, |it| it.weight());
         main.truncate(MAIN_HOLDERS);
         main.retain(|it| it.weight() >= most / 2);

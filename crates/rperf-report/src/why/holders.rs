@@ -16,6 +16,8 @@ use std::collections::BTreeSet;
 pub struct Holder {
     /// The request or job, as `job=ExportJob`, or the thread.
     pub name: String,
+    /// Whether it is known: samples may be lost.
+    pub is_known: bool,
     /// For how long others waited meanwhile, whoever they were, in ns, in the whole profile.
     pub blame: i64,
     /// For how long a request of the endpoint waited meanwhile; `None` if that isn't known.
@@ -102,7 +104,7 @@ impl Texts<'_> {
             .into_iter()
             .map(|(blame, name, id)| {
                 let stacks = stacks[id].iter().map(|(node, ns)| (*node, *ns));
-                self.holder(name.into(), blame, None, stacks)
+                self.holder(Some(name), blame, None, stacks)
             });
         let most = told.collect();
         Some(AllHolders {
@@ -172,11 +174,12 @@ impl Texts<'_> {
             (means.excess(), name, (id, means))
         });
         let told = first(ranked.collect());
-        let told = told.into_iter().map(|(_, name, (id, sums))| {
+        let told = told.into_iter().map(|(_, _, (id, sums))| {
             let stacks = holders.get(&id).into_iter().flatten();
             let stacks = stacks.map(|(node, it)| (*node, means(*it).excess()));
             let blame = id.map_or(0, |id| all.blame[id]);
-            self.holder(name.into(), blame, Some(sums), stacks)
+            let name = id.map(|id| &*all.names[id]);
+            self.holder(name, blame, Some(sums), stacks)
         });
         (told.collect(), is_measured.then_some(known))
     }
@@ -184,14 +187,15 @@ impl Texts<'_> {
     /// One with these stacks, each with the time by which it kept others waiting.
     fn holder(
         &self,
-        name: String,
+        name: Option<&str>,
         blame: i64,
         means: Option<Means>,
         stacks: impl Iterator<Item = (NodeId, i64)>,
     ) -> Holder {
         let (method, app) = self.places.of_most(stacks);
         Holder {
-            name,
+            name: name.unwrap_or(UNKNOWN).into(),
+            is_known: name.is_some(),
             blame,
             means,
             method: method.map(|group| self.places.function(group)),

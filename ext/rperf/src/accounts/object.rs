@@ -187,7 +187,7 @@ impl Open {
         let at = threads::moment(process, gvl, clock::monotonic_ns());
         let mut accounts = self.thread.accounts.borrow(gvl)?;
         let opened = self.opened.take()?;
-        let ops = accounts.ops(&opened).cloned();
+        let ops = accounts.take_ops(&opened);
         let figures = accounts.close(&opened, fiber, at);
         process.open.fetch_sub(1, SeqCst);
         drop(accounts);

@@ -1,8 +1,9 @@
 //! The methods of `Rperf::Native` that tell the running session of tests and factories
 //! (lib/rperf/suite.rb).
 
+use super::accounts::open_into;
 use super::gvl;
-use crate::accounts::object::AccountObject;
+use crate::accounts::object::{AccountObject, Further};
 use crate::labels::scope::{self, LeftOps};
 use crate::running::sampling::{SamplingSession, sampling};
 use crate::text;
@@ -37,7 +38,11 @@ fn begin(
 ) -> Result<(), Error> {
     let id = samples(ruby);
     if let Some(id) = id {
-        super::accounts::open(ruby, opened)?;
+        let with = Further {
+            cpu: true,
+            ops: false,
+        };
+        open_into(ruby, &mut gvl(ruby), opened, with)?;
         opened.push(id)?;
         opened.push(group)?;
     }
