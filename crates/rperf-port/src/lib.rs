@@ -9,8 +9,10 @@
 
 pub mod bell;
 mod connection;
+mod copies;
 mod descriptors;
 mod facts;
+pub mod handed_over;
 mod holder;
 mod listener;
 mod malloc;
@@ -20,6 +22,7 @@ pub mod pull;
 mod pulls;
 mod questions;
 pub mod request;
+mod room;
 mod route;
 mod server;
 mod session;
@@ -169,6 +172,7 @@ fn open_at(
 pub fn forget_in_child() {
     descriptors::close_in_child();
     bell::forget();
+    handed_over::forget();
     request::forget_in_child();
     pull::forget();
     Port::become_parents();

@@ -4,7 +4,9 @@
 //! The program's own session comes first. Clients see it, and have no other one meanwhile.
 
 use crate::connection::{Connection, MayWake, Wait};
+use crate::copies::Copies;
 use crate::facts;
+use crate::handed_over;
 use crate::memory;
 use crate::profiling::{Phase, Profiling, encode};
 use crate::questions::Questions;
@@ -52,6 +54,7 @@ pub struct Vm {
     holder: Option<Holder>,
     /// Who had the GVL when stacks were asked for.
     held: Option<Holding>,
+    copies: Copies,
 }
 
 impl Vm {
@@ -65,6 +68,7 @@ impl Vm {
             seen: None,
             holder: None,
             held: None,
+            copies: Copies::default(),
         }
     }
 
@@ -77,7 +81,9 @@ impl Vm {
             },
             _ => None,
         });
-        ends.chain(self.questions.next()).min()
+        ends.chain(self.questions.next())
+            .chain(self.copies.next())
+            .min()
     }
 
     /// How long it has been asked in vain.
@@ -100,6 +106,11 @@ impl Vm {
             self.advance_one(place, clients);
         }
         self.give_up(clients);
+        self.copies.reap();
+        if !clients.iter().any(wants_heap) && self.questions.is_open(Task::Heap) {
+            self.questions.withdraw(Task::Heap);
+            handed_over::take_back();
+        }
         if ![Task::Stacks, Task::Fibers]
             .map(|it| self.questions.is_open(it))
             .contains(&true)
@@ -134,6 +145,11 @@ impl Vm {
                 }
                 self.questions.ask(self.port, *task);
             }
+            Some(Wait::Heap { is_asked: true, .. }) => {}
+            Some(Wait::Heap { force, .. }) => {
+                let force = *force;
+                self.begin_copy(client, force);
+            }
             Some(Wait::Snapshot(_)) => self.questions.ask(self.port, Task::Snapshot),
             Some(Wait::Session(sampling)) => {
                 let sampling = *sampling;
@@ -158,6 +174,42 @@ impl Vm {
                 }
             }
             Some(Wait::Encoding | Wait::News(_)) | None => {}
+        }
+    }
+
+    /// Has the graph of all objects sent to a client.
+    fn begin_copy(&mut self, client: &mut Connection, force: bool) {
+        if self.questions.is_open(Task::Heap) {
+            let error = "another client waits for a snapshot of its objects";
+            return client.refuse(&Refusal::new(Code::Busy, error, "ask later"));
+        }
+        if let Err(refusal) = self.copies.check(force) {
+            return client.refuse(&refusal);
+        }
+        if let Err(error) = handed_over::put(client.socket()) {
+            let error = format!("the connection can't be handed over: {error}");
+            return client.refuse(&Refusal::new(Code::Failed, error, "ask later"));
+        }
+        if let Some(Wait::Heap { is_asked, .. }) = &mut client.wait {
+            *is_asked = true;
+        }
+        self.questions.ask(self.port, Task::Heap);
+    }
+
+    /// What has become of the copy, for the client that waits for it.
+    fn take_copy(&mut self, reply: Reply, clients: &mut [Connection]) {
+        handed_over::take_back();
+        if let Reply::Forked(pid) = reply {
+            self.copies.note(pid);
+        }
+        let Some(client) = clients.iter_mut().find(|it| wants_heap(it)) else {
+            return;
+        };
+        match reply {
+            Reply::Forked(_) => client.hand_over(),
+            Reply::Refused(refusal) => client.refuse(&refusal),
+            Reply::Failed(why) => client.refuse(&Refusal::new(Code::Failed, why, "try again")),
+            _ => {}
         }
     }
 
@@ -250,6 +302,7 @@ impl Vm {
                 let body = of_system(task, &why, is_woken, elapsed_ns);
                 answer(clients, task, &body);
             }
+            (Task::Heap, reply) if is_its => self.take_copy(reply, clients),
             (Task::Begin, Reply::Begun) => self.session_begun(clients),
             (Task::Begin, Reply::Failed(why)) => {
                 let refusal = Refusal::new(Code::Failed, why, "try again");
@@ -378,6 +431,18 @@ impl Vm {
                 answer(clients, task, &body);
             }
         }
+        if self.questions.is_late(Task::Heap) {
+            let why = match self.questions.is_at_work(Task::Heap) {
+                true => BUSY.into(),
+                false => {
+                    let kept = self.kept(self.questions.elapsed(Task::Heap));
+                    kept.unwrap_or_else(|| why(clients, Task::Heap).into())
+                }
+            };
+            self.questions.withdraw(Task::Heap);
+            let refusal = Refusal::new(Code::Silent, why, "try again");
+            self.take_copy(Reply::Refused(refusal), clients);
+        }
         if self.questions.is_late(Task::Snapshot) {
             let why = why(clients, Task::Snapshot);
             let waits = |client: &Connection| matches!(client.wait, Some(Wait::Snapshot(_)));
@@ -418,6 +483,11 @@ fn needs_session(client: &Connection) -> bool {
         }
 }
 
+/// Whether it waits for a copy of the process.
+fn wants_heap(client: &Connection) -> bool {
+    matches!(client.wait, Some(Wait::Heap { is_asked: true, .. }))
+}
+
 fn wants_session(client: &Connection) -> bool {
     match &client.wait {
         Some(Wait::Session(_)) => true,
@@ -442,6 +512,11 @@ fn why(clients: &[Connection], task: Task) -> &'static str {
 fn wakes_for(client: &Connection, task: Task) -> bool {
     match client.wait {
         Some(Wait::Answer(wanted, MayWake(may))) => may && task == wanted,
+        Some(Wait::Heap {
+            may_wake: MayWake(may),
+            is_asked: true,
+            ..
+        }) => may && task == Task::Heap,
         Some(Wait::Snapshot(MayWake(may))) => may && task == Task::Snapshot,
         _ => false,
     }

@@ -1,0 +1,93 @@
+//! Copies of the process that send the graph of all objects: one at a time, and not one after the other. On
+//! the port's thread.
+
+use crate::room;
+use nix::errno::Errno;
+use nix::sys::signal::kill;
+use nix::sys::wait::{WaitPidFlag, waitpid};
+use nix::unistd::Pid;
+use rperf_protocol::refusal::{Code, Refusal};
+use std::time::{Duration, Instant};
+
+/// How long after the begin of one there is no other.
+const PAUSE: Duration = Duration::from_secs(10);
+
+/// A copy ends itself before.
+const LIFE: Duration = Duration::from_secs(40);
+
+/// How often it is looked whether a copy has ended whose parent this process is.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// The copy that was made last.
+#[derive(Default)]
+pub struct Copies {
+    pid: Option<i32>,
+    began: Option<Instant>,
+    /// The kernel has made this process its parent: it is the first of a container, or takes such
+    /// processes. Then nobody else takes it when it has ended.
+    is_ours: bool,
+}
+
+impl Copies {
+    /// Why there can't be one now; `force`: however little memory is free, and however soon after the last one.
+    pub fn check(&mut self, force: bool) -> Result<(), Refusal> {
+        let elapsed = self.began.map(|it| it.elapsed());
+        let refused = |error: &str, hint: &str| Err(Refusal::new(Code::Busy, error, hint));
+        if self.is_alive() {
+            return refused(
+                "a snapshot of its objects is under way already",
+                "wait for it",
+            );
+        }
+        if !force && elapsed.is_some_and(|it| it < PAUSE) {
+            let seconds = PAUSE.as_secs();
+            let error = format!("the last snapshot of its objects is less than {seconds} s old");
+            return refused(
+                &error,
+                "wait a moment, or give --force: each one stops the program for a moment",
+            );
+        }
+        if !force && let Some((needed, free)) = room::lack() {
+            let error = format!(
+                "there may be too little memory for a copy of the program: {} MB are free, and {} MB should be",
+                free >> 20,
+                needed >> 20
+            );
+            return refused(
+                &error,
+                "--force makes it all the same; it is the first process to be ended",
+            );
+        }
+        Ok(())
+    }
+
+    /// One was made.
+    pub fn note(&mut self, pid: i32) {
+        (self.pid, self.began, self.is_ours) = (Some(pid), Some(Instant::now()), true);
+        self.reap();
+    }
+
+    /// Takes it from the kernel if it has ended, and this process is its parent.
+    pub fn reap(&mut self) {
+        let Some(pid) = self.pid.filter(|_| self.is_ours) else {
+            return;
+        };
+        match waitpid(Pid::from_raw(pid), Some(WaitPidFlag::WNOHANG)) {
+            Ok(nix::sys::wait::WaitStatus::StillAlive) | Err(Errno::EINTR) => {}
+            Ok(_) => (self.pid, self.is_ours) = (None, false),
+            Err(_) => self.is_ours = false,
+        }
+    }
+
+    /// When it is looked again whether it has ended.
+    pub fn next(&self) -> Option<Instant> {
+        self.is_ours.then(|| Instant::now() + LOOK)
+    }
+
+    fn is_alive(&mut self) -> bool {
+        self.reap();
+        let is_young = self.began.is_some_and(|it| it.elapsed() < LIFE);
+        let pid = self.pid.filter(|_| is_young);
+        pid.is_some_and(|pid| kill(Pid::from_raw(pid), None) != Err(Errno::ESRCH))
+    }
+}
