@@ -197,7 +197,9 @@ impl Known<'_> {
             }
             _ if begins_at_place => (self.first(first), Vec::new()),
             _ => {
-                let steps = std::iter::once((class(first).0, String::new()));
+                // What only the VM sees has no class to tell.
+                let is_seen = !self.graph.is_internal(first.example);
+                let steps = is_seen.then(|| (class(first).0, String::new())).into_iter();
                 (
                     self.first(first),
                     steps.chain(rest.iter().map(class)).collect(),

@@ -133,9 +133,10 @@ impl<'a> Names<'a> {
 
     /// Whether rperf holds an object itself.
     pub fn is_own(&self, place: u32) -> bool {
+        let kind = self.graph.kinds.get(place as usize);
         let name = self.graph.name(place).unwrap_or_default();
         let rest = name.strip_prefix(OWN);
-        self.graph.kinds[place as usize].is_module()
+        kind.is_some_and(|it| it.is_module())
             && rest.is_some_and(|it| it.is_empty() || it.starts_with("::"))
     }
 }
