@@ -26,7 +26,7 @@ pub struct Dominators {
 impl Dominators {
     /// Finds them.
     pub fn of(graph: &Graph) -> Self {
-        let mut tree = Search::of(graph);
+        let tree = Search::of(graph);
         let dominators = tree.dominators(graph);
         let mut retained = vec![0; tree.objects.len()];
         let mut counts = vec![0; tree.objects.len()];
@@ -82,7 +82,7 @@ impl Dominators {
 struct Search {
     places: Vec<u32>,
     objects: Vec<u32>,
-    /// The place from which each was found; later, with compressed paths.
+    /// The place from which each was found.
     parents: Vec<u32>,
 }
 
@@ -123,60 +123,75 @@ impl Search {
         open.push((place, graph.starts[object as usize]));
     }
 
-    fn dominators(&mut self, graph: &Graph) -> Vec<u32> {
+    fn dominators(&self, graph: &Graph) -> Vec<u32> {
         let count = self.objects.len();
         let mut dominators = self.parents.clone();
-        let mut semi: Vec<u32> = (0..count as u32).collect();
-        let mut labels = semi.clone();
+        let links = self.parents.iter().zip(0..);
+        let links = links.map(|(&parent, own)| Link {
+            parent,
+            label: own,
+            semi: own,
+        });
+        let mut links = Links(links.collect());
         let before = Before::of(graph, self);
         let mut path = Vec::new();
         for place in (1..count as u32).rev() {
             let mut least = self.parents[place as usize];
             for &from in before.of_place(place) {
-                let label = self.least(from, place + 1, &semi, &mut labels, &mut path);
-                least = least.min(semi[label as usize]);
+                let label = links.least(from, place + 1, &mut path);
+                least = least.min(links.0[label as usize].semi);
             }
-            semi[place as usize] = least;
+            links.0[place as usize].semi = least;
         }
         for place in 1..count {
             let mut candidate = dominators[place];
-            while candidate > semi[place] {
+            while candidate > links.0[place].semi {
                 candidate = dominators[candidate as usize];
             }
             dominators[place] = candidate;
         }
         dominators
     }
+}
 
+/// What is known of a place while dominators are looked for.
+#[derive(Clone, Copy)]
+struct Link {
+    /// A place above it, on the path that it was found by.
+    parent: u32,
+    /// The place with the least semidominator between it and that one.
+    label: u32,
+    semi: u32,
+}
+
+struct Links(Vec<Link>);
+
+impl Links {
     /// The one with the least semidominator on the path from `place` up to the last one that was visited.
-    fn least(
-        &mut self,
-        place: u32,
-        visited: u32,
-        semi: &[u32],
-        labels: &mut [u32],
-        path: &mut Vec<u32>,
-    ) -> u32 {
-        if self.parents[place as usize] < visited {
-            return labels[place as usize];
+    fn least(&mut self, place: u32, visited: u32, path: &mut Vec<u32>) -> u32 {
+        let links = &mut self.0;
+        if links[place as usize].parent < visited {
+            return links[place as usize].label;
         }
         let mut top = place;
-        while self.parents[top as usize] >= visited {
+        while links[top as usize].parent >= visited {
             path.push(top);
-            top = self.parents[top as usize];
+            top = links[top as usize].parent;
         }
-        let mut label = labels[top as usize];
+        let Link {
+            parent, mut label, ..
+        } = links[top as usize];
+        let mut least = links[label as usize].semi;
         while let Some(next) = path.pop() {
-            self.parents[next as usize] = self.parents[top as usize];
-            let own = labels[next as usize];
-            if semi[label as usize] < semi[own as usize] {
-                labels[next as usize] = label;
-            } else {
-                label = own;
+            let own = links[next as usize].label;
+            let semi = links[own as usize].semi;
+            if least >= semi {
+                (label, least) = (own, semi);
             }
-            top = next;
+            links[next as usize].parent = parent;
+            links[next as usize].label = label;
         }
-        labels[place as usize]
+        links[place as usize].label
     }
 }
 
