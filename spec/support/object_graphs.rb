@@ -55,7 +55,8 @@ class ObjectGraphs
     kind = byte
     class_number = number
     bytes = number
-    named, others = number, number
+    named = number
+    others = number
     @nodes << Node.new(kind, class_number.zero? ? nil : class_number - 1, bytes,
                        Array.new(named) { [@names.fetch(number), own + difference] },
                        Array.new(others) { own + difference })

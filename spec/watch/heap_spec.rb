@@ -51,6 +51,15 @@ RSpec.describe "rperf heap", vm: true, if: Gem::Platform.local.os == "linux" do
     end
   end
 
+  # The files of a program, but for pipes.
+  def descriptors(pid)
+    Dir["/proc/#{pid}/fd/*"].filter_map do |path|
+      File.readlink(path)
+    rescue SystemCallError
+      nil
+    end.grep_v(/\Apipe:/).sort
+  end
+
   leaky = <<~RUBY
     require "objspace"
     Item = Struct.new(:text)
@@ -106,8 +115,9 @@ RSpec.describe "rperf heap", vm: true, if: Gem::Platform.local.os == "linux" do
   it "prints tables, and paths to the instances of a class, and keeps no text of the program" do
     holding("#{leaky}\n$word = 'bananarama'") do |pid, socket|
       page = rperf("heap", pid.to_s).stdout
-      expect(page).to match(/\A#{pid} .*: \d+\.\d\d MB in [\d,]+ objects, [\d,]+ references, Ruby #{RUBY_VERSION}, taken/)
-      expect(page).to match(/^ *4\d\.\d\d MB +\d+\.\d% +[\d,]+  CARTS → Hash → 500 Cart → 500 @items Array → 500 Item → 500 St/)
+      expect(page).to match(/\A#{pid} .*: \d+\.\d\d MB in [\d,]+ objects, [\d,]+ references, Ruby #{RUBY_VERSION}, /)
+      steps = "CARTS → Hash → 500 Cart → 500 @items Array → 500 Item → 500 String"
+      expect(page).to match(/^ *4\d\.\d\d MB +\d+\.\d% +[\d,]+  #{steps}$/)
       expect(page).to match(/^ *bytes +bytes% +objects +retained  class$/)
       paths = rperf("heap", pid.to_s, "--force", "--class", "Item").stdout
       expect(paths).to match(/^ *4\d\.\d\d MB +\d+\.\d KB +500  CARTS → Hash → Cart → @items Array → Item$/)
@@ -149,7 +159,8 @@ RSpec.describe "rperf heap", vm: true, if: Gem::Platform.local.os == "linux" do
 
     # Of each object in the dump by its address: class, bytes, references; and the roots.
     def dumped(path)
-      objects, roots = {}, []
+      objects = {}
+      roots = []
       File.foreach(path) do |line|
         entry = JSON.parse(line)
         next roots.concat(entry["references"] || []) if entry["type"] == "ROOT"
@@ -216,8 +227,8 @@ RSpec.describe "rperf heap", vm: true, if: Gem::Platform.local.os == "linux" do
       end
       Process.singleton_class.prepend(Watched)
     RUBY
-    rest = "puts $seen.size.times.map { $seen.pop }.inspect; Process.kill(:KILL, own); sleep 0.01 while $seen.empty?; " \
-           "puts $seen.pop; sleep"
+    rest = "puts $seen.size.times.map { $seen.pop }.inspect; Process.kill(:KILL, own); " \
+           "sleep 0.01 while $seen.empty?; puts $seen.pop; sleep"
     holding(code, rest:) do |pid, _|
       answer_of(pid)
       expect(File.read("/proc/#{pid}/task/#{pid}/children").split.size).to eq(1)
@@ -243,13 +254,12 @@ RSpec.describe "rperf heap", vm: true, if: Gem::Platform.local.os == "linux" do
         end
       end
     RUBY
-    rest = "puts threads.map(&:value).inspect; puts GC.disable, Process.clock_gettime(Process::CLOCK_MONOTONIC).class; sleep"
+    rest = "puts threads.map(&:value).inspect, GC.disable, Process.clock_gettime(Process::CLOCK_MONOTONIC).class; sleep"
     holding(code, rest:) do |pid, _|
-      descriptors = -> { Dir["/proc/#{pid}/fd/*"].filter_map { |it| File.readlink(it) rescue nil }.grep_v(/pipe:/).sort } # rubocop:disable Style/RescueModifier
       answer_of(pid)
-      before = descriptors.call
+      before = descriptors(pid)
       answer_of(pid)
-      expect(descriptors.call).to eq(before)
+      expect(descriptors(pid)).to eq(before)
       go
       wait_until("results") { File.readlines(path_to(".listening1")).size == 4 }
       expect(File.readlines(path_to(".listening1"), chomp: true).drop(1)).to eq([[true].*(6).inspect, "false", "Float"])

@@ -71,7 +71,7 @@ pub struct Sum {
     pub bytes: u64,
 }
 
-/// Of what process it is, and when it was.
+/// The process, and when it was.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeapFacts {
     /// The process.
@@ -93,14 +93,14 @@ pub struct HeapFile {
     pub version: u32,
     /// What it is.
     pub kind: String,
-    /// Of what it is.
+    /// The process, and when it was.
     #[serde(flatten)]
     pub facts: HeapFacts,
     /// Whether the names of classes, constants and variables are all there.
     pub whole: bool,
     /// All objects.
     pub total: Sum,
-    /// Those that nothing refers to: the next collection frees them.
+    /// Objects that nothing refers to: the next collection frees them.
     pub unreferenced: Sum,
     /// References.
     pub references: u64,

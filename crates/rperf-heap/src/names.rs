@@ -108,7 +108,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// Of a singleton class: whose methods it has, as far as that is a class or a module.
+    /// Whose methods a singleton class has, as far as that is a class or a module.
     fn of_singleton(&self, class: u32) -> String {
         let mut references = self.graph.references(class).map(|it| it.target);
         let is_its = |it: &u32| {

@@ -25,7 +25,7 @@ pub struct Step {
 pub struct Paths {
     /// The steps.
     pub steps: Vec<Step>,
-    /// Of each object the step; [`NONE`] for those that aren't reached.
+    /// The step of each object; [`NONE`] for those that aren't reached.
     pub of_objects: Vec<u32>,
     /// How deep each step is.
     depths: Vec<u16>,

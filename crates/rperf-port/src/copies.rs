@@ -1,7 +1,12 @@
 //! Copies of the process that send the graph of all objects: one at a time, and not one after the other. On
 //! the port's thread.
 
+use crate::connection::{Connection, Wait};
+use crate::handed_over;
+use crate::questions::Questions;
 use crate::room;
+use crate::state::Port;
+use crate::task::{Reply, Task};
 use nix::errno::Errno;
 use nix::sys::signal::kill;
 use nix::sys::wait::{WaitPidFlag, waitpid};
@@ -28,9 +33,65 @@ pub struct Copies {
     is_ours: bool,
 }
 
+/// Whether it waits for a copy of the process, for which the VM was asked.
+fn waits(client: &Connection) -> bool {
+    matches!(client.wait, Some(Wait::Heap { is_asked: true, .. }))
+}
+
 impl Copies {
+    /// Has the graph of all objects sent to a client, or refuses it.
+    pub fn begin(
+        &mut self,
+        force: bool,
+        client: &mut Connection,
+        questions: &mut Questions,
+        port: &Port,
+    ) {
+        if questions.is_open(Task::Heap) {
+            let error = "another client waits for a snapshot of its objects";
+            return client.refuse(&Refusal::new(Code::Busy, error, "ask later"));
+        }
+        if let Err(refusal) = self.check(force) {
+            return client.refuse(&refusal);
+        }
+        if let Err(error) = handed_over::put(client.socket()) {
+            let error = format!("the connection can't be handed over: {error}");
+            return client.refuse(&Refusal::new(Code::Failed, error, "ask later"));
+        }
+        if let Some(Wait::Heap { is_asked, .. }) = &mut client.wait {
+            *is_asked = true;
+        }
+        questions.ask(port, Task::Heap);
+    }
+
+    /// What has become of the copy, for the client that waits for it.
+    pub fn take(&mut self, reply: Reply, clients: &mut [Connection]) {
+        handed_over::take_back();
+        if let Reply::Forked(pid) = reply {
+            self.note(pid);
+        }
+        let Some(client) = clients.iter_mut().find(|it| waits(it)) else {
+            return;
+        };
+        match reply {
+            Reply::Forked(_) => client.hand_over(),
+            Reply::Refused(refusal) => client.refuse(&refusal),
+            Reply::Failed(why) => client.refuse(&Refusal::new(Code::Failed, why, "try again")),
+            _ => {}
+        }
+    }
+
+    /// Withdraws what nobody waits for any more, and takes a copy that has ended.
+    pub fn tidy(&mut self, clients: &[Connection], questions: &mut Questions) {
+        self.reap();
+        if questions.is_open(Task::Heap) && !clients.iter().any(waits) {
+            questions.withdraw(Task::Heap);
+            handed_over::take_back();
+        }
+    }
+
     /// Why there can't be one now; `force`: however little memory is free, and however soon after the last one.
-    pub fn check(&mut self, force: bool) -> Result<(), Refusal> {
+    fn check(&mut self, force: bool) -> Result<(), Refusal> {
         let elapsed = self.began.map(|it| it.elapsed());
         let refused = |error: &str, hint: &str| Err(Refusal::new(Code::Busy, error, hint));
         if self.is_alive() {
@@ -62,13 +123,13 @@ impl Copies {
     }
 
     /// One was made.
-    pub fn note(&mut self, pid: i32) {
+    fn note(&mut self, pid: i32) {
         (self.pid, self.began, self.is_ours) = (Some(pid), Some(Instant::now()), true);
         self.reap();
     }
 
     /// Takes it from the kernel if it has ended, and this process is its parent.
-    pub fn reap(&mut self) {
+    fn reap(&mut self) {
         let Some(pid) = self.pid.filter(|_| self.is_ours) else {
             return;
         };

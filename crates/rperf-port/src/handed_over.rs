@@ -18,7 +18,7 @@ pub struct HandedOver {
 
 /// The connection as the copy has it.
 pub struct ForCopy {
-    /// Not in the list, as the copy is to keep it.
+    /// Its descriptor isn't in the list, as the copy is to keep it.
     io: Guarded<OwnedFd>,
 }
 

@@ -21,6 +21,7 @@ mod profiling;
 pub mod pull;
 mod pulls;
 mod questions;
+mod refusals;
 pub mod request;
 mod room;
 mod route;

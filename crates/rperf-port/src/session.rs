@@ -6,10 +6,10 @@
 use crate::connection::{Connection, MayWake, Wait};
 use crate::copies::Copies;
 use crate::facts;
-use crate::handed_over;
 use crate::memory;
 use crate::profiling::{Phase, Profiling, encode};
 use crate::questions::Questions;
+use crate::refusals::{not_taken, other_runs};
 use crate::request;
 use crate::stacks;
 use crate::state::Port;
@@ -106,11 +106,7 @@ impl Vm {
             self.advance_one(place, clients);
         }
         self.give_up(clients);
-        self.copies.reap();
-        if !clients.iter().any(wants_heap) && self.questions.is_open(Task::Heap) {
-            self.questions.withdraw(Task::Heap);
-            handed_over::take_back();
-        }
+        self.copies.tidy(clients, &mut self.questions);
         if ![Task::Stacks, Task::Fibers]
             .map(|it| self.questions.is_open(it))
             .contains(&true)
@@ -148,7 +144,8 @@ impl Vm {
             Some(Wait::Heap { is_asked: true, .. }) => {}
             Some(Wait::Heap { force, .. }) => {
                 let force = *force;
-                self.begin_copy(client, force);
+                self.copies
+                    .begin(force, client, &mut self.questions, self.port);
             }
             Some(Wait::Snapshot(_)) => self.questions.ask(self.port, Task::Snapshot),
             Some(Wait::Session(sampling)) => {
@@ -174,42 +171,6 @@ impl Vm {
                 }
             }
             Some(Wait::Encoding | Wait::News(_)) | None => {}
-        }
-    }
-
-    /// Has the graph of all objects sent to a client.
-    fn begin_copy(&mut self, client: &mut Connection, force: bool) {
-        if self.questions.is_open(Task::Heap) {
-            let error = "another client waits for a snapshot of its objects";
-            return client.refuse(&Refusal::new(Code::Busy, error, "ask later"));
-        }
-        if let Err(refusal) = self.copies.check(force) {
-            return client.refuse(&refusal);
-        }
-        if let Err(error) = handed_over::put(client.socket()) {
-            let error = format!("the connection can't be handed over: {error}");
-            return client.refuse(&Refusal::new(Code::Failed, error, "ask later"));
-        }
-        if let Some(Wait::Heap { is_asked, .. }) = &mut client.wait {
-            *is_asked = true;
-        }
-        self.questions.ask(self.port, Task::Heap);
-    }
-
-    /// What has become of the copy, for the client that waits for it.
-    fn take_copy(&mut self, reply: Reply, clients: &mut [Connection]) {
-        handed_over::take_back();
-        if let Reply::Forked(pid) = reply {
-            self.copies.note(pid);
-        }
-        let Some(client) = clients.iter_mut().find(|it| wants_heap(it)) else {
-            return;
-        };
-        match reply {
-            Reply::Forked(_) => client.hand_over(),
-            Reply::Refused(refusal) => client.refuse(&refusal),
-            Reply::Failed(why) => client.refuse(&Refusal::new(Code::Failed, why, "try again")),
-            _ => {}
         }
     }
 
@@ -302,7 +263,7 @@ impl Vm {
                 let body = of_system(task, &why, is_woken, elapsed_ns);
                 answer(clients, task, &body);
             }
-            (Task::Heap, reply) if is_its => self.take_copy(reply, clients),
+            (Task::Heap, reply) if is_its => self.copies.take(reply, clients),
             (Task::Begin, Reply::Begun) => self.session_begun(clients),
             (Task::Begin, Reply::Failed(why)) => {
                 let refusal = Refusal::new(Code::Failed, why, "try again");
@@ -413,18 +374,22 @@ impl Vm {
         Some(format!("the VM doesn't answer: {}", keeper.text(elapsed)))
     }
 
+    /// Why the VM has taken too long for this.
+    fn lateness(&self, clients: &[Connection], task: Task) -> String {
+        if self.questions.is_at_work(task) {
+            return BUSY.into();
+        }
+        let kept = self.kept(self.questions.elapsed(task));
+        kept.unwrap_or_else(|| why(clients, task).into())
+    }
+
     /// The VM has taken too long for what can be done without it, or be asked for again.
     fn give_up(&mut self, clients: &mut [Connection]) {
         for task in Task::for_which_the_system_answers() {
             if self.questions.is_late(task) {
                 let is_woken = self.questions.is_woken(task);
                 let elapsed = self.questions.elapsed(task);
-                let why = match self.questions.is_at_work(task) {
-                    true => BUSY.into(),
-                    false => self
-                        .kept(elapsed)
-                        .unwrap_or_else(|| why(clients, task).into()),
-                };
+                let why = self.lateness(clients, task);
                 self.questions.withdraw(task);
                 let elapsed_ns = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
                 let body = of_system(task, &why, is_woken, elapsed_ns);
@@ -432,16 +397,10 @@ impl Vm {
             }
         }
         if self.questions.is_late(Task::Heap) {
-            let why = match self.questions.is_at_work(Task::Heap) {
-                true => BUSY.into(),
-                false => {
-                    let kept = self.kept(self.questions.elapsed(Task::Heap));
-                    kept.unwrap_or_else(|| why(clients, Task::Heap).into())
-                }
-            };
+            let why = self.lateness(clients, Task::Heap);
             self.questions.withdraw(Task::Heap);
             let refusal = Refusal::new(Code::Silent, why, "try again");
-            self.take_copy(Reply::Refused(refusal), clients);
+            self.copies.take(Reply::Refused(refusal), clients);
         }
         if self.questions.is_late(Task::Snapshot) {
             let why = why(clients, Task::Snapshot);
@@ -481,11 +440,6 @@ fn needs_session(client: &Connection) -> bool {
             Some(Wait::Profile(profiling)) => !profiling.is_of_program,
             _ => false,
         }
-}
-
-/// Whether it waits for a copy of the process.
-fn wants_heap(client: &Connection) -> bool {
-    matches!(client.wait, Some(Wait::Heap { is_asked: true, .. }))
 }
 
 fn wants_session(client: &Connection) -> bool {
@@ -534,26 +488,6 @@ fn answer(clients: &mut [Connection], task: Task, body: &str) {
     for client in clients {
         if matches!(client.wait, Some(Wait::Answer(wanted, _)) if wanted == task) {
             client.answer_json(body);
-        }
-    }
-}
-
-fn other_runs(session: &Session) -> Refusal {
-    let how = match session.is_trace() {
-        true => session.mode.clone(),
-        false => format!("{}, {} Hz", session.mode, session.frequency),
-    };
-    let error = format!("the program is being profiled already ({how})");
-    let hint = "ask for /v1/snapshot or /v1/profile, which watch that session";
-    Refusal::new(Code::OtherSession, error, hint)
-}
-
-fn not_taken(reply: &Reply) -> Refusal {
-    match reply {
-        Reply::Failed(why) => Refusal::new(Code::Failed, why.clone(), "try again"),
-        _ => {
-            let error = "no profiling session runs in the program";
-            Refusal::new(Code::NoSession, error, "rperf attach begins one")
         }
     }
 }

@@ -110,7 +110,7 @@ pub fn page(base: &HeapFile, file: &HeapFile, rows: usize, screen: Screen) -> St
     text
 }
 
-/// Those that have grown most, and those that have shrunk most.
+/// Rows that have grown most, and those that have shrunk most.
 fn table(changes: &[Change], what: &str, total: u64, rows: usize) -> Table {
     let columns = vec![
         Column::weighing("before", 2),

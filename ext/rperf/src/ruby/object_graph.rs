@@ -64,7 +64,7 @@ impl Functions {
 /// All that is known before the fork. It is valid as long as the calling thread keeps the GVL and makes no
 /// objects; and in the child.
 pub struct Before<'a> {
-    /// Of each page the first slot, the end, and the bytes of a slot.
+    /// The first slot of each page, its end, and the bytes of a slot.
     pages: Vec<(usize, usize, usize)>,
     /// Objects with the names of their categories.
     roots: Vec<(&'static CStr, VALUE)>,
@@ -304,7 +304,7 @@ struct Slots {
     /// Pages by the number of their 64 KB, in a table with free places: page and 1.
     places: Vec<(usize, u32)>,
     pages: Vec<Page>,
-    /// Of each slot the number of its object and 1.
+    /// The number of each slot's object and 1.
     numbers: Vec<u32>,
 }
 
