@@ -114,12 +114,12 @@ RSpec.describe "rperf heap", vm: true, if: Gem::Platform.local.os == "linux" do
 
   it "prints tables, and paths to the instances of a class, and keeps no text of the program" do
     holding("#{leaky}\n$word = 'bananarama'") do |pid, socket|
-      page = rperf("heap", pid.to_s).stdout
+      page = rperf("heap", pid.to_s).stdout.dup.force_encoding("UTF-8")
       expect(page).to match(/\A#{pid} .*: \d+\.\d\d MB in [\d,]+ objects, [\d,]+ references, Ruby #{RUBY_VERSION}, /)
       steps = "CARTS → Hash → 500 Cart → 500 @items Array → 500 Item → 500 String"
       expect(page).to match(/^ *4\d\.\d\d MB +\d+\.\d% +[\d,]+  #{steps}$/)
       expect(page).to match(/^ *bytes +bytes% +objects +retained  class$/)
-      paths = rperf("heap", pid.to_s, "--force", "--class", "Item").stdout
+      paths = rperf("heap", pid.to_s, "--force", "--class", "Item").stdout.dup.force_encoding("UTF-8")
       expect(paths).to match(/^ *4\d\.\d\d MB +\d+\.\d KB +500  CARTS → Hash → Cart → @items Array → Item$/)
       stream, = ObjectGraphs.ask(socket, force: true)
       expect(stream.read.b).not_to include("bananarama")
@@ -220,7 +220,7 @@ RSpec.describe "rperf heap", vm: true, if: Gem::Platform.local.os == "linux" do
       $seen = Queue.new
       trap(:CHLD) { $seen << "SIGCHLD" }
       own = spawn("sleep 300")
-      Thread.new { loop { $seen << "child \#{Process.wait(-1)}" } }
+      Thread.new { $seen << "child \#{Process.wait(-1)}" }
       at_exit { $seen << "at_exit" }
       module Watched
         def _fork = super.tap { $seen << "fork" }
@@ -281,8 +281,10 @@ RSpec.describe "rperf heap", vm: true, if: Gem::Platform.local.os == "linux" do
         waiting(pid, socket) do |copy, connection|
           status = File.read("/proc/#{copy}/status")
           expect(status[/^PPid:\s+(\d+)/, 1].to_i).not_to eq(pid)
-          expect(status[/^SigCgt:\s+(\h+)/, 1].hex).to eq(0)
-          expect(Dir["/proc/#{copy}/fd/*"].size).to eq(1)
+          # Beside those that the C library has for itself.
+          expect(status[/^SigCgt:\s+(\h+)/, 1].hex & 0x7fff_ffff).to eq(0)
+          # Nobody else looks into it, as it leaves no core either.
+          expect(Dir["/proc/#{copy}/fd/*"].size).to eq(Process.uid.zero? ? 1 : 0)
           expect(File.read("/proc/#{copy}/limits")).to match(/^Max core file size +0 +0 /)
           expect(refusal_of(pid)).to include("a snapshot of its objects is under way already")
           Process.kill(:KILL, copy)

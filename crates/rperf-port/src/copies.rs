@@ -8,10 +8,11 @@ use crate::room;
 use crate::state::Port;
 use crate::task::{Reply, Task};
 use nix::errno::Errno;
-use nix::sys::signal::kill;
 use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::Pid;
 use rperf_protocol::refusal::{Code, Refusal};
+use std::fs::OpenOptions;
+use std::io::Read;
 use std::time::{Duration, Instant};
 
 /// How long after the begin of one there is no other.
@@ -19,6 +20,9 @@ const PAUSE: Duration = Duration::from_secs(10);
 
 /// A copy ends itself before.
 const LIFE: Duration = Duration::from_secs(40);
+
+/// Bytes of `/proc/PID/stat` at most.
+const MOST: u64 = 4096;
 
 /// How often it is looked whether a copy has ended whose parent this process is.
 const LOOK: Duration = Duration::from_millis(20);
@@ -31,6 +35,19 @@ pub struct Copies {
     /// The kernel has made this process its parent: it is the first of a container, or takes such
     /// processes. Then nobody else takes it when it has ended.
     is_ours: bool,
+}
+
+/// Whether a process runs: it may have ended without that anybody has taken it from the kernel.
+fn runs(pid: i32) -> bool {
+    let file = OpenOptions::new()
+        .read(true)
+        .open(format!("/proc/{pid}/stat"));
+    let mut text = String::new();
+    let read = file.and_then(|file| file.take(MOST).read_to_string(&mut text));
+    let state = text
+        .rsplit_once(") ")
+        .and_then(|(_, rest)| rest.chars().next());
+    read.is_ok() && state.is_some_and(|it| !"ZX".contains(it))
 }
 
 /// Whether it waits for a copy of the process, for which the VM was asked.
@@ -149,6 +166,6 @@ impl Copies {
         self.reap();
         let is_young = self.began.is_some_and(|it| it.elapsed() < LIFE);
         let pid = self.pid.filter(|_| is_young);
-        pid.is_some_and(|pid| kill(Pid::from_raw(pid), None) != Err(Errno::ESRCH))
+        pid.is_some_and(runs)
     }
 }

@@ -11,7 +11,7 @@ use rperf_heap::read::{ReadError, read};
 use rperf_protocol::ask::Ask;
 use rperf_protocol::refusal::Code;
 use rperf_session::process_id::ProcessId;
-use std::io::{BufReader, ErrorKind, Read};
+use std::io::{self, BufReader, ErrorKind, Read};
 use std::time::{Instant, SystemTime};
 
 /// Bytes of a graph at most.
@@ -65,12 +65,14 @@ pub fn take(process: ProcessId, how: How<'_>) -> Result<HeapFile, HeapError> {
     client.ask(ask, HELLO)?;
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let stream = client.stream(HEAP, WHOLE_HEAP)?;
-    let graph =
-        read(BufReader::with_capacity(PIECE, stream.take(MOST))).map_err(|error| match error {
-            ReadError::Short => HeapError::Ended,
-            ReadError::Io(error) if error.kind() == ErrorKind::TimedOut => AskError::Silent.into(),
-            error => HeapError::Unreadable(error),
-        })?;
+    let mut stream = BufReader::with_capacity(PIECE, stream.take(MOST));
+    let graph = read(&mut stream).map_err(|error| match error {
+        ReadError::Short => HeapError::Ended,
+        ReadError::Io(error) if error.kind() == ErrorKind::TimedOut => AskError::Silent.into(),
+        error => HeapError::Unreadable(error),
+    })?;
+    // The copy ends then: another one can be asked for.
+    let _ = io::copy(&mut stream, &mut io::sink());
     if graph.roots.is_empty() {
         return Err(HeapError::Ended);
     }
