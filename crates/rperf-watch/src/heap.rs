@@ -64,7 +64,11 @@ pub fn take(process: ProcessId, how: How<'_>) -> Result<HeapFile, HeapError> {
     };
     client.ask(ask, HELLO)?;
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    let stream = client.stream(HEAP, WHOLE_HEAP)?;
+    let stream = client.stream(HEAP, WHOLE_HEAP);
+    let stream = stream.map_err(|error| match error {
+        AskError::Closed if process.is_alive() => HeapError::Ended,
+        error => error.into(),
+    })?;
     let mut stream = BufReader::with_capacity(PIECE, stream.take(MOST));
     let graph = read(&mut stream).map_err(|error| match error {
         ReadError::Short => HeapError::Ended,
