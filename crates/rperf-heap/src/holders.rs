@@ -12,6 +12,9 @@ use rustc_hash::FxHashMap;
 /// What rperf holds itself is one row.
 const OWN: &str = "rperf";
 
+/// Ruby's class of Ractors.
+const RACTOR: &str = "Ractor";
+
 /// Names of a holder that are told.
 const NAMES: usize = 3;
 
@@ -66,9 +69,14 @@ impl Known<'_> {
 
     fn is_holder(&self, object: u32) -> bool {
         self.dominators.is_reached(object)
-            && !is_place(self.graph, object)
+            && !self.is_place(object)
             && !self.graph.is_internal(object)
-            && self.above(object).is_none_or(|it| is_place(self.graph, it))
+            && self.above(object).is_none_or(|it| self.is_place(it))
+    }
+
+    /// Whether an object is a place for names, or has such: a Ractor has its threads.
+    fn is_place(&self, object: u32) -> bool {
+        is_place(self.graph, object) || self.graph.class_name(object) == RACTOR
     }
 
     /// The dominator that isn't only the VM's.
@@ -92,12 +100,12 @@ impl Known<'_> {
         }
         let path = self.paths.to(self.paths.of_objects[object as usize]);
         match (above, path.first()) {
-            (Some(place), _) => vec![self.names.nameless(place)],
-            (None, Some(first)) if is_place(self.graph, first.example) => {
+            (Some(place), _) if is_place(self.graph, place) => vec![self.names.nameless(place)],
+            (_, Some(first)) if is_place(self.graph, first.example) => {
                 vec![self.names.nameless(first.example)]
             }
-            (None, Some(first)) => vec![self.first(first)],
-            (None, None) => vec![self.of_root(object)],
+            (_, Some(first)) => vec![self.first(first)],
+            (_, None) => vec![self.of_root(object)],
         }
     }
 
