@@ -370,7 +370,7 @@ impl Slots {
                     let page = &self.pages[page as usize - 1];
                     if (page.start..page.end).contains(&address) {
                         let slot = (address - page.start) / page.slot;
-                        let is_begin = (address - page.start) % page.slot == 0;
+                        let is_begin = (address - page.start).is_multiple_of(page.slot);
                         let number = self.numbers.get(page.first + slot).copied();
                         return number.filter(|it| is_begin && *it > 0).map(|it| it - 1);
                     }
