@@ -3,6 +3,7 @@
 //! front, for which clap has no message of one line.
 
 use crate::diff::DiffArgs;
+use crate::heap::{self, HeapArgs};
 use crate::live::choose::Choice;
 use crate::live::ps::{self, PsArgs};
 use crate::live::stacks::StacksArgs;
@@ -290,6 +291,9 @@ pub enum Subcommand {
     /// Print what the resident memory of a running program is made of
     #[command(after_help = memory::NOTES)]
     Memory(MemoryArgs),
+    /// Print which objects a running program has, and what holds them
+    #[command(after_help = heap::NOTES)]
+    Heap(HeapArgs),
     /// Show where the time of running programs goes
     #[command(after_help = TOP_NOTES)]
     Top(TopArgs),

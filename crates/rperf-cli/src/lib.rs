@@ -15,6 +15,7 @@ mod delivery;
 mod diff;
 mod fleet;
 mod forward;
+mod heap;
 mod help;
 mod installation;
 mod launch;
@@ -89,6 +90,7 @@ fn run_subcommand(subcommand: Subcommand, installation: &Installation) -> Result
         Subcommand::Ps(args) => live::ps::run(&args),
         Subcommand::Stacks(args) => live::stacks::run(&args),
         Subcommand::Memory(args) => memory::run(&args),
+        Subcommand::Heap(args) => heap::run(&args),
         Subcommand::Top(args) => live::top::run(&args, installation),
         Subcommand::Attach(args) => attach::run(&args),
         Subcommand::Snapshot(args) => attach::snapshot::run(&args),

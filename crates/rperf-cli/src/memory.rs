@@ -3,6 +3,8 @@
 
 mod page;
 
+pub use page::since;
+
 use crate::checked;
 use crate::live::words::{message, of_failure};
 use crate::output::{shown, write_whole};

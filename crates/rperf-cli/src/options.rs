@@ -164,6 +164,7 @@ mod tests {
             | Subcommand::Ps(_)
             | Subcommand::Stacks(_)
             | Subcommand::Memory(_)
+            | Subcommand::Heap(_)
             | Subcommand::Top(_)
             | Subcommand::Serve(_)
             | Subcommand::Push(_)

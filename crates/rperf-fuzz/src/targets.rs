@@ -1,6 +1,7 @@
 //! What is fed: each reader of bytes that others make, in the order of who can make them.
 
 mod messages;
+mod objects;
 mod planted;
 mod profile;
 mod sessions;
@@ -21,7 +22,7 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 8] = [
+pub const TARGETS: [Target; 9] = [
     Target {
         name: "profile",
         fed_by: "files of pprof, of any tool; programs that are watched",
@@ -57,6 +58,12 @@ pub const TARGETS: [Target; 8] = [
         fed_by: "programs that are watched: what they say of themselves and their stacks",
         read: messages::read_answer,
         seeds: messages::answers,
+    },
+    Target {
+        name: "objects",
+        fed_by: "programs that are watched: the graph of their objects; files of 'rperf heap -o'",
+        read: objects::read_objects,
+        seeds: objects::graphs,
     },
     Target {
         name: "session",

@@ -35,6 +35,8 @@ enum Phase {
     Waiting,
     /// It takes in an answer.
     Answered,
+    /// It gets its answer from elsewhere.
+    HandedOver,
 }
 
 /// What a client waits for that isn't there at once.
@@ -43,6 +45,15 @@ pub enum Wait {
     Answer(Task, MayWake),
     /// A session that samples so.
     Session(Sampling),
+    /// A copy of the process that sends it the graph of all objects.
+    Heap {
+        /// However little memory is free, and however soon after the last one.
+        force: bool,
+        /// The VM may be woken for it.
+        may_wake: MayWake,
+        /// The VM was asked.
+        is_asked: bool,
+    },
     /// The profile up to now.
     Snapshot(MayWake),
     /// News of the session.
@@ -174,6 +185,7 @@ impl Connection {
             Phase::Asking => Some(self.since + HEAD),
             Phase::Waiting => None,
             Phase::Answered => Some(self.due.min(self.since + STALLED)),
+            Phase::HandedOver => Some(self.since),
         }
     }
 
@@ -184,6 +196,13 @@ impl Connection {
             Some(Wait::Profile(_) | Wait::Snapshot(_) | Wait::Encoding)
         );
         waits || self.answers_profile
+    }
+
+    /// Somebody else answers, who has the connection by now: it ends here.
+    pub fn hand_over(&mut self) {
+        self.wait = None;
+        self.phase = Phase::HandedOver;
+        self.since = Instant::now();
     }
 
     /// Its time is up.

@@ -66,6 +66,15 @@ impl<T: AsFd> Guarded<T> {
         }
     }
 
+    /// Takes one over that forked children keep.
+    pub fn unlisted(io: T) -> Self {
+        Guarded {
+            identity: identity_of(&io),
+            io: ManuallyDrop::new(io),
+            entry: None,
+        }
+    }
+
     /// Whether the descriptor is the one that was opened, and open.
     pub fn is_ours(&self) -> bool {
         self.identity.is_some() && identity_of(&*self.io) == self.identity

@@ -9,8 +9,10 @@
 
 pub mod bell;
 mod connection;
+mod copies;
 mod descriptors;
 mod facts;
+pub mod handed_over;
 mod holder;
 mod listener;
 mod malloc;
@@ -19,7 +21,9 @@ mod profiling;
 pub mod pull;
 mod pulls;
 mod questions;
+mod refusals;
 pub mod request;
+mod room;
 mod route;
 mod server;
 mod session;
@@ -169,6 +173,7 @@ fn open_at(
 pub fn forget_in_child() {
     descriptors::close_in_child();
     bell::forget();
+    handed_over::forget();
     request::forget_in_child();
     pull::forget();
     Port::become_parents();

@@ -52,6 +52,11 @@ impl From<Ask> for Route {
                 };
                 Wait::Answer(task, MayWake(may_wake))
             }
+            Ask::Heap { force, may_wake } => Wait::Heap {
+                force,
+                may_wake: MayWake(may_wake),
+                is_asked: false,
+            },
             Ask::Snapshot { may_wake } => Wait::Snapshot(MayWake(may_wake)),
             Ask::Delta { cursor, wait } => Wait::News(Pull::of(cursor, wait)),
             Ask::Profile(wanted) => Wait::Profile(Profiling::of(wanted)),

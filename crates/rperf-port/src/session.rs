@@ -4,10 +4,12 @@
 //! The program's own session comes first. Clients see it, and have no other one meanwhile.
 
 use crate::connection::{Connection, MayWake, Wait};
+use crate::copies::Copies;
 use crate::facts;
 use crate::memory;
 use crate::profiling::{Phase, Profiling, encode};
 use crate::questions::Questions;
+use crate::refusals::{not_taken, other_runs};
 use crate::request;
 use crate::stacks;
 use crate::state::Port;
@@ -52,6 +54,7 @@ pub struct Vm {
     holder: Option<Holder>,
     /// Who had the GVL when stacks were asked for.
     held: Option<Holding>,
+    copies: Copies,
 }
 
 impl Vm {
@@ -65,6 +68,7 @@ impl Vm {
             seen: None,
             holder: None,
             held: None,
+            copies: Copies::default(),
         }
     }
 
@@ -77,7 +81,9 @@ impl Vm {
             },
             _ => None,
         });
-        ends.chain(self.questions.next()).min()
+        ends.chain(self.questions.next())
+            .chain(self.copies.next())
+            .min()
     }
 
     /// How long it has been asked in vain.
@@ -100,6 +106,7 @@ impl Vm {
             self.advance_one(place, clients);
         }
         self.give_up(clients);
+        self.copies.tidy(clients, &mut self.questions);
         if ![Task::Stacks, Task::Fibers]
             .map(|it| self.questions.is_open(it))
             .contains(&true)
@@ -133,6 +140,12 @@ impl Vm {
                     self.held = holding(self.holder.as_ref());
                 }
                 self.questions.ask(self.port, *task);
+            }
+            Some(Wait::Heap { is_asked: true, .. }) => {}
+            Some(Wait::Heap { force, .. }) => {
+                let force = *force;
+                self.copies
+                    .begin(force, client, &mut self.questions, self.port);
             }
             Some(Wait::Snapshot(_)) => self.questions.ask(self.port, Task::Snapshot),
             Some(Wait::Session(sampling)) => {
@@ -250,6 +263,7 @@ impl Vm {
                 let body = of_system(task, &why, is_woken, elapsed_ns);
                 answer(clients, task, &body);
             }
+            (Task::Heap, reply) if is_its => self.copies.take(reply, clients),
             (Task::Begin, Reply::Begun) => self.session_begun(clients),
             (Task::Begin, Reply::Failed(why)) => {
                 let refusal = Refusal::new(Code::Failed, why, "try again");
@@ -360,23 +374,33 @@ impl Vm {
         Some(format!("the VM doesn't answer: {}", keeper.text(elapsed)))
     }
 
+    /// Why the VM has taken too long for this.
+    fn lateness(&self, clients: &[Connection], task: Task) -> String {
+        if self.questions.is_at_work(task) {
+            return BUSY.into();
+        }
+        let kept = self.kept(self.questions.elapsed(task));
+        kept.unwrap_or_else(|| why(clients, task).into())
+    }
+
     /// The VM has taken too long for what can be done without it, or be asked for again.
     fn give_up(&mut self, clients: &mut [Connection]) {
         for task in Task::for_which_the_system_answers() {
             if self.questions.is_late(task) {
                 let is_woken = self.questions.is_woken(task);
                 let elapsed = self.questions.elapsed(task);
-                let why = match self.questions.is_at_work(task) {
-                    true => BUSY.into(),
-                    false => self
-                        .kept(elapsed)
-                        .unwrap_or_else(|| why(clients, task).into()),
-                };
+                let why = self.lateness(clients, task);
                 self.questions.withdraw(task);
                 let elapsed_ns = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
                 let body = of_system(task, &why, is_woken, elapsed_ns);
                 answer(clients, task, &body);
             }
+        }
+        if self.questions.is_late(Task::Heap) {
+            let why = self.lateness(clients, Task::Heap);
+            self.questions.withdraw(Task::Heap);
+            let refusal = Refusal::new(Code::Silent, why, "try again");
+            self.copies.take(Reply::Refused(refusal), clients);
         }
         if self.questions.is_late(Task::Snapshot) {
             let why = why(clients, Task::Snapshot);
@@ -442,6 +466,11 @@ fn why(clients: &[Connection], task: Task) -> &'static str {
 fn wakes_for(client: &Connection, task: Task) -> bool {
     match client.wait {
         Some(Wait::Answer(wanted, MayWake(may))) => may && task == wanted,
+        Some(Wait::Heap {
+            may_wake: MayWake(may),
+            is_asked: true,
+            ..
+        }) => may && task == Task::Heap,
         Some(Wait::Snapshot(MayWake(may))) => may && task == Task::Snapshot,
         _ => false,
     }
@@ -459,26 +488,6 @@ fn answer(clients: &mut [Connection], task: Task, body: &str) {
     for client in clients {
         if matches!(client.wait, Some(Wait::Answer(wanted, _)) if wanted == task) {
             client.answer_json(body);
-        }
-    }
-}
-
-fn other_runs(session: &Session) -> Refusal {
-    let how = match session.is_trace() {
-        true => session.mode.clone(),
-        false => format!("{}, {} Hz", session.mode, session.frequency),
-    };
-    let error = format!("the program is being profiled already ({how})");
-    let hint = "ask for /v1/snapshot or /v1/profile, which watch that session";
-    Refusal::new(Code::OtherSession, error, hint)
-}
-
-fn not_taken(reply: &Reply) -> Refusal {
-    match reply {
-        Reply::Failed(why) => Refusal::new(Code::Failed, why.clone(), "try again"),
-        _ => {
-            let error = "no profiling session runs in the program";
-            Refusal::new(Code::NoSession, error, "rperf attach begins one")
         }
     }
 }

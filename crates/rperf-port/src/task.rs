@@ -4,6 +4,7 @@ use crate::memory::VmMemory;
 use crate::stacks::Stacks;
 use crate::step::Holder;
 use rperf_model::Profile;
+use rperf_protocol::refusal::Refusal;
 use std::sync::Arc;
 
 /// What the VM is asked for. If several things are, they are done in this order.
@@ -23,13 +24,15 @@ pub enum Task {
     Memory,
     /// What the VM knows of its memory, and a walk of all objects.
     Objects,
+    /// A copy of the process that sends the graph of all objects.
+    Heap,
     /// Nothing: whether the VM answers.
     Look,
 }
 
 impl Task {
     /// All of them.
-    pub const ALL: [Task; 8] = [
+    pub const ALL: [Task; 9] = [
         Task::End,
         Task::Begin,
         Task::Snapshot,
@@ -37,6 +40,7 @@ impl Task {
         Task::Fibers,
         Task::Memory,
         Task::Objects,
+        Task::Heap,
         Task::Look,
     ];
 
@@ -71,6 +75,10 @@ pub enum Reply {
     Stacks(Stacks),
     /// What the VM knows of its memory.
     Memory(VmMemory),
+    /// The copy of the process was made, with this number.
+    Forked(i32),
+    /// Nothing is done, and this is why.
+    Refused(Refusal),
     /// The session has begun.
     Begun,
     /// The VM answers.

@@ -18,6 +18,8 @@ const HELLO: &str = "/v1/hello";
 const STACKS: &str = "/v1/stacks";
 /// What its memory is of.
 const MEMORY: &str = "/v1/memory";
+/// The graph of all its objects.
+const HEAP: &str = "/v1/heap";
 /// What has changed in the session that runs.
 const DELTA: &str = "/v1/delta";
 /// A session for clients.
@@ -140,6 +142,13 @@ pub enum Ask {
         /// The VM may be woken for the answer.
         may_wake: bool,
     },
+    /// The graph of all its objects, as a stream of [`crate::message::STREAM_HEAD`].
+    Heap {
+        /// However little memory is free, and however soon after the last one.
+        force: bool,
+        /// The VM may be woken for the answer.
+        may_wake: bool,
+    },
     /// What the session that runs has so far.
     Snapshot {
         /// The VM may be woken for the answer.
@@ -174,6 +183,11 @@ impl Ask {
                 may_wake,
             } => format!("{MEMORY}?objects=1&wake={}", u8::from(*may_wake)),
             Ask::Memory { may_wake, .. } => waking(MEMORY, *may_wake),
+            Ask::Heap {
+                force: true,
+                may_wake,
+            } => format!("{HEAP}?force=1&wake={}", u8::from(*may_wake)),
+            Ask::Heap { may_wake, .. } => waking(HEAP, *may_wake),
             Ask::Snapshot { may_wake } => waking(SNAPSHOT, *may_wake),
             Ask::Delta { cursor, wait } => {
                 format!("{DELTA}?at={cursor}&wait_ms={}", wait.as_millis())
@@ -189,7 +203,7 @@ impl Ask {
     /// The method by which it is asked.
     pub fn method(&self) -> &'static str {
         match self {
-            Ask::Session(_) => "POST",
+            Ask::Session(_) | Ask::Heap { .. } => "POST",
             _ => "GET",
         }
     }
@@ -209,6 +223,10 @@ impl Ask {
                 with_objects: request.parameter("objects") == Some("1"),
                 may_wake,
             }),
+            HEAP => Ok(Ask::Heap {
+                force: request.parameter("force") == Some("1"),
+                may_wake,
+            }),
             SNAPSHOT => Ok(Ask::Snapshot { may_wake }),
             DELTA => delta(request),
             PROFILE => Wanted::of(request, SECONDS).map(Ask::Profile),
@@ -222,8 +240,9 @@ impl Ask {
                 return Err(Refusal::new(Code::NotFound, error, hint));
             }
         };
-        let is_session = request.path == SESSION;
-        check_method(request, if is_session { "POST" } else { "GET" })?;
+        if let Ok(asked) = &asked {
+            check_method(request, asked.method())?;
+        }
         asked
     }
 }
@@ -297,7 +316,11 @@ mod tests {
             with_objects,
             may_wake,
         };
+        let heap = |force, may_wake| Ask::Heap { force, may_wake };
         for (ask, path) in [
+            (heap(false, true), "/v1/heap"),
+            (heap(false, false), "/v1/heap?wake=0"),
+            (heap(true, false), "/v1/heap?force=1&wake=0"),
             (memory(false, true), "/v1/memory"),
             (memory(false, false), "/v1/memory?wake=0"),
             (memory(true, true), "/v1/memory?objects=1&wake=1"),

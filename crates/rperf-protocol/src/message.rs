@@ -154,6 +154,13 @@ pub fn profile_response(
     bytes_response(200, "application/octet-stream", &more, content, closes)
 }
 
+/// The type of an answer whose length isn't known when it begins.
+const STREAM: &[u8] = b"application/octet-stream";
+
+/// The head of an answer whose length isn't known when it begins: it ends with the connection.
+pub const STREAM_HEAD: &str =
+    "HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\nConnection: close\r\n\r\n";
+
 /// `more`: further lines of the head.
 pub fn bytes_response(
     status: u16,
@@ -198,6 +205,8 @@ pub struct ReplyHead {
     pub length: usize,
     /// Bytes of the body.
     pub body: usize,
+    /// The body is all that comes until the end of the connection.
+    pub is_stream: bool,
     /// Why the profile in it ended early, if it did.
     pub ended: Option<String>,
     /// Whether the VM was woken for it.
@@ -213,14 +222,23 @@ pub fn parse_reply(bytes: &[u8]) -> Result<Option<ReplyHead>, NotAReply> {
         Ok(httparse::Status::Partial) if bytes.len() < MAX_REPLY_HEAD => return Ok(None),
         _ => return Err(NotAReply),
     };
-    let number = header(parsed.headers, "content-length").ok_or(NotAReply)?;
-    let is_number = !number.is_empty() && number.iter().all(u8::is_ascii_digit);
-    let number = std::str::from_utf8(number).ok().filter(|_| is_number);
-    let body = number.and_then(|number| number.parse().ok());
+    let body = header(parsed.headers, "content-length").map(|number| {
+        let is_number = !number.is_empty() && number.iter().all(u8::is_ascii_digit);
+        let number = std::str::from_utf8(number).ok().filter(|_| is_number);
+        number
+            .and_then(|number| number.parse().ok())
+            .ok_or(NotAReply)
+    });
+    let is_stream = body.is_none() && header(parsed.headers, "content-type") == Some(STREAM);
+    let body = match body {
+        None if is_stream => 0,
+        body => body.ok_or(NotAReply)??,
+    };
     Ok(Some(ReplyHead {
         status: parsed.code.ok_or(NotAReply)?,
         length,
-        body: body.ok_or(NotAReply)?,
+        body,
+        is_stream,
         ended: header(parsed.headers, ENDED).map(|it| String::from_utf8_lossy(it).into_owned()),
         is_woken: header(parsed.headers, WOKEN).is_some(),
     }))

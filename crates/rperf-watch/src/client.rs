@@ -9,6 +9,7 @@ use crate::process::{State, check, runs_ruby, state, user};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::unistd::Uid;
 use rperf_protocol::ask::Ask;
+use rperf_protocol::json::NotAReply;
 use rperf_protocol::limits::MAX_REPLY_HEAD;
 use rperf_protocol::message::{ReplyHead, parse_reply};
 use rperf_protocol::refusal::Refusal;
@@ -84,6 +85,31 @@ impl Client {
         }
     }
 
+    /// What was asked is answered by bytes without a known end: those that come from here on. Each piece
+    /// comes within `patience`, and all of them within `most`.
+    pub fn stream(mut self, patience: Duration, most: Duration) -> Result<Stream, AskError> {
+        let now = Instant::now();
+        let head = self.receive_head(MAX_REFUSAL, now + patience)?;
+        let mut body = self.received.split_off(head.length);
+        if head.is_stream && head.status == 200 {
+            self.received = body;
+            return Ok(Stream {
+                client: self,
+                patience,
+                until: now + most,
+            });
+        }
+        while body.len() < head.body {
+            self.received.clear();
+            self.receive(now + patience)?;
+            body.extend_from_slice(&self.received);
+        }
+        match head.status {
+            200 => Err(AskError::NotAReply(NotAReply)),
+            status => Err(AskError::Refused(Refusal::read(status, &body)?)),
+        }
+    }
+
     fn receive_head(&mut self, most: usize, until: Instant) -> Result<ReplyHead, AskError> {
         loop {
             match parse_reply(&self.received)? {
@@ -141,6 +167,40 @@ impl Client {
     }
 }
 
+/// Bytes of a refusal at most.
+const MAX_REFUSAL: usize = 64 << 10;
+
+/// An answer whose length isn't known.
+pub struct Stream {
+    client: Client,
+    patience: Duration,
+    until: Instant,
+}
+
+impl Read for Stream {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let client = &mut self.client;
+        if client.received.is_empty() {
+            let until = self.until.min(Instant::now() + self.patience);
+            loop {
+                match (&client.stream).read(bytes) {
+                    Ok(count) => return Ok(count),
+                    Err(error) => match client.wait(error, PollFlags::POLLIN, until) {
+                        Ok(()) => {}
+                        Err(AskError::Io(error)) => return Err(error),
+                        Err(AskError::Silent) => return Err(io::ErrorKind::TimedOut.into()),
+                        Err(_) => return Ok(0),
+                    },
+                }
+            }
+        }
+        let count = client.received.len().min(bytes.len());
+        bytes[..count].copy_from_slice(&client.received[..count]);
+        client.received.drain(..count);
+        Ok(count)
+    }
+}
+
 /// Connects to the port of the process.
 pub fn reach(process: ProcessId) -> Result<Client, Failure> {
     let pid = process.pid;
@@ -177,6 +237,9 @@ impl Connection for Client {
     fn reply(&mut self, most: usize, patience: Duration) -> Result<Reply, AskError> {
         let until = Instant::now() + patience;
         let head = self.receive_head(most, until)?;
+        if head.is_stream {
+            return Err(AskError::NotAReply(NotAReply));
+        }
         let end = head.length + head.body;
         while self.received.len() < end {
             self.receive(until)?;
@@ -215,7 +278,6 @@ mod tests {
     use super::*;
     use crate::connection::Questions;
     use rperf_protocol::hello::Hello;
-    use rperf_protocol::json::NotAReply;
     use std::os::unix::net::UnixListener;
     use std::thread;
 

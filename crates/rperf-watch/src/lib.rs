@@ -8,6 +8,7 @@ pub mod condition;
 pub mod connection;
 pub mod failure;
 pub mod find;
+pub mod heap;
 pub mod kept;
 pub mod memory;
 pub mod patience;

@@ -22,6 +22,12 @@ pub const ANSWER: Duration = ms(5000);
 /// For what memory is of: a walk of many objects takes its time.
 pub const MEMORY: Duration = ms(30_000);
 
+/// For each piece of a graph of objects: the port itself gives up earlier.
+pub const HEAP: Duration = ms(15_000);
+
+/// For all of it.
+pub const WHOLE_HEAP: Duration = ms(60_000);
+
 /// For a snapshot that the user waits for: the port itself gives up earlier.
 pub const SNAPSHOT: Duration = ms(30_000);
 

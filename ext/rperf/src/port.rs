@@ -5,6 +5,8 @@
 mod failure;
 mod fibers;
 mod giving_way;
+#[cfg(target_os = "linux")]
+mod heap;
 mod helper;
 mod memory;
 mod session;

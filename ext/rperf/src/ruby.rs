@@ -1,6 +1,8 @@
 //! Ruby's VM as all of the bridge sees it: threads, Ractors, frames and their names, and how hooks
 //! and objects of ours are made known to it. Nothing here knows a session of any kind.
 
+#[cfg(target_os = "linux")]
+pub mod aside;
 pub mod blocks;
 pub mod compiler;
 pub mod counters;
@@ -13,6 +15,8 @@ pub mod heap;
 pub mod kept_method;
 pub mod live_threads;
 pub mod memory;
+#[cfg(target_os = "linux")]
+pub mod object_graph;
 pub mod object_hook;
 pub mod other_gvl;
 pub mod process;

@@ -14,6 +14,7 @@ module Rperf
                 .select { |compiler, method, _| compiler.respond_to?(method) && compiler.respond_to?(:enabled?) }
                 .map { |compiler, method, key| [compiler.method(:enabled?), compiler.method(method), key] }
     PAGE = GC::INTERNAL_CONSTANTS.fetch(:HEAP_PAGE_SIZE, 0)
+    GLOBALS = Kernel.method(:global_variables)
     FIBER = %i[fiber_vm_stack_size fiber_machine_stack_size].sum { |name| RubyVM::DEFAULT_PARAMS.fetch(name, 0) }
     private_constant(*constants(false))
 
@@ -34,13 +35,17 @@ module Rperf
         false # Another collector doesn't tell.
       end
 
-      private
+      # @return [Array<Symbol>] the names of global variables
+      def globals = GLOBALS.call
 
+      # @return [String] what the collector is called
       def collector
         name = CONFIG&.call
         name = name[:implementation] if name.is_a?(Hash)
         name.is_a?(String) ? name : "default"
       end
+
+      private
 
       def compiler
         COMPILERS.sum do |enabled, counters, key|

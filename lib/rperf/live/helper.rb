@@ -36,6 +36,8 @@ module Rperf
 
       def memory = Heap.facts
 
+      def heap = [Heap.collector, Stacks.locals, Heap.globals]
+
       def collecting? = Heap.collecting?
 
       # @param error [Exception, Class] it, or its class: the program's may have methods of its own

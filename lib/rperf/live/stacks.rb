@@ -5,9 +5,11 @@ module Rperf
   module Stacks
     # The methods as they are now: a program may put its own in their place.
     RACTORS = Ractor.method(:count)
-    NAME, ALIVE, STOPPED, STATUS, NATIVE_ID, LOCATIONS =
-      %i[name alive? stop? status native_thread_id backtrace_locations].map { |name| Thread.instance_method(name) }
-    private_constant :RACTORS, :NAME, :ALIVE, :STOPPED, :STATUS, :NATIVE_ID, :LOCATIONS
+    NAME, ALIVE, STOPPED, STATUS, NATIVE_ID, LOCATIONS, KEYS =
+      %i[name alive? stop? status native_thread_id backtrace_locations keys].map { |name| Thread.instance_method(name) }
+    LIST, MAIN = %i[list main].map { |name| Thread.method(name) }
+    SAME = BasicObject.instance_method(:equal?)
+    private_constant :RACTORS, :NAME, :ALIVE, :STOPPED, :STATUS, :NATIVE_ID, :LOCATIONS, :KEYS, :LIST, :MAIN, :SAME
     @facts = []
 
     class << self
@@ -26,6 +28,14 @@ module Rperf
 
       # @return [Integer] how many there are beside this one, whose threads it can't see
       def other_ractors = RACTORS.call - 1
+
+      # @return [Array] of each thread itself, its name, and those of its local variables
+      def locals
+        main = MAIN.call
+        LIST.call.map do |thread|
+          [thread, NAME.bind_call(thread) || (SAME.bind_call(thread, main) ? "main" : ""), KEYS.bind_call(thread)]
+        end
+      end
 
       private
 

@@ -35,7 +35,7 @@ macro_rules! topic {
 }
 
 /// All pages, in the order of docs/guide/README.md.
-pub const TOPICS: [Topic; 44] = [
+pub const TOPICS: [Topic; 45] = [
     topic!("tutorial", "start", "guide"),
     topic!("recipes", "recipe", "slow", "install"),
     topic!("recipes-tests",),
@@ -98,6 +98,7 @@ pub const TOPICS: [Topic; 44] = [
         "malloc",
         "container-killed"
     ),
+    topic!("heap", "leak", "leaks", "dominators", "retained", "holders"),
     topic!(
         "garbage-collection",
         "gc",

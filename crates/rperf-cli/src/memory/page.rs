@@ -61,7 +61,7 @@ pub fn changes(base: &MemoryFile, file: &MemoryFile, screen: Screen) -> String {
     let mut text = screen.wrapped(&format!(
         "{}\n{}{}\n\n",
         head(file),
-        since(base, file),
+        since(base.facts.time_ns, file.facts.time_ns),
         match (file.facts.pid, &file.facts.program) == (base.facts.pid, &base.facts.program) {
             true => String::new(),
             false => format!(", of {} {}", base.facts.pid, shown(&base.facts.program)),
@@ -82,9 +82,9 @@ pub fn changes(base: &MemoryFile, file: &MemoryFile, screen: Screen) -> String {
 }
 
 /// How long lies between the two.
-fn since(base: &MemoryFile, file: &MemoryFile) -> String {
+pub fn since(base_ns: u64, now_ns: u64) -> String {
     const NS: u64 = 1_000_000_000;
-    let seconds = file.facts.time_ns.abs_diff(base.facts.time_ns) / NS;
+    let seconds = now_ns.abs_diff(base_ns) / NS;
     let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
     let time = match (days, hours, minutes) {
         (0, 0, 0) => format!("{seconds} s"),
@@ -92,7 +92,7 @@ fn since(base: &MemoryFile, file: &MemoryFile) -> String {
         (0, _, _) => format!("{hours} h {} min", minutes % 60),
         _ => format!("{days} d {} h", hours % 24),
     };
-    match file.facts.time_ns >= base.facts.time_ns {
+    match now_ns >= base_ns {
         true => format!("compared with {time} before"),
         false => format!("compared with {time} later"),
     }

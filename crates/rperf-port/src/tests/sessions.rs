@@ -83,7 +83,9 @@ fn willing(task: Task) -> Reply {
         Task::End => Reply::Profile(taken(30)),
         Task::Snapshot => Reply::Profile(taken(10)),
         Task::Look => Reply::Here,
-        Task::Stacks | Task::Fibers | Task::Memory | Task::Objects => Reply::Failed("no".into()),
+        Task::Stacks | Task::Fibers | Task::Memory | Task::Objects | Task::Heap => {
+            Reply::Failed("no".into())
+        }
     }
 }
 

@@ -11,6 +11,8 @@
 use super::failure::class_of;
 use super::fibers;
 use super::giving_way::let_go;
+#[cfg(target_os = "linux")]
+use super::heap;
 use super::memory;
 use super::session::{end_without_port, perform};
 use super::stacks;
@@ -127,7 +129,9 @@ unsafe extern "C" fn run(_: *mut c_void) -> VALUE {
         // Whatever is raised here, as by Thread#kill, only ends the helper. What is done with
         // sessions is asked for again.
         if let (Err(error), Some(question)) = (serve(&ruby), request::open())
-            && (question.task.is_of_stacks() || question.task.is_of_memory())
+            && (question.task.is_of_stacks()
+                || question.task.is_of_memory()
+                || question.task == Task::Heap)
         {
             let helper = module(&ruby).ok();
             let why = match helper.and_then(|helper| class_of(helper, &error)) {
@@ -163,6 +167,12 @@ fn serve(ruby: &Ruby) -> Result<(), Error> {
             } else if question.task.is_of_memory() {
                 let memory = memory::take(ruby, helper, question)?;
                 request::answer(question, Reply::Memory(memory));
+            } else if question.task == Task::Heap {
+                #[cfg(target_os = "linux")]
+                let reply = heap::send(ruby, helper, question)?;
+                #[cfg(not(target_os = "linux"))]
+                let reply = Reply::Failed("objects are walked on Linux only".into());
+                request::answer(question, reply);
             } else {
                 perform(ruby, helper, question)?;
             }

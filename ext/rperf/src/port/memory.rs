@@ -44,7 +44,11 @@ pub fn take(ruby: &Ruby, helper: RModule, question: Question) -> Result<VmMemory
 }
 
 /// Waits while a collection is under way.
-fn await_collection(helper: RModule, gvl: &mut Gvl<'_>, question: Question) -> Result<(), Error> {
+pub fn await_collection(
+    helper: RModule,
+    gvl: &mut Gvl<'_>,
+    question: Question,
+) -> Result<(), Error> {
     let began = Instant::now();
     while helper.funcall::<_, _, bool>("collecting?", ())?
         && began.elapsed() < PATIENCE

@@ -16,8 +16,17 @@ type Callback = unsafe extern "C" fn(*mut c_void, *mut c_void, usize, *mut c_voi
 type EachObjects = unsafe extern "C" fn(Callback, *mut c_void);
 type SizeOf = unsafe extern "C" fn(VALUE) -> usize;
 
+/// What is done with each entry of a table.
+pub type EachEntry = unsafe extern "C" fn(usize, usize, usize) -> c_int;
+
+/// A function of the VM's that gives an object for one.
+pub type OfObject = unsafe extern "C" fn(VALUE) -> VALUE;
+
+/// The name of a function that this VM lacks.
+pub struct Missing(pub &'static CStr);
+
 /// The function of this name; `None` if this VM has none.
-fn find(name: &CStr) -> Option<*mut c_void> {
+pub fn find(name: &CStr) -> Option<*mut c_void> {
     // SAFETY: looks a name up.
     let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
     Some(found).filter(|it| !it.is_null())
@@ -150,7 +159,7 @@ impl Walk {
 
 /// Whether there is an object in a slot with these flags, that is, one that hasn't moved, or waits for
 /// its end.
-fn has_size(flags: usize) -> bool {
+pub fn has_size(flags: usize) -> bool {
     use rb_sys::ruby_value_type::{RUBY_T_MOVED, RUBY_T_NODE, RUBY_T_NONE, RUBY_T_ZOMBIE};
     let none = [RUBY_T_NONE, RUBY_T_MOVED, RUBY_T_ZOMBIE, RUBY_T_NODE];
     !none.map(|it| it as usize).contains(&kind(flags))
@@ -163,7 +172,7 @@ fn kind(flags: usize) -> usize {
 }
 
 /// The address of the type of an object with data; 0 if it has none.
-fn type_of(object: VALUE) -> usize {
+pub fn type_of(object: VALUE) -> usize {
     // SAFETY: an object with data, whose head is read.
     unsafe {
         match rb_sys::macros::RTYPEDDATA_P(object) {

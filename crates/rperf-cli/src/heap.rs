@@ -1,0 +1,278 @@
+//! `rperf heap`: which objects a program has, and what holds them, now or in a file. Called by `run`, on the
+//! main thread.
+
+mod changes;
+mod page;
+
+use crate::checked;
+use crate::live::words::{message, of_failure};
+use crate::output::{shown, write_whole};
+use crate::refusal::{FAILURE, Refusal, say};
+use crate::report::screen::Screen;
+use rperf_format::bytes_text;
+use rperf_heap::file::{HeapFile, NoHeapFile};
+use rperf_session::input;
+use rperf_session::process_id::ProcessId;
+use rperf_watch::heap::{HeapError, How, take};
+use std::ffi::{OsStr, OsString};
+use std::io::Read;
+use std::path::Path;
+
+/// What the help of the command ends with.
+pub const NOTES: &str = "\
+Examples:
+  rperf heap 4711                       classes, and the biggest holders
+  rperf heap 4711 --class Order         on which paths the instances of Order are held
+  rperf heap 4711 -o monday.json        keeps the rows
+  rperf heap monday.json                shows them
+  rperf heap --base monday.json 4711    what has changed since
+
+A copy of the program walks its objects, and the program runs on: it stops for the time of a
+fork. Nothing of what objects contain is shown or kept: only names of classes, constants and
+variables.
+
+Exit status: 0; 1 if the program can't be looked at, or the output not be written; 2 for wrong
+options and files that can't be read.
+
+Run 'rperf help heap' for more.";
+
+/// Bytes of a file at most.
+const MOST: u64 = 64 << 20;
+
+/// Rows of each table unless asked for otherwise.
+const ROWS: usize = 20;
+
+/// Options of `rperf heap`.
+#[derive(Debug, clap::Args)]
+pub struct HeapArgs {
+    /// The program's process, or a file of 'rperf heap -o'
+    #[arg(value_name = "PID|FILE")]
+    pub target: OsString,
+    /// Show what has changed since this file of 'rperf heap -o' (or a process, by its PID)
+    #[arg(long, value_name = "FILE")]
+    pub base: Option<OsString>,
+    /// Show on which paths the instances of this class are held
+    #[arg(long, value_name = "NAME")]
+    pub class: Option<String>,
+    /// Rows of each table; 0: all [default: 20]
+    #[arg(
+        short = 'n',
+        long = "limit",
+        value_name = "ROWS",
+        allow_hyphen_values = true
+    )]
+    pub limit: Option<String>,
+    /// File to write the rows to, as JSON, instead of printing them ('-': stdout)
+    #[arg(short, long, value_name = "PATH")]
+    pub output: Option<OsString>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// Make the copy however little memory is free, and however soon after the last one
+    #[arg(long)]
+    pub force: bool,
+    /// Leave the main thread alone where all threads wait: then there is no answer
+    #[arg(long)]
+    pub no_wake: bool,
+}
+
+/// Prints or writes the rows. Returns the exit status.
+pub fn run(args: &HeapArgs) -> Result<i32, Refusal> {
+    refuse_what_has_no_effect(args)?;
+    let rows = rows(args)?;
+    let is_to_stdout = args.output.as_deref().is_some_and(|it| it == "-");
+    let output = args.output.as_ref().filter(|_| !is_to_stdout);
+    let output = output.map(checked::writable).transpose()?;
+    let base = args.base.as_ref().map(|it| taken(it, args)).transpose()?;
+    let file = taken(&args.target, args)?;
+    if let Some(class) = &args.class
+        && file.paths.as_ref().is_none_or(Vec::is_empty)
+    {
+        return Err(Refusal {
+            message: format!("{}: no object of a class {class:?} is held", file.facts.pid),
+            status: FAILURE,
+        });
+    }
+    if let Some(path) = &output {
+        return written(path, &file);
+    }
+    let screen = Screen::stdout(true);
+    let text = match (&base, args.json || is_to_stdout) {
+        (None, true) => file.to_json(),
+        (None, false) => page::of(&file, args.class.as_deref(), rows, screen),
+        (Some(base), true) => changes::as_json(base, &file),
+        (Some(base), false) => changes::page(base, &file, rows, screen),
+    };
+    screen.print(&text).map(|()| 0).map_err(|error| Refusal {
+        message: format!("can't write the rows: {error}"),
+        status: FAILURE,
+    })
+}
+
+fn rows(args: &HeapArgs) -> Result<usize, Refusal> {
+    let Some(text) = &args.limit else {
+        return Ok(ROWS);
+    };
+    match text.parse() {
+        Ok(0) => Ok(usize::MAX),
+        Ok(rows) => Ok(rows),
+        Err(_) => Err(Refusal::usage(format!(
+            "-n {text}: rows are a number from 0 on"
+        ))),
+    }
+}
+
+/// Refuses options that nothing would come of.
+fn refuse_what_has_no_effect(args: &HeapArgs) -> Result<(), Refusal> {
+    let refused = |message: &str| Err(Refusal::usage(message));
+    if args.base.is_some() && args.output.is_some() {
+        return refused("-o writes the rows of one moment, not what has changed: leave --base out");
+    }
+    if args.base.is_some() && args.class.is_some() {
+        return refused(
+            "--class shows paths of one moment, not what has changed: leave --base out",
+        );
+    }
+    if args.limit.is_some() && (args.json || args.output.is_some()) {
+        return refused("JSON always has all rows: leave -n out");
+    }
+    if args.class.is_some() && !is_number(&args.target) {
+        return refused(
+            "a file has no paths to the instances of a class: ask the program, by its PID",
+        );
+    }
+    let asks = is_number(&args.target) || args.base.as_deref().is_some_and(is_number);
+    for (is_given, option) in [(args.force, "--force"), (args.no_wake, "--no-wake")] {
+        if is_given && !asks {
+            let message = format!("{option} is for a program that is asked, not for a file");
+            return Err(Refusal::usage(format!("{message}: leave it out")));
+        }
+    }
+    Ok(())
+}
+
+/// Whether it is a process: what has digits only.
+fn is_number(target: &OsStr) -> bool {
+    let text = target.as_encoded_bytes();
+    !text.is_empty() && text.iter().all(u8::is_ascii_digit)
+}
+
+fn written(path: &Path, file: &HeapFile) -> Result<i32, Refusal> {
+    let written = write_whole(path, file.to_json().as_bytes());
+    written.map_err(|error| Refusal {
+        message: format!("can't write {}: {error}", path.display()),
+        status: FAILURE,
+    })?;
+    let bytes = bytes_text(file.total.bytes);
+    say(&format!(
+        "wrote {} ({bytes} of objects)",
+        shown(path).display()
+    ));
+    Ok(0)
+}
+
+/// The rows of a process, or those in a file.
+fn taken(target: &OsStr, args: &HeapArgs) -> Result<HeapFile, Refusal> {
+    let text = target.to_str().unwrap_or_default();
+    if !is_number(target) {
+        return of_file(Path::new(target));
+    }
+    let pid = checked::pid(text).map_err(|error| Refusal::usage(format!("'{text}': {error}")))?;
+    let how = How {
+        force: args.force,
+        may_wake: !args.no_wake,
+        class: args.class.as_deref(),
+    };
+    let failed = |message: String| Refusal {
+        message,
+        status: FAILURE,
+    };
+    take(ProcessId::named(pid), how).map_err(|error| match error {
+        HeapError::Failure(rperf_watch::failure::Failure::Stopped) => {
+            failed(message(pid, &rperf_watch::failure::Failure::Stopped))
+        }
+        HeapError::Failure(failure) => of_failure(pid, &failure),
+        HeapError::TooOld => failed(format!("{pid}: the rperf of this program is too old to tell")),
+        HeapError::Ended => failed(format!(
+            "{pid}: the copy of the program was ended before it had sent all objects (too little memory, or kill)"
+        )),
+        HeapError::Unreadable(error) => failed(format!("{pid}: its objects can't be read: {error}")),
+    })
+}
+
+fn of_file(path: &Path) -> Result<HeapFile, Refusal> {
+    let refused =
+        |error: &dyn std::fmt::Display| Refusal::usage(format!("{}: {error}", path.display()));
+    let (file, _) = input::open(path).map_err(|error| Refusal::usage(error.to_string()))?;
+    let mut bytes = Vec::new();
+    let read_whole = file.take(MOST + 1).read_to_end(&mut bytes);
+    read_whole.map_err(|error| refused(&error))?;
+    if bytes.len() as u64 > MOST {
+        return Err(refused(&NoHeapFile::Other));
+    }
+    HeapFile::read(&bytes).map_err(|error| refused(&error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_without_effect_are_refused() {
+        let with = |target: &str, change: fn(&mut HeapArgs)| {
+            let mut args = HeapArgs {
+                target: target.into(),
+                base: None,
+                class: None,
+                limit: None,
+                output: None,
+                json: false,
+                force: false,
+                no_wake: false,
+            };
+            change(&mut args);
+            refuse_what_has_no_effect(&args).err().map(|it| it.message)
+        };
+        assert_eq!(with("7", |it| it.force = true), None);
+        assert_eq!(with("7", |it| it.class = Some("A".into())), None);
+        assert_eq!(with("a.json", |it| it.limit = Some("3".into())), None);
+        let refused = [
+            with("7", |it| {
+                (it.base, it.output) = (Some("a".into()), Some("b".into()))
+            }),
+            with("7", |it| {
+                (it.base, it.class) = (Some("a".into()), Some("A".into()))
+            }),
+            with("7", |it| (it.json, it.limit) = (true, Some("3".into()))),
+            with("a.json", |it| it.class = Some("A".into())),
+            with("a.json", |it| it.force = true),
+            with("a.json", |it| it.no_wake = true),
+        ];
+        for message in refused {
+            let message = message.expect("a message");
+            assert!(message.contains(": "), "{message}");
+        }
+    }
+
+    #[test]
+    fn rows_are_a_number() {
+        let rows = |text: &str| {
+            let limit = Some(text.to_owned());
+            super::rows(&HeapArgs {
+                target: "7".into(),
+                base: None,
+                class: None,
+                limit,
+                output: None,
+                json: false,
+                force: false,
+                no_wake: false,
+            })
+            .ok()
+        };
+        assert_eq!(
+            (rows("0"), rows("7"), rows("-1")),
+            (Some(usize::MAX), Some(7), None)
+        );
+    }
+}

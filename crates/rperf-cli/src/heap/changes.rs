@@ -1,0 +1,241 @@
+//! What has changed from one snapshot of a program's objects to another, by class and by holder. Called by
+//! `heap`.
+
+use super::page::head;
+use crate::report::screen::Screen;
+use rperf_format::bytes_text;
+use rperf_format::table::{Column, Row, Style, Table};
+use rperf_heap::file::HeapFile;
+use rperf_report::numbers::{grouped, percent};
+use rperf_report::terminal_text::shown;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// What one side has of a row.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Amounts {
+    bytes: u64,
+    objects: u64,
+}
+
+/// A row of both.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Change {
+    name: String,
+    before: Amounts,
+    now: Amounts,
+}
+
+impl Change {
+    fn bytes(&self) -> i64 {
+        signed(self.now.bytes).saturating_sub(signed(self.before.bytes))
+    }
+
+    fn objects(&self) -> i64 {
+        signed(self.now.objects).saturating_sub(signed(self.before.objects))
+    }
+
+    fn to_json(&self) -> Value {
+        json!({
+            "name": self.name,
+            "before": { "bytes": self.before.bytes, "objects": self.before.objects },
+            "now": { "bytes": self.now.bytes, "objects": self.now.objects },
+            "change": { "bytes": self.bytes(), "objects": self.objects() },
+        })
+    }
+}
+
+/// All rows of both, those that have grown most first. Several of one name are one.
+fn changes(
+    base: impl Iterator<Item = (String, Amounts)>,
+    now: impl Iterator<Item = (String, Amounts)>,
+) -> Vec<Change> {
+    let mut rows: BTreeMap<String, (Amounts, Amounts)> = BTreeMap::new();
+    let add = |sum: &mut Amounts, more: Amounts| {
+        sum.bytes = sum.bytes.saturating_add(more.bytes);
+        sum.objects = sum.objects.saturating_add(more.objects);
+    };
+    for (name, amounts) in base {
+        add(&mut rows.entry(name).or_default().0, amounts);
+    }
+    for (name, amounts) in now {
+        add(&mut rows.entry(name).or_default().1, amounts);
+    }
+    let rows = rows
+        .into_iter()
+        .map(|(name, (before, now))| Change { name, before, now });
+    let mut rows: Vec<_> = rows.filter(|it| it.before != it.now).collect();
+    rows.sort_by_key(|it| std::cmp::Reverse((it.bytes(), it.objects())));
+    rows
+}
+
+fn classes(file: &HeapFile) -> impl Iterator<Item = (String, Amounts)> {
+    file.classes.iter().map(|it| {
+        let (bytes, objects) = (it.bytes, it.objects);
+        (it.name.clone(), Amounts { bytes, objects })
+    })
+}
+
+fn holders(file: &HeapFile) -> impl Iterator<Item = (String, Amounts)> {
+    file.holders.iter().map(|it| {
+        let (bytes, objects) = (it.retained_bytes, it.objects);
+        (it.name.clone(), Amounts { bytes, objects })
+    })
+}
+
+/// The tables.
+pub fn page(base: &HeapFile, file: &HeapFile, rows: usize, screen: Screen) -> String {
+    let of = match (file.facts.pid, &file.facts.program) == (base.facts.pid, &base.facts.program) {
+        true => String::new(),
+        false => format!(", of {} {}", base.facts.pid, shown(&base.facts.program)),
+    };
+    let since = since(base, file);
+    let mut text = screen.wrapped(&format!("{}\n{since}{of}\n", head(file)));
+    let total = base.total.bytes.max(file.total.bytes);
+    for (heading, what, changes) in [
+        ("Classes", "class", changes(classes(base), classes(file))),
+        (
+            "Holders: what would go with them",
+            "holder",
+            changes(holders(base), holders(file)),
+        ),
+    ] {
+        text += &format!("\n{heading}\n");
+        if changes.is_empty() {
+            text += "(nothing has changed)\n";
+            continue;
+        }
+        text += &screen.table(&table(&changes, what, total, rows));
+    }
+    text
+}
+
+/// Rows that have grown most, and those that have shrunk most.
+fn table(changes: &[Change], what: &str, total: u64, rows: usize) -> Table {
+    let columns = vec![
+        Column::weighing("before", 2),
+        Column::weighing("now", 3),
+        Column::new("change"),
+        Column::weighing("objects", 1),
+    ];
+    let mut table = Table::new(columns).with_names(what);
+    let mut order: Vec<&Change> = changes.iter().collect();
+    order.sort_by_key(|it| std::cmp::Reverse(it.bytes().unsigned_abs()));
+    order.truncate(rows);
+    order.sort_by_key(|it| std::cmp::Reverse((it.bytes(), it.objects())));
+    for change in order {
+        let bytes = change.bytes();
+        let share = percent(bytes.unsigned_abs(), total);
+        table.push(Row {
+            cells: vec![
+                bytes_text(change.before.bytes),
+                bytes_text(change.now.bytes),
+                format!("{}{}", sign(bytes), bytes_text(bytes.unsigned_abs())),
+                format!(
+                    "{}{}",
+                    sign(change.objects()),
+                    grouped(change.objects().unsigned_abs())
+                ),
+            ],
+            style: match bytes {
+                1.. => Style::of_share(share),
+                _ if share >= 5.0 => Some(Style::Good),
+                _ => None,
+            },
+            name: shown(&change.name).into(),
+            is_text: true,
+            ..Row::default()
+        });
+    }
+    table
+}
+
+fn sign(number: i64) -> &'static str {
+    match number {
+        1.. => "+",
+        0 => "",
+        _ => "-",
+    }
+}
+
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// How long lies between the two.
+fn since(base: &HeapFile, file: &HeapFile) -> String {
+    crate::memory::since(base.facts.time_ns, file.facts.time_ns)
+}
+
+/// The rows as JSON.
+pub fn as_json(base: &HeapFile, file: &HeapFile) -> String {
+    let rows = |changes: Vec<Change>| changes.iter().map(Change::to_json).collect::<Vec<_>>();
+    let total = Change {
+        name: "total".into(),
+        before: Amounts {
+            bytes: base.total.bytes,
+            objects: base.total.objects,
+        },
+        now: Amounts {
+            bytes: file.total.bytes,
+            objects: file.total.objects,
+        },
+    };
+    let object = json!({
+        "version": 1,
+        "kind": "rperf heap change",
+        "base": base.facts,
+        "now": file.facts,
+        "total": total.to_json(),
+        "classes": rows(changes(classes(base), classes(file))),
+        "holders": rows(changes(holders(base), holders(file))),
+    });
+    format!("{object}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rperf_heap::file::{ClassRow, Holder};
+
+    fn file(class: u64, holder: u64) -> HeapFile {
+        HeapFile {
+            classes: vec![
+                ClassRow {
+                    name: "Cart".into(),
+                    objects: class / 40,
+                    bytes: class,
+                    ..ClassRow::default()
+                },
+                ClassRow {
+                    name: "Same".into(),
+                    objects: 1,
+                    bytes: 40,
+                    ..ClassRow::default()
+                },
+            ],
+            holders: vec![Holder {
+                name: "CARTS".into(),
+                retained_bytes: holder,
+                ..Holder::default()
+            }],
+            ..HeapFile::default()
+        }
+    }
+
+    #[test]
+    fn changes_have_signs_and_rows_that_are_the_same_are_left_out() {
+        let (base, now) = (file(4000, 9 << 20), file(80_000, 1 << 20));
+        let page = page(&base, &now, 9, Screen::default());
+        assert!(
+            page.contains("+1,900") && page.contains("-8.00 MB"),
+            "{page}"
+        );
+        assert!(!page.contains("Same"), "{page}");
+        let json: Value = serde_json::from_str(&as_json(&base, &now)).expect("JSON");
+        assert_eq!(json["classes"][0]["change"]["bytes"], 76_000);
+        assert_eq!(json["holders"][0]["change"]["bytes"], -(8 << 20));
+        let same = super::page(&base, &base, 9, Screen::default());
+        assert_eq!(same.matches("nothing has changed").count(), 2);
+    }
+}

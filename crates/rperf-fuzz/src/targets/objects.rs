@@ -1,0 +1,71 @@
+//! Graphs of objects, as the copy of a program sends them.
+
+use rperf_heap::answer;
+use rperf_heap::file::{HeapFacts, HeapFile};
+use rperf_heap::kind::Kind;
+use rperf_heap::read::read;
+use rperf_heap::write::{Object, Reference, Sink, Writer};
+
+struct Bytes<'a>(&'a mut Vec<u8>);
+
+impl Sink for Bytes<'_> {
+    fn take(&mut self, bytes: &[u8]) -> bool {
+        self.0.extend_from_slice(bytes);
+        true
+    }
+}
+
+/// Two graphs: one of a class with instances, and a ring without names.
+pub fn graphs() -> Vec<Vec<u8>> {
+    let mut graph = Vec::new();
+    let mut writer = Writer::begin(Bytes(&mut graph), 4);
+    let (name, variable) = (writer.name("Orderé".as_bytes()), writer.name(b"@items"));
+    for (kind, named, others) in [
+        (Kind::CLASS, &[(variable, 1)][..], &[3][..]),
+        (Kind::OBJECT, &[(variable, 2)], &[0, 3]),
+        (Kind::OBJECT, &[], &[0, 1]),
+        (Kind::IMEMO, &[], &[2]),
+    ] {
+        let named = named
+            .iter()
+            .map(|&(name, target)| Reference { name, target });
+        writer.object(&Object {
+            kind: Kind(kind),
+            class: (kind != Kind::IMEMO).then_some(0),
+            bytes: 40,
+            named: &named.collect::<Vec<_>>(),
+            others,
+        });
+    }
+    writer.end_objects();
+    writer.root(name, 0, 0);
+    writer.root(name, 1, variable);
+    writer.called(0, name);
+    writer.end();
+    let mut ring = Vec::new();
+    let mut writer = Writer::begin(Bytes(&mut ring), 300);
+    for object in 0..300 {
+        writer.object(&Object {
+            kind: Kind(Kind::OBJECT | if object % 7 == 0 { Kind::THREAD } else { 0 }),
+            class: Some(object / 2),
+            bytes: u64::from(object) << 20,
+            named: &[],
+            others: &[(object + 1) % 300, 0],
+        });
+    }
+    writer.end_objects();
+    let category = writer.name(b"vm");
+    writer.root(category, 7, 0);
+    writer.end();
+    vec![graph, ring]
+}
+
+/// The input is such a graph, of which all is told; or a file in which it was kept.
+pub fn read_objects(input: &[u8]) {
+    if let Ok(graph) = read(input) {
+        let file = answer::of(&graph, HeapFacts::default(), Some("Orderé"));
+        let json = file.to_json();
+        assert!(HeapFile::read(json.as_bytes()).is_ok());
+    }
+    let _ = HeapFile::read(input);
+}

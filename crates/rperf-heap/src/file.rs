@@ -1,0 +1,153 @@
+//! What is told of a graph, as JSON: printed, and kept in the files of `rperf heap -o`.
+
+use serde::{Deserialize, Serialize};
+
+/// What says which file it is.
+const KIND: &str = "rperf heap";
+const VERSION: u32 = 1;
+
+/// A step from a holder down.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PathStep {
+    /// What the class of its objects is called.
+    pub class: String,
+    /// The instance variable by which they are referred to; empty if it is none.
+    pub name: String,
+    /// How many there are.
+    pub objects: u64,
+    /// The bytes that would go with them.
+    pub retained_bytes: u64,
+}
+
+/// A holder.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holder {
+    /// The names by which it is held.
+    pub name: String,
+    /// What its class is called.
+    pub class: String,
+    /// How many objects would go with it, and itself.
+    pub objects: u64,
+    /// The bytes that would go with it.
+    pub retained_bytes: u64,
+    /// What it has.
+    pub path: Vec<PathStep>,
+}
+
+/// The objects of a class.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClassRow {
+    /// What it is called.
+    pub name: String,
+    /// How many there are.
+    pub objects: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// The bytes that would go with all of them.
+    pub retained_bytes: u64,
+}
+
+/// A path on which instances of a class are held.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PathRow {
+    /// What holds them.
+    pub holder: String,
+    /// The classes of the objects from there to the instances, and the instance variables that refer to them.
+    pub steps: Vec<(String, String)>,
+    /// How many instances there are.
+    pub objects: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// The bytes that would go with each of them, together.
+    pub retained_bytes: u64,
+}
+
+/// Some objects, and their bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sum {
+    /// How many.
+    pub objects: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+/// The process, and when it was.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeapFacts {
+    /// The process.
+    pub pid: i32,
+    /// Its command line.
+    pub program: String,
+    /// Its version of Ruby.
+    pub ruby: String,
+    /// When, in ns since 1970.
+    pub time_ns: u64,
+    /// How long it took.
+    pub elapsed_ns: u64,
+}
+
+/// The file.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeapFile {
+    /// The version of its form.
+    pub version: u32,
+    /// What it is.
+    pub kind: String,
+    /// The process, and when it was.
+    #[serde(flatten)]
+    pub facts: HeapFacts,
+    /// Whether the names of classes, constants and variables are all there.
+    pub whole: bool,
+    /// All objects.
+    pub total: Sum,
+    /// Objects that nothing refers to: the next collection frees them.
+    pub unreferenced: Sum,
+    /// References.
+    pub references: u64,
+    /// The classes, those first whose instances have most bytes.
+    pub classes: Vec<ClassRow>,
+    /// The holders, the biggest first.
+    pub holders: Vec<Holder>,
+    /// The paths to the instances of the class that was asked for.
+    #[serde(default)]
+    pub paths: Option<Vec<PathRow>>,
+}
+
+/// Why something is no such file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NoHeapFile {
+    /// It is another one.
+    #[error("it is no file of 'rperf heap -o'")]
+    Other,
+    /// It is one of a later version.
+    #[error("it was written by a later version of rperf")]
+    Later,
+}
+
+impl HeapFile {
+    /// A file without rows.
+    pub fn of(facts: HeapFacts) -> Self {
+        HeapFile {
+            version: VERSION,
+            kind: KIND.into(),
+            facts,
+            ..HeapFile::default()
+        }
+    }
+
+    /// The JSON, with a line's end.
+    pub fn to_json(&self) -> String {
+        // Its keys are texts, so nothing can fail.
+        serde_json::to_string(self).unwrap_or_default() + "\n"
+    }
+
+    /// Reads one.
+    pub fn read(bytes: &[u8]) -> Result<Self, NoHeapFile> {
+        let file: HeapFile = serde_json::from_slice(bytes).map_err(|_| NoHeapFile::Other)?;
+        match (&*file.kind, file.version) {
+            (KIND, VERSION) => Ok(file),
+            (KIND, _) => Err(NoHeapFile::Later),
+            _ => Err(NoHeapFile::Other),
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! The graph of a program's objects: the stream in which it comes, who dominates whom, the paths on which
+//! objects are held, and what is told of all that. Any thread.
+//!
+//! The program sends the graph ([`write`]); all else is for the command, which may be root, while the
+//! program may be hostile.
+
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+#![forbid(unsafe_code)]
+
+pub mod answer;
+pub mod dominators;
+pub mod file;
+pub mod graph;
+mod holders;
+pub mod kind;
+mod names;
+mod paths;
+pub mod read;
+mod tags;
+mod tree;
+pub mod write;
+
+#[cfg(test)]
+mod test_graphs;

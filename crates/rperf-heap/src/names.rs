@@ -1,0 +1,142 @@
+//! The names by which objects are held: global variables, constants, variables of classes, locals of
+//! threads. Used by the parts that tell of holders and paths.
+
+use crate::graph::Graph;
+
+/// The module whose objects are ours.
+const OWN: &str = "Rperf";
+
+/// Whether an object is a place for names rather than a holder: a class, a module, a thread, a fiber.
+pub fn is_place(graph: &Graph, object: u32) -> bool {
+    let kind = graph.kinds[object as usize];
+    kind.is_module() || kind.is_thread() || kind.is_fiber()
+}
+
+/// References by name from places, by what they refer to.
+pub struct Names<'a> {
+    graph: &'a Graph,
+    /// Who is referred to, by whom, and the name; in this order.
+    from_places: Vec<(u32, u32, u32)>,
+    /// Who is a root, and its place in the list; in this order.
+    roots: Vec<(u32, u32)>,
+}
+
+impl<'a> Names<'a> {
+    /// Finds them.
+    pub fn of(graph: &'a Graph) -> Self {
+        let places = (0..graph.len() as u32).filter(|&it| is_place(graph, it));
+        let from_places = places.flat_map(|place| {
+            let named = graph.references(place).take_while(|it| it.name > 0);
+            named.map(move |it| (it.target, place, it.name))
+        });
+        let mut from_places: Vec<_> = from_places.collect();
+        from_places.sort_unstable();
+        let roots = graph.roots.iter().enumerate();
+        let mut roots: Vec<_> = roots.map(|(at, it)| (it.target, at as u32)).collect();
+        roots.sort_unstable();
+        Names {
+            graph,
+            from_places,
+            roots,
+        }
+    }
+
+    /// The names by which places and global variables hold an object.
+    pub fn of_object(&self, object: u32) -> Vec<String> {
+        let mut names: Vec<String> = self
+            .roots_of(object)
+            .filter(|it| it.variable > 0)
+            .map(|it| self.graph.text(it.variable).into())
+            .collect();
+        let begin = self.from_places.partition_point(|it| it.0 < object);
+        let held = self.from_places[begin..].iter();
+        let held = held.take_while(|it| it.0 == object);
+        names.extend(held.map(|&(_, place, name)| self.of_reference(place, name)));
+        names.dedup();
+        names
+    }
+
+    fn roots_of(&self, object: u32) -> impl Iterator<Item = &crate::graph::Root> {
+        let begin = self.roots.partition_point(|it| it.0 < object);
+        let roots = self.roots[begin..].iter();
+        let roots = roots.take_while(move |it| it.0 == object);
+        roots.map(|it| &self.graph.roots[it.1 as usize])
+    }
+
+    /// The category of a root.
+    pub fn category(&self, object: u32) -> Option<&str> {
+        self.roots_of(object)
+            .next()
+            .map(|it| self.graph.text(it.category))
+    }
+
+    /// What a place calls what it refers to by this name.
+    pub fn of_reference(&self, place: u32, name: u32) -> String {
+        let text = self.graph.text(name);
+        if !self.graph.kinds[place as usize].is_module() {
+            return format!("{}{text}", self.of_place(place));
+        }
+        let own = self.graph.name(place);
+        match (own, text.starts_with('@')) {
+            (Some("Object"), false) => text.into(),
+            (Some(own), false) => format!("{own}::{text}"),
+            _ => format!("{} {text}", self.of_place(place)),
+        }
+    }
+
+    /// What a place is called.
+    pub fn of_place(&self, place: u32) -> String {
+        let kind = self.graph.kinds[place as usize];
+        let name = self.graph.name(place);
+        if kind.is_thread() {
+            return match name.filter(|it| !it.is_empty()) {
+                Some(name) => format!("Thread {name:?}"),
+                None => "a Thread without a name".into(),
+            };
+        }
+        if kind.is_fiber() {
+            return "a Fiber".into();
+        }
+        let what = match kind.is_singleton() {
+            true => return self.of_singleton(place),
+            false if kind.ruby_type() == crate::kind::Kind::CLASS => "class",
+            false => "module",
+        };
+        match name {
+            Some(name) => format!("{what} {name}"),
+            None => format!("a {what} without a name"),
+        }
+    }
+
+    /// Whose methods a singleton class has, as far as that is a class or a module.
+    fn of_singleton(&self, class: u32) -> String {
+        let mut references = self.graph.references(class).map(|it| it.target);
+        let is_its = |it: &u32| {
+            let kind = self.graph.kinds[*it as usize];
+            kind.is_module() && !kind.is_singleton() && self.graph.classes[*it as usize] != class
+        };
+        let attached = references.find(is_its).and_then(|it| self.graph.name(it));
+        match attached {
+            Some(name) => format!("singleton methods of {name}"),
+            None => "singleton methods of an object".into(),
+        }
+    }
+
+    /// What something is called that a place refers to by no name.
+    pub fn nameless(&self, place: u32) -> String {
+        let kind = self.graph.kinds[place as usize];
+        match kind.is_thread() || kind.is_fiber() {
+            true => format!("stack of {}", self.of_place(place)),
+            false => format!("{} (methods)", self.of_place(place)),
+        }
+    }
+
+    /// Whether rperf holds an object itself.
+    pub fn is_own(&self, place: u32) -> bool {
+        let kind = self.graph.kinds.get(place as usize);
+        let name = self.graph.name(place).unwrap_or_default();
+        let rest = name.strip_prefix(OWN);
+        kind.is_some_and(|it| it.is_module())
+            && rest.is_some_and(|it| it.is_empty() || it.starts_with("::"))
+    }
+}

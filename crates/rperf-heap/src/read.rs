@@ -1,0 +1,244 @@
+//! The reader of the stream. The program may be hostile: what it sends is bounded, and each number in it is
+//! looked at before it is used.
+
+use crate::graph::{Graph, NONE, Root};
+use crate::kind::Kind;
+use crate::tags::{CALLED, END, LONGEST_NAME, MAGIC, NAME, OBJECT, OBJECTS_END, ROOT};
+use std::io::{self, BufRead};
+
+/// Objects at most.
+pub const MAX_OBJECTS: u64 = 64 << 20;
+/// References at most.
+pub const MAX_REFERENCES: u64 = 256 << 20;
+/// Names, and roots, at most.
+const MAX_NAMES: usize = 4 << 20;
+/// Bytes of all names at most.
+const MAX_TEXT: usize = 256 << 20;
+/// Bytes of all objects together: their sums are to have room.
+const MAX_BYTES: u64 = 1 << 60;
+
+/// Why a stream gives no graph.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// It ends before its objects do.
+    #[error("it ended early")]
+    Short,
+    /// It isn't such a stream, or of another version.
+    #[error("it is no graph of objects that this rperf can read")]
+    Other,
+    /// It is damaged.
+    #[error("it is damaged")]
+    Damaged,
+    /// There are more objects or references than are read.
+    #[error("it has more than 64 million objects, or 256 million references")]
+    TooLarge,
+    /// It can't be read.
+    #[error(transparent)]
+    Io(io::Error),
+}
+
+impl From<io::Error> for ReadError {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::UnexpectedEof => ReadError::Short,
+            _ => ReadError::Io(error),
+        }
+    }
+}
+
+/// Reads a graph. One that ends behind its last object is taken as it is: `is_whole` says so.
+pub fn read(input: impl BufRead) -> Result<Graph, ReadError> {
+    let mut reader = Reader {
+        input,
+        graph: Graph {
+            texts: vec!["".into()],
+            starts: vec![0],
+            ..Graph::default()
+        },
+        objects: 0,
+        text: 0,
+        sum: 0,
+    };
+    reader.begin()?;
+    let has_objects = reader.objects()?;
+    match has_objects.then(|| reader.rest()) {
+        Some(Ok(())) => reader.graph.is_whole = true,
+        // It was ended meanwhile.
+        Some(Err(ReadError::Short)) => {}
+        Some(Err(error)) => return Err(error),
+        None => return Err(ReadError::Damaged),
+    }
+    let mut graph = reader.graph;
+    graph.called.sort_unstable();
+    graph.called.dedup_by_key(|it| it.0);
+    Ok(graph)
+}
+
+struct Reader<I> {
+    input: I,
+    graph: Graph,
+    objects: u32,
+    /// Bytes of all names so far.
+    text: usize,
+    /// Bytes of all objects so far.
+    sum: u64,
+}
+
+impl<I: BufRead> Reader<I> {
+    fn begin(&mut self) -> Result<(), ReadError> {
+        let mut magic = [0; MAGIC.len()];
+        self.input.read_exact(&mut magic)?;
+        if &magic != MAGIC {
+            return Err(ReadError::Other);
+        }
+        let objects = self.number()?;
+        if objects > MAX_OBJECTS {
+            return Err(ReadError::TooLarge);
+        }
+        self.objects = objects as u32;
+        Ok(())
+    }
+
+    /// Reads up to the end of the objects. Whether there are as many as it said.
+    fn objects(&mut self) -> Result<bool, ReadError> {
+        loop {
+            match self.byte()? {
+                NAME => self.name()?,
+                OBJECT => self.object()?,
+                OBJECTS_END => return Ok(self.graph.len() == self.objects as usize),
+                _ => return Err(ReadError::Damaged),
+            }
+        }
+    }
+
+    /// Reads up to the end.
+    fn rest(&mut self) -> Result<(), ReadError> {
+        loop {
+            match self.byte()? {
+                NAME => self.name()?,
+                ROOT => {
+                    let root = Root {
+                        category: self.name_number()?,
+                        target: self.object_number()?,
+                        variable: self.name_number()?,
+                    };
+                    if self.graph.roots.len() >= MAX_NAMES {
+                        return Err(ReadError::TooLarge);
+                    }
+                    self.graph.roots.push(root);
+                }
+                CALLED => {
+                    let called = (self.object_number()?, self.name_number()?);
+                    if self.graph.called.len() >= MAX_NAMES {
+                        return Err(ReadError::TooLarge);
+                    }
+                    self.graph.called.push(called);
+                }
+                END => {
+                    let references = self.number()?;
+                    return match references == self.graph.targets.len() as u64 {
+                        true => Ok(()),
+                        false => Err(ReadError::Damaged),
+                    };
+                }
+                _ => return Err(ReadError::Damaged),
+            }
+        }
+    }
+
+    fn name(&mut self) -> Result<(), ReadError> {
+        let length = self.number()? as usize;
+        if length > LONGEST_NAME {
+            return Err(ReadError::Damaged);
+        }
+        self.text += length;
+        if self.graph.texts.len() > MAX_NAMES || self.text > MAX_TEXT {
+            return Err(ReadError::TooLarge);
+        }
+        let mut bytes = [0; LONGEST_NAME];
+        self.input.read_exact(&mut bytes[..length])?;
+        let text = String::from_utf8_lossy(&bytes[..length]);
+        self.graph.texts.push(text.into());
+        Ok(())
+    }
+
+    fn object(&mut self) -> Result<(), ReadError> {
+        let own = self.graph.len() as u64;
+        if own >= u64::from(self.objects) {
+            return Err(ReadError::Damaged);
+        }
+        let kind = Kind(self.byte()?);
+        let class = match self.number()? {
+            0 => NONE,
+            number if number <= u64::from(self.objects) => (number - 1) as u32,
+            _ => return Err(ReadError::Damaged),
+        };
+        let bytes = self.number()?;
+        self.sum = self.sum.saturating_add(bytes);
+        let (named, others) = (self.number()?, self.number()?);
+        let references = named.saturating_add(others);
+        let all = references.saturating_add(self.graph.targets.len() as u64);
+        if all > MAX_REFERENCES || self.sum > MAX_BYTES {
+            return Err(ReadError::TooLarge);
+        }
+        for place in 0..references {
+            let name = match place < named {
+                true => self.name_number()?,
+                false => 0,
+            };
+            let coded = self.number()?;
+            let difference = (coded >> 1) as i64 ^ -((coded & 1) as i64);
+            let target = (own as i64).checked_add(difference);
+            let is_there = |it: &i64| (0..i64::from(self.objects)).contains(it);
+            let target = target.filter(is_there).ok_or(ReadError::Damaged)?;
+            self.graph.targets.push(target as u32);
+            self.graph.names.push(name);
+        }
+        self.graph.kinds.push(kind);
+        self.graph.classes.push(class);
+        self.graph.bytes.push(bytes);
+        self.graph.starts.push(self.graph.targets.len() as u32);
+        Ok(())
+    }
+
+    fn name_number(&mut self) -> Result<u32, ReadError> {
+        let number = self.number()?;
+        match number < self.graph.texts.len() as u64 {
+            true => Ok(number as u32),
+            false => Err(ReadError::Damaged),
+        }
+    }
+
+    fn object_number(&mut self) -> Result<u32, ReadError> {
+        let number = self.number()?;
+        match number < u64::from(self.objects) {
+            true => Ok(number as u32),
+            false => Err(ReadError::Damaged),
+        }
+    }
+
+    fn byte(&mut self) -> Result<u8, ReadError> {
+        let buffer = self.input.fill_buf()?;
+        let Some(&byte) = buffer.first() else {
+            return Err(ReadError::Short);
+        };
+        self.input.consume(1);
+        Ok(byte)
+    }
+
+    fn number(&mut self) -> Result<u64, ReadError> {
+        let mut number = 0;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            let bits = u64::from(byte & 0x7f);
+            if shift == 63 && bits > 1 {
+                break;
+            }
+            number |= bits << shift;
+            if byte < 0x80 {
+                return Ok(number);
+            }
+        }
+        Err(ReadError::Damaged)
+    }
+}

@@ -1,0 +1,23 @@
+//! The stream's form, for both ends. It begins with [`MAGIC`] and the number of objects; then come records,
+//! each with one of these tags in front. All numbers are LEB128; differences have their sign in the lowest
+//! bit.
+
+/// What a stream begins with. Another version begins otherwise.
+pub const MAGIC: &[u8; 8] = b"rpheap1\n";
+
+/// A name: its bytes. It has the next number, the first one 1.
+pub const NAME: u8 = 1;
+/// The next object: kind, class (its number and 1; 0: none), bytes, the number of named references, that of
+/// others, and the references: of a named one the name in front, of each the difference to the object's number.
+pub const OBJECT: u8 = 2;
+/// A root: the name of its category, the object's number, the name of the variable (0: none).
+pub const ROOT: u8 = 3;
+/// What an object is called: its number, the name.
+pub const CALLED: u8 = 4;
+/// The end: the number of references.
+pub const END: u8 = 5;
+/// The end of the objects: from here on are roots and names, which a process that is ended may lack.
+pub const OBJECTS_END: u8 = 6;
+
+/// Bytes of a name at most.
+pub const LONGEST_NAME: usize = 256;

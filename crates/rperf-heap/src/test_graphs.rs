@@ -1,0 +1,158 @@
+//! Graphs for tests, and a slow search.
+
+use crate::graph::{Graph, Root};
+use crate::kind::Kind;
+use crate::read::{ReadError, read};
+use crate::write::{Object, Reference, Sink, Writer};
+use proptest::prelude::*;
+
+/// Objects of one byte with these references, and these roots.
+pub fn of(targets: &[Vec<u32>], roots: &[u32]) -> Graph {
+    let mut graph = Graph {
+        starts: vec![0],
+        texts: vec!["".into()],
+        is_whole: true,
+        ..Graph::default()
+    };
+    for targets in targets {
+        graph.kinds.push(Kind(Kind::OBJECT));
+        graph.classes.push(0);
+        graph.bytes.push(1);
+        graph.targets.extend_from_slice(targets);
+        graph.starts.push(graph.targets.len() as u32);
+    }
+    graph.names = vec![0; graph.targets.len()];
+    graph.roots = roots
+        .iter()
+        .map(|&target| Root {
+            category: 0,
+            target,
+            variable: 0,
+        })
+        .collect();
+    graph
+}
+
+/// Any small graph.
+pub fn any() -> impl Strategy<Value = Graph> {
+    (1_u32..24).prop_flat_map(|count| {
+        let targets = prop::collection::vec(prop::collection::vec(0..count, 0..4), count as usize);
+        let roots = prop::collection::vec(0..count, 0..4);
+        let bytes = prop::collection::vec(0_u64..1000, count as usize);
+        (targets, roots, bytes).prop_map(|(targets, roots, bytes)| Graph {
+            bytes,
+            ..of(&targets, &roots)
+        })
+    })
+}
+
+/// Which objects are reached from the roots if this one is taken out.
+pub fn reached_without(graph: &Graph, out: Option<u32>) -> Vec<bool> {
+    let mut reached = vec![false; graph.len()];
+    let mut open: Vec<u32> = graph.roots.iter().map(|it| it.target).collect();
+    while let Some(object) = open.pop() {
+        if Some(object) != out && !reached[object as usize] {
+            reached[object as usize] = true;
+            open.extend(graph.references(object).map(|it| it.target));
+        }
+    }
+    reached
+}
+
+struct Bytes(Vec<u8>);
+
+impl Sink for &mut Bytes {
+    fn take(&mut self, bytes: &[u8]) -> bool {
+        self.0.extend_from_slice(bytes);
+        true
+    }
+}
+
+/// The stream of a graph.
+pub fn stream(graph: &Graph) -> Vec<u8> {
+    let mut bytes = Bytes(Vec::new());
+    let mut writer = Writer::begin(&mut bytes, graph.len() as u32);
+    for text in graph.texts.iter().skip(1) {
+        writer.name(text.as_bytes());
+    }
+    for object in 0..graph.len() as u32 {
+        let references: Vec<_> = graph.references(object).collect();
+        let (named, others): (Vec<Reference>, Vec<_>) =
+            references.into_iter().partition(|it| it.name > 0);
+        let others: Vec<_> = others.iter().map(|it| it.target).collect();
+        let class = graph.classes[object as usize];
+        assert!(writer.object(&Object {
+            kind: graph.kinds[object as usize],
+            class: (class != crate::graph::NONE).then_some(class),
+            bytes: graph.bytes[object as usize],
+            named: &named,
+            others: &others,
+        }));
+    }
+    assert!(writer.end_objects());
+    for root in &graph.roots {
+        writer.root(root.category, root.target, root.variable);
+    }
+    for &(object, name) in &graph.called {
+        writer.called(object, name);
+    }
+    assert!(writer.end());
+    bytes.0
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_read(graph in any()) {
+        let bytes = stream(&graph);
+        prop_assert_eq!(read(&bytes[..]).expect("a graph"), graph);
+    }
+
+    #[test]
+    fn what_ends_early_or_is_damaged_is_told(graph in any(), cut: prop::sample::Index, byte: u8) {
+        let bytes = stream(&graph);
+        let cut = cut.index(bytes.len());
+        match read(&bytes[..cut]) {
+            Ok(part) => prop_assert!(!part.is_whole && part.targets == graph.targets),
+            Err(error) => prop_assert!(matches!(error, ReadError::Short), "{error}"),
+        }
+        // Whatever else it is, its numbers can be used.
+        let mut damaged = bytes;
+        damaged[cut] = byte;
+        if let Ok(graph) = read(&damaged[..]) {
+            crate::dominators::Dominators::of(&graph);
+        }
+    }
+
+    #[test]
+    fn nothing_that_is_sent_takes_memory_out_of_proportion(bytes: Vec<u8>) {
+        let sent = [&crate::tags::MAGIC[..], &bytes].concat();
+        if let Ok(graph) = read(&sent[..]) {
+            prop_assert!(graph.targets.len() <= sent.len());
+        }
+    }
+}
+
+#[test]
+fn numbers_beyond_what_there_is_are_refused() {
+    let read = |rest: &[u8]| read(&[&crate::tags::MAGIC[..], rest].concat()[..]);
+    let is_damaged = |rest: &[u8]| matches!(read(rest), Err(ReadError::Damaged));
+    // 64 M objects and one more.
+    assert!(matches!(
+        read(&[0x81, 0x80, 0x80, 0x20]),
+        Err(ReadError::TooLarge)
+    ));
+    // A reference to the second of one object; one before the first; a class; a name; too long a number.
+    assert!(is_damaged(&[1, 2, 1, 0, 1, 0, 1, 2]));
+    assert!(is_damaged(&[1, 2, 1, 0, 1, 0, 1, 1]));
+    assert!(is_damaged(&[1, 2, 1, 2, 1, 0, 0]));
+    assert!(is_damaged(&[1, 2, 1, 0, 1, 1, 0, 1, 0]));
+    assert!(is_damaged(&[0xff; 12]));
+    // More references than are read, and as many objects as it didn't say.
+    let many = [1, 2, 1, 0, 1, 0, 0xff, 0xff, 0xff, 0xff, 0x0f];
+    assert!(matches!(read(&many), Err(ReadError::TooLarge)));
+    assert!(is_damaged(&[0, 2, 1, 0, 1, 0, 0]));
+    assert!(matches!(
+        super::read::read(&b"rpheap2\n"[..]),
+        Err(ReadError::Other)
+    ));
+}

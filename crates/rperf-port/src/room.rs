@@ -1,0 +1,138 @@
+//! Whether the system has the memory for a copy of this process: pages that either of the two writes are
+//! there twice, as long as the copy lives. On the port's thread.
+
+use std::fs::OpenOptions;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// The part of the process's own memory that has to be free: 1 of so many.
+const PART: u64 = 4;
+
+/// What the copy needs for itself at least.
+const OWN: u64 = 16 << 20;
+
+/// Bytes of a file at most.
+const MOST: u64 = 64 << 10;
+
+/// Where control groups are.
+const GROUPS: &str = "/sys/fs/cgroup";
+
+/// Bytes that are needed, and those that are free; `None` if there is room, or nothing is known of it.
+pub fn lack() -> Option<(u64, u64)> {
+    let own = field(
+        &text(Path::new("/proc/self/smaps_rollup"))?,
+        "Private_Dirty:",
+    )?;
+    let system = text(Path::new("/proc/meminfo")).and_then(|it| field(&it, "MemAvailable:"));
+    let group =
+        text(Path::new("/proc/self/cgroup")).and_then(|it| of_groups(Path::new(GROUPS), &it));
+    let free = system.into_iter().chain(group).min()?;
+    let needed = own / PART + OWN;
+    (free < needed).then_some((needed, free))
+}
+
+/// The bytes in the line with this name, which has kB.
+fn field(text: &str, name: &str) -> Option<u64> {
+    let mut lines = text.lines();
+    let rest = lines.find_map(|line| line.strip_prefix(name))?;
+    let number: u64 = rest.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    number.checked_mul(1024)
+}
+
+/// What is free in the control groups that `groups` lists (`/proc/self/cgroup`), and in those above them.
+fn of_groups(root: &Path, groups: &str) -> Option<u64> {
+    let free = groups.lines().flat_map(|line| {
+        let mut parts = line.splitn(3, ':');
+        let (_, controllers, path) = (parts.next(), parts.next(), parts.next());
+        let path = path.unwrap_or_default().trim_start_matches('/');
+        let (root, names) = match controllers {
+            Some("") => (root.to_owned(), &NEW),
+            Some(it) if it.split(',').any(|it| it == "memory") => (root.join("memory"), &OLD),
+            _ => return Vec::new(),
+        };
+        let group = root.join(path);
+        let all = group.ancestors().take_while(|it| it.starts_with(&root));
+        all.filter_map(|it| names.free(it)).collect()
+    });
+    free.min()
+}
+
+/// What the files of a control group are called.
+struct Names {
+    limit: &'static str,
+    used: &'static str,
+    /// The line of `memory.stat` with what can be given back.
+    cache: &'static str,
+}
+
+const NEW: Names = Names {
+    limit: "memory.max",
+    used: "memory.current",
+    cache: "inactive_file ",
+};
+
+const OLD: Names = Names {
+    limit: "memory.limit_in_bytes",
+    used: "memory.usage_in_bytes",
+    cache: "total_inactive_file ",
+};
+
+impl Names {
+    /// `None` without a limit.
+    fn free(&self, group: &Path) -> Option<u64> {
+        let number = |name: &str| -> Option<u64> { text(&group.join(name))?.trim().parse().ok() };
+        let (limit, used) = (number(self.limit)?, number(self.used)?);
+        let stat = text(&group.join("memory.stat")).unwrap_or_default();
+        let cache = stat.lines().find_map(|line| line.strip_prefix(self.cache));
+        let cache = cache.and_then(|it| it.trim().parse().ok()).unwrap_or(0);
+        Some(limit.saturating_sub(used).saturating_add(cache).min(limit))
+    }
+}
+
+fn text(path: &Path) -> Option<String> {
+    let mut text = String::new();
+    let file = OpenOptions::new()
+        .read(true)
+        .open(PathBuf::from(path))
+        .ok()?;
+    file.take(MOST).read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_narrowest_group_counts() {
+        let root = tempfile::tempdir().expect("a directory");
+        let write = |name: &str, text: &str| {
+            let path = root.path().join(name);
+            std::fs::create_dir_all(path.parent().expect("one")).expect("made");
+            std::fs::write(path, text).expect("written");
+        };
+        let free = |groups: &str| of_groups(root.path(), groups);
+        assert_eq!(free("0::/a/b\n"), None);
+        write("a/memory.max", "1000\n");
+        write("a/memory.current", "900\n");
+        write("a/memory.stat", "anon 1\ninactive_file 50\n");
+        assert_eq!(free("0::/a/b\n"), Some(150));
+        write("a/b/memory.max", "max\n");
+        write("a/b/memory.current", "5\n");
+        assert_eq!(free("0::/a/b\n"), Some(150));
+        write("a/b/memory.max", "100\n");
+        assert_eq!(free("0::/a/b\n"), Some(95));
+        write("memory/x/memory.limit_in_bytes", "70\n");
+        write("memory/x/memory.usage_in_bytes", "30\n");
+        assert_eq!(free("3:cpu,memory:/x\n0::/a/b\n"), Some(40));
+        assert_eq!(free("3:cpu:/x\nnonsense\n"), None);
+    }
+
+    #[test]
+    fn lines_have_kb() {
+        let text = "MemTotal: 5 kB\nMemAvailable:   7 kB\n";
+        assert_eq!(field(text, "MemAvailable:"), Some(7 * 1024));
+        assert_eq!(field(text, "Mem"), None);
+        assert_eq!(field("A: 1 MB", "A:"), None);
+    }
+}

@@ -1,0 +1,91 @@
+//! The objects of a program: the graph that a copy of it sends, and what is told of that. On the command's
+//! thread.
+
+use crate::client::reach;
+use crate::connection::{Connection, Questions};
+use crate::failure::{AskError, Failure};
+use crate::patience::{HEAP, HELLO, WHOLE_HEAP};
+use rperf_heap::answer;
+use rperf_heap::file::{HeapFacts, HeapFile};
+use rperf_heap::read::{ReadError, read};
+use rperf_protocol::ask::Ask;
+use rperf_protocol::refusal::Code;
+use rperf_session::process_id::ProcessId;
+use std::io::{self, BufReader, ErrorKind, Read};
+use std::time::{Instant, SystemTime};
+
+/// Bytes of a graph at most.
+const MOST: u64 = 4 << 30;
+
+/// Bytes that are read at a time.
+const PIECE: usize = 256 << 10;
+
+/// Why there is no graph.
+#[derive(Debug)]
+pub enum HeapError {
+    /// The program can't be asked, or refuses.
+    Failure(Failure),
+    /// Its rperf knows no such question.
+    TooOld,
+    /// The copy was ended before it had sent all objects.
+    Ended,
+    /// What came is no graph.
+    Unreadable(ReadError),
+}
+
+impl From<AskError> for HeapError {
+    fn from(error: AskError) -> Self {
+        match error {
+            AskError::Refused(refusal) if refusal.code == Code::NotFound => HeapError::TooOld,
+            error => HeapError::Failure(error.into()),
+        }
+    }
+}
+
+/// How it is taken.
+#[derive(Debug, Clone, Copy)]
+pub struct How<'a> {
+    /// However little memory is free, and however soon after the last one.
+    pub force: bool,
+    /// The main thread may be woken for it.
+    pub may_wake: bool,
+    /// The paths to the instances of this class are told, too.
+    pub class: Option<&'a str>,
+}
+
+/// Takes the objects of a program.
+pub fn take(process: ProcessId, how: How<'_>) -> Result<HeapFile, HeapError> {
+    let began = Instant::now();
+    let mut client = reach(process).map_err(HeapError::Failure)?;
+    let hello = client.hello_within(false, HELLO)?;
+    let ask = Ask::Heap {
+        force: how.force,
+        may_wake: how.may_wake,
+    };
+    client.ask(ask, HELLO)?;
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let stream = client.stream(HEAP, WHOLE_HEAP);
+    let stream = stream.map_err(|error| match error {
+        AskError::Closed if process.is_alive() => HeapError::Ended,
+        error => error.into(),
+    })?;
+    let mut stream = BufReader::with_capacity(PIECE, stream.take(MOST));
+    let graph = read(&mut stream).map_err(|error| match error {
+        ReadError::Short => HeapError::Ended,
+        ReadError::Io(error) if error.kind() == ErrorKind::TimedOut => AskError::Silent.into(),
+        error => HeapError::Unreadable(error),
+    })?;
+    // The copy ends then: another one can be asked for.
+    let _ = io::copy(&mut stream, &mut io::sink());
+    if graph.roots.is_empty() {
+        return Err(HeapError::Ended);
+    }
+    let facts = HeapFacts {
+        pid: process.pid,
+        program: hello.program,
+        ruby: hello.ruby,
+        time_ns: now.map_or(0, |it| it.as_nanos() as u64),
+        elapsed_ns: u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX),
+    };
+    Ok(answer::of(&graph, facts, how.class))
+}

@@ -1,0 +1,383 @@
+//! The graph of all objects, as the forked child sends it: what each object is, its bytes, and what it refers
+//! to. The functions are exported by the VM, and looked up by name; they make no objects and take no lock
+//! that another thread could have had at the fork: marking functions of extensions apart, there are none
+//! while there is one Ractor.
+
+mod names;
+
+use super::heap::{Missing, OfObject, Quiet, each_page, find, has_size, type_of};
+use super::threads::RubyThread;
+use names::Names;
+pub use names::ThreadFacts;
+use rb_sys::VALUE;
+use rperf_heap::kind::Kind;
+use rperf_heap::write::{Object, Reference, Sink, Writer};
+use rperf_vm::Gvl;
+use std::ffi::{CStr, c_char, c_void};
+use std::mem::transmute;
+use std::ptr::with_exposed_provenance;
+
+type Push = unsafe extern "C" fn(VALUE, *mut c_void);
+type PushRoot = unsafe extern "C" fn(*const c_char, VALUE, *mut c_void);
+type ReachableFrom = unsafe extern "C" fn(VALUE, Push, *mut c_void);
+type ReachableFromRoots = unsafe extern "C" fn(PushRoot, *mut c_void);
+type SizeOf = unsafe extern "C" fn(VALUE) -> usize;
+
+/// What the VM's functions are called.
+pub struct Functions {
+    reachable: ReachableFrom,
+    roots: ReachableFromRoots,
+    size: SizeOf,
+    real_class: OfObject,
+    names: names::Functions,
+    /// The types of threads and fibers, by their addresses.
+    thread: usize,
+    fiber: usize,
+}
+
+impl Functions {
+    /// Looks them up.
+    pub fn find(gvl: &Gvl<'_>) -> Result<Self, Missing> {
+        let get = |name: &'static CStr| find(name).ok_or(Missing(name));
+        let thread = RubyThread::current(gvl);
+        let fiber = thread.present_fiber().0;
+        let reachable = get(c"rb_objspace_reachable_objects_from")?;
+        let roots = get(c"rb_objspace_reachable_objects_from_root")?;
+        let size = get(c"rb_obj_memsize_of")?;
+        let real_class = get(c"rb_class_real")?;
+        get(c"rb_objspace_each_objects")?;
+        // SAFETY: functions of these names have these forms in all versions that have them.
+        unsafe {
+            Ok(Functions {
+                reachable: transmute::<*mut c_void, ReachableFrom>(reachable),
+                roots: transmute::<*mut c_void, ReachableFromRoots>(roots),
+                size: transmute::<*mut c_void, SizeOf>(size),
+                real_class: transmute::<*mut c_void, OfObject>(real_class),
+                names: names::Functions::find()?,
+                thread: type_of(thread.object()),
+                fiber: type_of(fiber as VALUE),
+            })
+        }
+    }
+}
+
+/// All that is known before the fork. It is valid as long as the calling thread keeps the GVL and makes no
+/// objects; and in the child.
+pub struct Before<'a> {
+    /// The first slot of each page, its end, and the bytes of a slot.
+    pages: Vec<(usize, usize, usize)>,
+    /// Objects with the names of their categories.
+    roots: Vec<(&'static CStr, VALUE)>,
+    threads: &'a [ThreadFacts],
+    globals: &'a [Vec<u8>],
+    /// The helper: what it refers to is ours.
+    helper: VALUE,
+    functions: Functions,
+}
+
+impl<'a> Before<'a> {
+    /// Takes it. A collection that is under way is ended. `None` if something went wrong.
+    pub fn take(
+        quiet: &Quiet<'_, '_>,
+        functions: Functions,
+        helper: VALUE,
+        threads: &'a [ThreadFacts],
+        globals: &'a [Vec<u8>],
+    ) -> Option<Self> {
+        let mut pages = Vec::new();
+        if !each_page(quiet, |start, end, slot| pages.push((start, end, slot))) {
+            return None;
+        }
+        let mut roots = Vec::new();
+        // SAFETY: with the GVL, on a Ruby thread; no collection is under way, and the callback makes no
+        // objects and doesn't unwind.
+        unsafe { (functions.roots)(push_root, (&raw mut roots).cast()) };
+        Some(Before {
+            pages,
+            roots,
+            threads,
+            globals,
+            helper,
+            functions,
+        })
+    }
+
+    /// Sends the graph. In the child.
+    pub fn send(&self, sink: impl Sink) -> bool {
+        let (slots, count) = Slots::of(&self.pages);
+        let mut writer = Writer::begin(sink, count);
+        let mut names = Names::new(&self.functions.names, self.threads);
+        let mut found = Found::default();
+        for &(start, end, slot) in &self.pages {
+            for object in (start..end).step_by(slot.max(1)) {
+                if is_live(object)
+                    && !self.send_object(
+                        object as VALUE,
+                        &slots,
+                        &mut names,
+                        &mut found,
+                        &mut writer,
+                    )
+                {
+                    return false;
+                }
+            }
+        }
+        writer.end_objects() && self.send_rest(&slots, &mut names, writer)
+    }
+
+    fn send_object<S: Sink>(
+        &self,
+        object: VALUE,
+        slots: &Slots,
+        names: &mut Names<'_>,
+        found: &mut Found,
+        writer: &mut Writer<S>,
+    ) -> bool {
+        found.clear();
+        let kind = self.kind(object);
+        // SAFETY: a live object; no collection is under way, nor can one begin: there is no other thread.
+        let (class, bytes) = unsafe {
+            if object != self.helper {
+                (self.functions.reachable)(object, push, (&raw mut found.values).cast());
+                names.of_references(object, kind, &mut found.named, writer);
+            }
+            let class = match kind.is_of_vm() {
+                true => 0,
+                false => (*with_exposed_provenance::<rb_sys::RBasic>(object as usize)).klass,
+            };
+            let class = if class == 0 {
+                0
+            } else {
+                (self.functions.real_class)(class)
+            };
+            (class, (self.functions.size)(object) as u64)
+        };
+        for &(name, value) in &found.named {
+            if let Some(target) = slots.number(value as usize) {
+                found.references.push(Reference { name, target });
+                found.known.push(value);
+            }
+        }
+        let is_long = found.known.len() > 16;
+        if is_long {
+            found.known.sort_unstable();
+        }
+        for value in &found.values {
+            let is_known = match is_long {
+                true => found.known.binary_search(value).is_ok(),
+                false => found.known.contains(value),
+            };
+            if !is_known && let Some(target) = slots.number(*value as usize) {
+                found.others.push(target);
+            }
+        }
+        writer.object(&Object {
+            kind,
+            class: slots.number(class as usize),
+            bytes,
+            named: &found.references,
+            others: &found.others,
+        })
+    }
+
+    fn send_rest<S: Sink>(
+        &self,
+        slots: &Slots,
+        names: &mut Names<'_>,
+        mut writer: Writer<S>,
+    ) -> bool {
+        for &(category, value) in &self.roots {
+            // The helper's own stack.
+            if category == c"machine_context" {
+                continue;
+            }
+            let category = names.text(category.to_bytes(), &mut writer);
+            if let Some(target) = slots.number(value as usize)
+                && !writer.root(category, target, 0)
+            {
+                return false;
+            }
+        }
+        for &(start, end, slot) in &self.pages {
+            for object in (start..end).step_by(slot.max(1)).filter(|it| is_live(*it)) {
+                if self.kind(object as VALUE).is_module()
+                    && let Some(number) = slots.number(object)
+                    && let Some(name) = names.of_module(object as VALUE, &mut writer)
+                    && !writer.called(number, name)
+                {
+                    return false;
+                }
+            }
+        }
+        for thread in self.threads {
+            if let Some(number) = slots.number(thread.object as usize) {
+                let name = names.text(&thread.name, &mut writer);
+                writer.called(number, name);
+            }
+        }
+        // What comes now runs functions of extensions that define variables: if one ends the process, all
+        // else has been sent.
+        if !writer.send() {
+            return false;
+        }
+        let category = names.text(b"global_tbl", &mut writer);
+        for global in self.globals {
+            let value = names.global(global);
+            if let Some(target) = value.and_then(|it| slots.number(it as usize)) {
+                let name = names.text(global, &mut writer);
+                if !writer.root(category, target, name) {
+                    return false;
+                }
+            }
+        }
+        writer.end()
+    }
+
+    fn kind(&self, object: VALUE) -> Kind {
+        let flags = flags(object as usize);
+        let kind = (flags & rb_sys::ruby_value_type::RUBY_T_MASK as usize) as u8;
+        let more = match kind {
+            Kind::CLASS if flags & SINGLETON != 0 => Kind::SINGLETON,
+            T_DATA => match type_of(object) {
+                0 => 0,
+                it if it == self.functions.thread => Kind::THREAD,
+                it if it == self.functions.fiber => Kind::FIBER,
+                _ => 0,
+            },
+            _ => 0,
+        };
+        Kind(kind | more)
+    }
+}
+
+const T_DATA: u8 = rb_sys::ruby_value_type::RUBY_T_DATA as u8;
+
+/// The flag of a singleton class: RUBY_FL_USER1 (`RUBY_FL_SINGLETON` in all versions).
+const SINGLETON: usize = 1 << (rb_sys::ruby_fl_ushift::RUBY_FL_USHIFT as usize + 1);
+
+/// What is found of an object; kept to be used again.
+#[derive(Default)]
+struct Found {
+    values: Vec<VALUE>,
+    named: Vec<(u32, VALUE)>,
+    references: Vec<Reference>,
+    known: Vec<VALUE>,
+    others: Vec<u32>,
+}
+
+impl Found {
+    fn clear(&mut self) {
+        self.values.clear();
+        self.named.clear();
+        self.references.clear();
+        self.known.clear();
+        self.others.clear();
+    }
+}
+
+unsafe extern "C" fn push(value: VALUE, values: *mut c_void) {
+    // SAFETY: the Vec that was handed over, which nobody else uses meanwhile.
+    unsafe { (*values.cast::<Vec<VALUE>>()).push(value) };
+}
+
+unsafe extern "C" fn push_root(category: *const c_char, value: VALUE, roots: *mut c_void) {
+    // SAFETY: as above; categories are literals of the VM.
+    unsafe {
+        let category = CStr::from_ptr::<'static>(category);
+        (*roots.cast::<Vec<(&'static CStr, VALUE)>>()).push((category, value));
+    }
+}
+
+/// The flags of the slot.
+fn flags(slot: usize) -> usize {
+    // SAFETY: a slot of a page of objects, which begins with flags, 0 where it has no object.
+    unsafe { with_exposed_provenance::<usize>(slot).read() }
+}
+
+fn is_live(slot: usize) -> bool {
+    has_size(flags(slot))
+}
+
+/// The numbers of objects by their addresses.
+struct Slots {
+    /// Pages by the number of their 64 KB, in a table with free places: page and 1.
+    places: Vec<(usize, u32)>,
+    pages: Vec<Page>,
+    /// The number of each slot's object and 1.
+    numbers: Vec<u32>,
+}
+
+struct Page {
+    start: usize,
+    end: usize,
+    slot: usize,
+    first: usize,
+}
+
+const BLOCK: usize = 16;
+
+impl Slots {
+    /// The table, and how many objects there are.
+    fn of(pages: &[(usize, usize, usize)]) -> (Self, u32) {
+        let blocks: usize = pages.iter().map(|it| ((it.1 - it.0) >> BLOCK) + 2).sum();
+        let mut slots = Slots {
+            places: vec![(0, 0); (blocks * 2).next_power_of_two()],
+            pages: Vec::with_capacity(pages.len()),
+            numbers: Vec::new(),
+        };
+        let mut count = 0;
+        for &(start, end, slot) in pages {
+            slots.pages.push(Page {
+                start,
+                end,
+                slot: slot.max(1),
+                first: slots.numbers.len(),
+            });
+            let number = slots.pages.len() as u32;
+            for block in (start >> BLOCK)..=(end.saturating_sub(1) >> BLOCK) {
+                slots.put(block, number);
+            }
+            for object in (start..end).step_by(slot.max(1)) {
+                let is_live = is_live(object) && count < u32::MAX - 1;
+                count += u32::from(is_live);
+                slots.numbers.push(if is_live { count } else { 0 });
+            }
+        }
+        (slots, count)
+    }
+
+    fn put(&mut self, block: usize, page: u32) {
+        let mut place = self.place(block);
+        while self.places[place].1 != 0 {
+            place = (place + 1) & (self.places.len() - 1);
+        }
+        self.places[place] = (block, page);
+    }
+
+    fn place(&self, block: usize) -> usize {
+        block.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 20 & (self.places.len() - 1)
+    }
+
+    /// The number of the object at this address; `None` if there is none.
+    fn number(&self, address: usize) -> Option<u32> {
+        let block = address >> BLOCK;
+        let mut place = self.place(block);
+        loop {
+            match self.places[place] {
+                (_, 0) => return None,
+                (known, page) if known == block => {
+                    let page = &self.pages[page as usize - 1];
+                    if (page.start..page.end).contains(&address) {
+                        let slot = (address - page.start) / page.slot;
+                        let is_begin = (address - page.start).is_multiple_of(page.slot);
+                        let number = self.numbers.get(page.first + slot).copied();
+                        return number.filter(|it| is_begin && *it > 0).map(|it| it - 1);
+                    }
+                }
+                _ => {}
+            }
+            place = (place + 1) & (self.places.len() - 1);
+        }
+    }
+}
