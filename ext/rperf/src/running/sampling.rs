@@ -3,6 +3,7 @@
 
 use crate::message;
 use crate::ruby::ractor::AnyGvl;
+use crate::ruby::weak_map::WeakMap;
 use rperf_accounts::{JudgedRequests, SessionOps, SuiteAccounts};
 use rperf_sampling::objects::ObjectSampler;
 use rperf_sampling::threads::ThreadState;
@@ -52,6 +53,8 @@ pub struct SamplingSession {
     pub has_lines: bool,
     /// Objects, if they are sampled.
     pub sampled_objects: Option<GvlCell<ObjectSampler>>,
+    /// Those of them that are followed for as long as they live, by number.
+    pub objects_in_use: Option<WeakMap>,
     /// The tests and factories that have ended.
     pub suite: GvlCell<SuiteAccounts>,
     /// Requests and jobs, if they are judged.
@@ -92,12 +95,14 @@ impl SamplingSession {
         settings: &Settings,
         running: RunningSession,
         sampled_objects: Option<ObjectSampler>,
+        objects_in_use: Option<WeakMap>,
     ) -> Self {
         let counts = settings.measures_objects();
         Self {
             objects: counts.then(|| GvlCell::new(Allocations::new(true))),
             has_lines: settings.lines() != Some(false),
             sampled_objects: sampled_objects.map(GvlCell::new),
+            objects_in_use,
             suite: GvlCell::new(SuiteAccounts::default()),
             requests: settings.measures_requests().then(Requests::new),
             ops: settings
@@ -195,6 +200,20 @@ pub unsafe fn in_main_ractor(work: impl FnOnce(&mut Gvl<'_>)) {
         return;
     };
     if counting_session(&gvl).is_some() {
+        catching_with(&mut gvl, work);
+    }
+}
+
+/// [`in_main_ractor`] also while no time counts.
+///
+/// # Safety
+/// As there.
+pub unsafe fn with_session_of_main_ractor(work: impl FnOnce(&mut Gvl<'_>)) {
+    // SAFETY: by this function's contract.
+    let AnyGvl::Main(mut gvl) = (unsafe { AnyGvl::assume_held() }) else {
+        return;
+    };
+    if sampling(&gvl).is_some() {
         catching_with(&mut gvl, work);
     }
 }
