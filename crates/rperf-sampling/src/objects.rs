@@ -127,10 +127,9 @@ impl ObjectSampler {
         }
     }
 
-    /// Numbers that nobody will ask for, so many at most.
-    pub fn take_dropped(&mut self, most: usize) -> Vec<u64> {
-        let in_use = self.in_use.as_mut();
-        in_use.map_or_else(Vec::new, |it| it.take_dropped(most))
+    /// Whether anybody asks for the object with this number.
+    pub fn follows(&self, number: u64) -> bool {
+        self.in_use.as_ref().is_some_and(|it| it.follows(number))
     }
 
     /// What has been sampled, and what of it is in use at `now` in this `process`.

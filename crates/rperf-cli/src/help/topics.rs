@@ -35,7 +35,7 @@ macro_rules! topic {
 }
 
 /// All pages, in the order of docs/guide/README.md.
-pub const TOPICS: [Topic; 44] = [
+pub const TOPICS: [Topic; 45] = [
     topic!("tutorial", "start", "guide"),
     topic!("recipes", "recipe", "slow", "install"),
     topic!("recipes-tests",),
@@ -90,6 +90,7 @@ pub const TOPICS: [Topic; 44] = [
     topic!("json",),
     topic!("tracing", "calls", "count-calls"),
     topic!("allocations", "objects", "alloc", "measure"),
+    topic!("what-stays", "heap", "leaks", "leak", "inuse", "retained"),
     topic!(
         "memory",
         "rss",

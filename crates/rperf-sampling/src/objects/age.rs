@@ -33,13 +33,15 @@ impl Age {
         if now.collections <= collections {
             return Self::BeforeCollection;
         }
-        match now.ns.saturating_sub(born_ns) {
-            ..MINUTE => Self::Minute,
-            ns if ns < 10 * MINUTE => Self::Minutes,
-            ..HOUR => Self::Hour,
-            ns if ns < 24 * HOUR => Self::Day,
-            _ => Self::Older,
-        }
+        let limits = [
+            (MINUTE, Self::Minute),
+            (10 * MINUTE, Self::Minutes),
+            (HOUR, Self::Hour),
+            (24 * HOUR, Self::Day),
+        ];
+        let age_ns = now.ns.saturating_sub(born_ns);
+        let found = limits.into_iter().find(|(limit, _)| age_ns < *limit);
+        found.map_or(Self::Older, |(_, age)| age)
     }
 
     /// Its text in labels.

@@ -64,8 +64,6 @@ pub(super) struct InUse {
     last: u64,
     /// As many are there when they are looked through next.
     next_look: usize,
-    /// The numbers of samples that were let go of, and whose objects may live.
-    dropped: Vec<u64>,
     /// Objects that aren't followed.
     unknown: Weight,
     dither: Dither,
@@ -83,7 +81,6 @@ impl InUse {
             held: VecDeque::with_capacity(HELD),
             last: 0,
             next_look: FEW.min(most),
-            dropped: Vec::new(),
             unknown: Weight::default(),
             dither: Dither::new(seed),
             most,
@@ -137,9 +134,9 @@ impl InUse {
             return;
         }
         self.held.pop_front();
+        // It may have been let go of meanwhile.
         let Ok(row) = self.row(put.number) else {
-            // It was let go of meanwhile.
-            return self.dropped.push(put.number);
+            return;
         };
         match collections {
             Some(collections) => self.samples[row].collections = collections,
@@ -173,8 +170,7 @@ impl InUse {
 
     /// Lets samples go that stand for less than those of gaps with this mean.
     fn thin_out(&mut self, mean: u64) {
-        let first_held = self.held.front().map_or(u64::MAX, |it| it.number);
-        let (dither, dropped) = (&mut self.dither, &mut self.dropped);
+        let dither = &mut self.dither;
         self.samples.retain_mut(|sample| {
             if sample.mean >= mean {
                 return true;
@@ -182,20 +178,13 @@ impl InUse {
             // As likely as if it had been drawn with such gaps.
             let part = weight(sample.bytes, sample.mean) / weight(sample.bytes, mean);
             sample.mean = mean;
-            if dither.part() < part {
-                return true;
-            }
-            if sample.number < first_held {
-                dropped.push(sample.number);
-            }
-            false
+            dither.part() < part
         });
     }
 
-    /// Numbers that nobody asks for any more, so many at most.
-    pub(super) fn take_dropped(&mut self, most: usize) -> Vec<u64> {
-        let rest = self.dropped.len().saturating_sub(most);
-        self.dropped.split_off(rest)
+    /// Whether the sample with this number is followed.
+    pub(super) fn follows(&self, number: u64) -> bool {
+        self.row(number).is_ok()
     }
 
     /// What is in use at `now`.
@@ -237,9 +226,7 @@ impl InUse {
 
     /// Bytes held.
     pub(super) fn memory(&self) -> usize {
-        self.samples.capacity() * size_of::<Sample>()
-            + self.held.capacity() * size_of::<Held>()
-            + self.dropped.capacity() * size_of::<u64>()
+        self.samples.capacity() * size_of::<Sample>() + self.held.capacity() * size_of::<Held>()
     }
 
     fn row(&self, number: u64) -> Result<usize, usize> {
@@ -310,7 +297,7 @@ mod tests {
         let held = in_use.next_held().expect("two are held");
         in_use.release(held, None);
         assert!((in_use.unknown().bytes - each).abs() < 1e-6);
-        assert!(in_use.row(held.number).is_err() && in_use.row(6).is_ok());
+        assert!(!in_use.follows(held.number) && in_use.follows(6));
     }
 
     #[test]
@@ -354,8 +341,5 @@ mod tests {
             );
         }
         assert!(in_use.longest_mean() >= gaps.usual());
-        assert_eq!(in_use.take_dropped(10).len(), 10);
-        assert!(in_use.take_dropped(usize::MAX).len() > MOST);
-        assert!(in_use.take_dropped(1).is_empty());
     }
 }

@@ -154,7 +154,7 @@ impl ObjectsInUse {
             grouped(whole(objects)),
             SampledBytes(whole(bytes)),
         );
-        (objects > 0.0).then(|| Note::Values(OwnColumn::BytesInUse, line))
+        (objects > 0.0).then_some(Note::Values(OwnColumn::BytesInUse, line))
     }
 }
 

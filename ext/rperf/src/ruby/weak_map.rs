@@ -6,8 +6,9 @@
 //! them. On Ruby threads of the main Ractor, with the GVL, outside of hooks; no other thread runs meanwhile.
 
 use super::kept_method::KeptMethod;
+use super::version::method_layout;
 use magnus::rb_sys::{AsRawValue, protect};
-use magnus::{Class, Module, RClass, Ruby, Value, prelude::*};
+use magnus::{RClass, Ruby, Value, prelude::*};
 use rb_sys::{ID, VALUE};
 use rperf_vm::{Checked, Gvl, Memory};
 use std::ffi::{CStr, c_void};
@@ -18,6 +19,7 @@ use std::sync::OnceLock;
 struct Handles {
     class: VALUE,
     set: Method<unsafe extern "C" fn(VALUE, VALUE, VALUE) -> VALUE>,
+    get: Method<unsafe extern "C" fn(VALUE, VALUE) -> VALUE>,
     keys: Method<unsafe extern "C" fn(VALUE) -> VALUE>,
     /// As a function it would take the block of whichever method runs for its own.
     delete: KeptMethod,
@@ -53,7 +55,8 @@ impl Handles {
             Some(method)
         };
         let bind_call = |method| KeptMethod::of(ruby, method, "bind_call");
-        let [set, keys, delete] = [unbound("[]=")?, unbound("keys")?, unbound("delete")?];
+        let [set, get] = [unbound("[]=")?, unbound("[]")?];
+        let [keys, delete] = [unbound("keys")?, unbound("delete")?];
         let owner = class.as_raw();
         // SAFETY: the functions that are found take the object and so many arguments.
         unsafe {
@@ -63,6 +66,11 @@ impl Handles {
                     function: function_of(set.as_raw(), owner, c"[]=", 2)
                         .map(|it| transmute::<*mut c_void, _>(it)),
                     bind_call: bind_call(set)?,
+                },
+                get: Method {
+                    function: function_of(get.as_raw(), owner, c"[]", 1)
+                        .map(|it| transmute::<*mut c_void, _>(it)),
+                    bind_call: bind_call(get)?,
                 },
                 keys: Method {
                     function: function_of(keys.as_raw(), owner, c"keys", 0)
@@ -76,32 +84,30 @@ impl Handles {
 }
 
 /// The function of a `method` of C that `owner` has under `name`, with so many arguments, if this Ruby keeps
-/// it where those known do. Versions: 3.4 to 4.1. Source: `struct METHOD`, proc.c; `rb_method_entry_t`,
-/// `struct rb_method_definition_struct`, method.h.
+/// it where those known do.
 fn function_of(method: VALUE, owner: VALUE, name: &CStr, arguments: u32) -> Option<*mut c_void> {
-    /// Words of the data of a Method that may be its entry.
-    const WORDS: usize = 8;
-    const WORD: usize = size_of::<usize>();
-    const IS_OF_C: usize = 1;
-    let memory = Checked::new()?;
+    let (layout, memory) = (method_layout().ok()?, Checked::new()?);
     // SAFETY: the text ends with a 0; an UnboundMethod is an object with data.
     let (name, data) = unsafe {
         let name: ID = rb_sys::rb_intern(name.as_ptr());
         let data = rb_sys::macros::RTYPEDDATA_GET_DATA(method);
         (name as usize, data.expose_provenance())
     };
-    let word = |base: usize, row: usize| memory.word(base.checked_add(row * WORD)?);
-    let entry = (0..WORDS).find_map(|row| {
-        let entry = word(data, row)?;
-        let is_it = word(entry, 3)? == name && word(entry, 4)? == owner as usize;
-        is_it.then_some(entry)
-    })?;
-    let definition = word(entry, 2)?;
-    let is_of_c = word(definition, 0)? & 0xf == IS_OF_C;
-    let has_arguments = memory.half_word(definition.checked_add(3 * WORD)?)? == arguments;
-    let is_definition = is_of_c && has_arguments && word(definition, 4)? == name;
-    let function = std::ptr::with_exposed_provenance_mut(word(definition, 1)?);
-    (is_definition && is_of_vm(function)).then_some(function)
+    let word = |base: usize, offset: usize| memory.word(base.checked_add(offset)?);
+    let entry = (0..layout.entry).step_by(size_of::<usize>());
+    let entry = entry
+        .filter_map(|offset| word(data, offset))
+        .find(|entry| {
+            let owner = Some(owner as usize);
+            word(*entry, layout.name) == Some(name) && word(*entry, layout.owner) == owner
+        })?;
+    let definition = word(entry, layout.definition)?;
+    let is_of_c = word(definition, 0)? & layout.kind == layout.kind_of_c;
+    let takes = memory.half_word(definition.checked_add(layout.arguments)?)?;
+    let is_it = is_of_c && takes == arguments && word(definition, layout.original_name)? == name;
+    let function = word(definition, layout.function)?;
+    let function = std::ptr::with_exposed_provenance_mut(function);
+    (is_it && is_of_vm(function)).then_some(function)
 }
 
 /// Whether it is code of the library that has the VM, as far as the system's linker tells.
@@ -144,10 +150,23 @@ impl WeakMap {
         // SAFETY: on a Ruby thread with the GVL; a map and objects that are alive; `protect` catches what
         // is raised.
         let is_set = match set.function {
+            // SAFETY: as above.
             Some(function) => protect(|| unsafe { function(self.0, number, object) }),
             None => set.bind_call.call_with(&[self.0, number, object]),
         };
         is_set.is_ok()
+    }
+
+    /// The object that `number` stands for, if it lives.
+    pub fn get(&self, _: &mut Gvl<'_>, number: u64) -> Option<VALUE> {
+        let Handles { get, .. } = HANDLES.get()?;
+        // SAFETY: as in `set`.
+        let object = match get.function {
+            // SAFETY: as there.
+            Some(function) => protect(|| unsafe { function(self.0, fixnum(number)) }),
+            None => get.bind_call.call_with(&[self.0, fixnum(number)]),
+        };
+        object.ok().filter(|it| *it != rb_sys::Qnil as VALUE)
     }
 
     /// The numbers whose objects live.
@@ -163,7 +182,7 @@ impl WeakMap {
             let length = rb_sys::macros::RARRAY_LEN(keys).try_into().ok()?;
             let first = rb_sys::macros::RARRAY_CONST_PTR(keys);
             let numbers = std::slice::from_raw_parts(first, length).iter();
-            let numbers = numbers.map(|number| *number as u64 >> 1).collect();
+            let numbers = numbers.map(|number| number >> 1).collect();
             std::hint::black_box(keys);
             Some(numbers)
         }
@@ -180,11 +199,4 @@ impl WeakMap {
 /// A number as an Integer that is no object; it has 62 bits at most.
 fn fixnum(number: u64) -> VALUE {
     (number << 1 | 1) as VALUE
-}
-
-/// Whether methods are called as functions.
-#[cfg(feature = "measure")]
-pub fn knows_functions() -> bool {
-    let handles = HANDLES.get();
-    handles.is_some_and(|it| it.set.function.is_some() && it.keys.function.is_some())
 }

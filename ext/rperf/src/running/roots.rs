@@ -2,11 +2,11 @@
 //! profile that gives them names: one for what is in tables, and one for the stacks taken at ticks. In
 //! collections, on any Ractor's thread.
 
-use super::sampling::SamplingSession;
 use super::{Kind, unguarded};
 use crate::ruby::data_type::DataType;
 use crate::ruby::frames::object;
 use crate::ruby::root_object::RootObject;
+use crate::ruby::weak_map::WeakMap;
 use rperf_sampling::NewFrames;
 use rperf_sampling::objects::ObjectSampler;
 use rperf_tracing::{TargetedTracer, TracedFrame, Tracer};
@@ -53,10 +53,9 @@ pub fn keep_sampled_alive(objects: &mut ObjectSampler) {
     TABLES.keep_alive(objects.new_words());
 }
 
-/// Tells the collector of the map of the session that has just begun, if it has one.
-pub fn keep_map_alive(session: &SamplingSession) {
-    let map = session.objects_in_use.iter();
-    TABLES.keep_alive(map.map(|map| map.object() as FrameWord));
+/// Tells the collector of a map that the session has just got.
+pub fn keep_map_alive(map: WeakMap) {
+    TABLES.keep_alive([map.object() as FrameWord].into_iter());
 }
 
 /// Tells the collector of the frames that are new to the tracer.
@@ -131,8 +130,9 @@ unsafe extern "C" fn mark_tables(_: *mut c_void) {
                     words.copied().for_each(mark);
                     let words = session.sampled_objects.iter();
                     words.flat_map(|it| it.peek().words()).for_each(mark);
-                    let map = session.objects_in_use.iter();
-                    map.for_each(|map| rb_sys::rb_gc_mark(map.object()));
+                    let maps = session.objects_in_use.iter();
+                    let maps = maps.flat_map(|it| it.peek().objects());
+                    maps.for_each(|map| rb_sys::rb_gc_mark(map));
                 }
                 Kind::Tracing(session) | Kind::Calibration(session) => {
                     let tracer = session.tracer.peek();

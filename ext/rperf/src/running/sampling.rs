@@ -1,6 +1,7 @@
 //! A session that samples, and the way to it: with the GVL by a token, in hooks and handlers without it
 //! by a promise. A panic in a hook ends here.
 
+use super::weak_maps::WeakMaps;
 use crate::message;
 use crate::ruby::ractor::AnyGvl;
 use crate::ruby::weak_map::WeakMap;
@@ -54,7 +55,7 @@ pub struct SamplingSession {
     /// Objects, if they are sampled.
     pub sampled_objects: Option<GvlCell<ObjectSampler>>,
     /// Those of them that are followed for as long as they live, by number.
-    pub objects_in_use: Option<WeakMap>,
+    pub objects_in_use: Option<GvlCell<WeakMaps>>,
     /// The tests and factories that have ended.
     pub suite: GvlCell<SuiteAccounts>,
     /// Requests and jobs, if they are judged.
@@ -102,7 +103,7 @@ impl SamplingSession {
             objects: counts.then(|| GvlCell::new(Allocations::new(true))),
             has_lines: settings.lines() != Some(false),
             sampled_objects: sampled_objects.map(GvlCell::new),
-            objects_in_use,
+            objects_in_use: objects_in_use.map(|map| GvlCell::new(WeakMaps::new(map))),
             suite: GvlCell::new(SuiteAccounts::default()),
             requests: settings.measures_requests().then(Requests::new),
             ops: settings

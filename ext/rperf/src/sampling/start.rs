@@ -52,8 +52,8 @@ pub fn begin(
     }
     let session = Kind::Sampling(Box::new(session));
     running::begin(gvl, Running::new(settings, beginner, session));
-    if let Some(session) = sampling(gvl) {
-        roots::keep_map_alive(session);
+    if let Some(map) = objects_in_use {
+        roots::keep_map_alive(map);
     }
     if !settings.defer()
         && let Some(session) = sampling(gvl)
