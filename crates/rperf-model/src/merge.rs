@@ -66,7 +66,7 @@ impl Profile {
         if let Err(mut violations) = other.check() {
             return Err(MergeError::Invalid(violations.swap_remove(0)));
         }
-        let levels = Levels::of(self, other)?;
+        let levels = Levels::of(self, other).ok_or(MergeError::SomeProcessesTwice)?;
         let seqs = self.new_seqs(&other.threads)?;
         let ids = Ids::intern(self, other, seqs);
         let shifts = self.meta.unite(&other.meta);

@@ -36,7 +36,7 @@ pub enum Objects {
     /// Nothing.
     #[default]
     No,
-    /// Those that are made, of which some are sampled.
+    /// Which are made: some are sampled.
     Made,
     /// And which of these stay.
     InUse,
@@ -59,7 +59,7 @@ impl Objects {
         Self::ALL.into_iter().find(|it| it.measure() == measure)
     }
 
-    /// As a number.
+    /// Its number.
     pub fn code(self) -> u8 {
         self as u8
     }

@@ -62,7 +62,7 @@ pub(super) struct InUse {
     samples: Vec<Sample>,
     held: VecDeque<Held>,
     last: u64,
-    /// As many are there when they are looked through next.
+    /// How many are there when they are looked through next.
     next_look: usize,
     /// Objects that aren't followed.
     unknown: Weight,
@@ -152,7 +152,7 @@ impl InUse {
         self.samples.len() >= self.next_look
     }
 
-    /// Those with these numbers live, and those that are held. If they are too many, the gaps lengthen, and
+    /// The samples with these numbers live, and those held. If they are too many, the gaps lengthen, and
     /// about half of them are let go of: the others stand for them.
     pub(super) fn looked(&mut self, mut alive: Vec<u64>, gaps: &mut Gaps) {
         alive.sort_unstable();

@@ -21,7 +21,7 @@ struct Handles {
     set: Method<unsafe extern "C" fn(VALUE, VALUE, VALUE) -> VALUE>,
     get: Method<unsafe extern "C" fn(VALUE, VALUE) -> VALUE>,
     keys: Method<unsafe extern "C" fn(VALUE) -> VALUE>,
-    /// As a function it would take the block of whichever method runs for its own.
+    /// A method only: as a function it would take the block of whichever method runs for its own.
     delete: KeptMethod,
 }
 

@@ -54,7 +54,7 @@ pub struct SamplingSession {
     pub has_lines: bool,
     /// Objects, if they are sampled.
     pub sampled_objects: Option<GvlCell<ObjectSampler>>,
-    /// Those of them that are followed for as long as they live, by number.
+    /// The sampled objects that are followed for as long as they live, by number.
     pub objects_in_use: Option<GvlCell<WeakMaps>>,
     /// The tests and factories that have ended.
     pub suite: GvlCell<SuiteAccounts>,

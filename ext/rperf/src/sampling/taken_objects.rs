@@ -10,7 +10,7 @@ use std::sync::Arc;
 pub enum TakenObjects {
     /// Each was counted.
     Counted(AllocationSums),
-    /// They were sampled. Other Ractors have made so many more.
+    /// They were sampled. Other Ractors have made so many more, as far as the VM tells.
     Sampled(SampledObjects, u64),
 }
 
@@ -19,8 +19,9 @@ impl TakenObjects {
     pub fn note_on_others(&self) -> Note {
         let line = "objects that other Ractors made are not counted";
         match self {
-            TakenObjects::Sampled(_, count) => format!("{line}: {}", grouped(*count)).into(),
-            TakenObjects::Counted(_) => line.into(),
+            // Versions of Ruby that tell none have no number.
+            TakenObjects::Sampled(_, count @ 1..) => format!("{line}: {}", grouped(*count)).into(),
+            _ => line.into(),
         }
     }
 
