@@ -24,7 +24,7 @@ module AllocationCost
   }.freeze
   VARIANTS = {
     "none" => nil, "sampled" => {}, "objects sampled" => { measure: :"alloc=sampled" },
-    "objects counted" => { measure: :alloc }
+    "objects in use" => { measure: :heap }, "objects counted" => { measure: :alloc }
   }.freeze
   HEADINGS = ["loop", "variant", "ratio", "quartiles", "ns/object"].freeze
 

@@ -231,13 +231,13 @@ RSpec.describe "Allocations", vm: true do
 
   it "are refused where they can't be counted" do
     expect(rperf("record", "--measure", "time", ruby, "-e", "1").stderr)
-      .to eq("rperf: --measure must be alloc, alloc=sampled, blame, cpu, latency, ops, requests " \
+      .to eq("rperf: --measure must be alloc, alloc=sampled, blame, cpu, heap, latency, ops, requests " \
              "(with commas between several), not 'time'\n")
     expect { Rperf.start(measure: [:alloc], aggregate: false) }
       .to raise_error(ArgumentError, "measure: [:alloc] goes with aggregate: true, not with aggregate: false")
     expect { Rperf.start(measure: ["alloc"]) }
       .to raise_error(ArgumentError,
-                      /\Ameasure: must be :alloc, :"alloc=sampled", :blame, :cpu, :latency, :ops, :requests or an/)
+                      /\Ameasure: must be :alloc, :"alloc=sampled", :blame, :cpu, :heap, :latency, :ops, :requests or an/)
     expect { Rperf.start(mode: :trace, calls: :count, measure: :cpu) }
       .to raise_error(ArgumentError, "measure: [:cpu] can't be combined with calls: :count: leave one of them out")
   end

@@ -174,6 +174,9 @@ fn profile(processes: &[ProcessId], wanted: Wanted) -> Whole {
         match content.and_then(Content::read) {
             Ok((profile, event)) => {
                 event.iter().for_each(|event| tell(pid, event));
+                if let Some(what) = wanted.sampling.objects.lacking(&profile.schema) {
+                    progress.say(&format!("the profile of {pid} lacks {what}"));
+                }
                 if let Err(error) = whole.add(pid, profile) {
                     progress.say(&format!("the profile of {pid} is left out: {error}"));
                 }

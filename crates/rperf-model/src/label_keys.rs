@@ -18,6 +18,8 @@ pub const PROCESS: &str = "%process";
 pub const RACTOR: &str = "%ractor";
 /// The class of objects that were made.
 pub const CLASS: &str = "%class";
+/// How long objects that are alive have been there.
+pub const AGE: &str = "%age";
 /// One of the slowest calls of a chosen method, on what it has had.
 pub const CALL: &str = "%call";
 /// The class of the request that a sample is of: how long it took among its like.

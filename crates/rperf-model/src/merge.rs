@@ -9,8 +9,10 @@ use crate::{
 };
 use rustc_hash::FxHashMap;
 
+mod levels;
 mod since;
 
+use levels::Levels;
 pub use since::NotEarlier;
 
 /// Why two profiles can't be merged.
@@ -31,6 +33,12 @@ pub enum MergeError {
     /// There are no more numbers for threads.
     #[error("the profiles have too many threads to be merged")]
     TooManyThreads,
+    /// Both have looked at some processes, and only one at others.
+    #[error(
+        "both have objects in use of the same process, and not of the same processes: such looks \
+         can't be added up; compare them with 'rperf diff'"
+    )]
+    SomeProcessesTwice,
 }
 
 impl Profile {
@@ -42,7 +50,8 @@ impl Profile {
     /// there is only one. The times of the runs are united, and time lines stay as they are, up to
     /// a limit; latencies of a method are added, requests of an endpoint, and what tests and
     /// collections took. Raw samples stay only if both have them, since they must add up to the
-    /// weights. If there are more nodes or rows than [`MERGED`] says, the lightest stacks are folded.
+    /// weights. Levels, such as objects in use, are added up if they are of different processes; of two looks at
+    /// the same ones the later one's stay. If there are more nodes or rows than [`MERGED`] says, the lightest stacks are folded.
     ///
     /// This profile is unchanged if there is an error.
     pub fn merge(&mut self, other: &Profile) -> Result<(), MergeError> {
@@ -57,9 +66,24 @@ impl Profile {
         if let Err(mut violations) = other.check() {
             return Err(MergeError::Invalid(violations.swap_remove(0)));
         }
+        let levels = Levels::of(self, other).ok_or(MergeError::SomeProcessesTwice)?;
         let seqs = self.new_seqs(&other.threads)?;
         let ids = Ids::intern(self, other, seqs);
         let shifts = self.meta.unite(&other.meta);
+        let without_levels;
+        let their_weights = match levels {
+            Levels::Both => &other.weights,
+            Levels::Ours => {
+                let mut earlier = other.clone();
+                earlier.remove_levels();
+                without_levels = earlier.weights;
+                &without_levels
+            }
+            Levels::Theirs => {
+                self.remove_levels();
+                &other.weights
+            }
+        };
 
         let threads = other.threads.iter().filter(|thread| thread.seq > 0);
         self.threads.extend(threads.map(|thread| Thread {
@@ -68,7 +92,7 @@ impl Profile {
         }));
         let mut row = MatchedRow::new(columns);
         let mut weights = WeightTable::from(&self.weights);
-        for weight in other.weights.iter() {
+        for weight in their_weights.iter() {
             weights.add(ids.key(weight.key), row.of(weight));
         }
         self.weights = weights.into_weights();
@@ -311,7 +335,7 @@ impl Meta {
         }
     }
 
-    fn end_time_ns(&self) -> u64 {
+    pub(crate) fn end_time_ns(&self) -> u64 {
         self.start_time_ns.saturating_add(self.duration_ns)
     }
 }

@@ -18,6 +18,8 @@ pub enum Note {
     Values(OwnColumn, String),
     /// Objects were sampled, by their bytes.
     SampledObjects(SampledBytes),
+    /// Objects in use were looked at in this process: its number and what tells it from others with that.
+    InUse(String),
     /// Names of methods that a user has chosen, by what a process knows of them, in one text: files of
     /// others can have millions.
     Chosen(Chosen, String),
@@ -50,6 +52,7 @@ pub enum Chosen {
 }
 
 const SAMPLED: &str = "alloc_objects and alloc_space: sampled, 1 of ";
+const IN_USE: &str = "inuse_objects and inuse_space: made in the session, and alive when this was taken, in process ";
 const OF_SLOTS: &str = " of slots in Ruby's heap, without the memory that objects have elsewhere";
 /// Units that such bytes are told in, the largest first.
 const UNITS: [(&str, u64); 4] = [
@@ -114,6 +117,9 @@ impl<T: AsRef<str> + Into<String>> From<T> for Note {
         if let Some(bytes) = SampledBytes::read(text) {
             return Note::SampledObjects(bytes);
         }
+        if let Some(process) = text.strip_prefix(IN_USE) {
+            return Note::InUse(process.into());
+        }
         for chosen in Chosen::ALL {
             if let Some(names) = text.strip_prefix(chosen.prefix()) {
                 return Note::Chosen(chosen, names.into());
@@ -135,6 +141,7 @@ impl Display for Note {
             Note::Traced(traced) => write!(f, "{TRACED}{traced}"),
             Note::Values(column, text) => write!(f, "{}: {text}", column.name()),
             Note::SampledObjects(bytes) => write!(f, "{SAMPLED}{bytes}{OF_SLOTS}"),
+            Note::InUse(process) => write!(f, "{IN_USE}{process}"),
             Note::Chosen(chosen, names) => write!(f, "{}{names}", chosen.prefix()),
         }
     }
@@ -208,6 +215,7 @@ mod tests {
             ".*".prop_map(|clock| Note::Traced(Traced::Chosen(clock))),
             (prop::sample::select(OwnColumn::ALL.to_vec()), ".*")
                 .prop_map(|(column, text)| Note::Values(column, text)),
+            ".*".prop_map(Note::InUse),
             any::<u64>().prop_map(|bytes| Note::SampledObjects(SampledBytes(bytes))),
             (prop::sample::select(Chosen::ALL.to_vec()), names())
                 .prop_map(|(chosen, names)| Note::chosen(chosen, &names)),
@@ -260,6 +268,11 @@ mod tests {
                 "alloc_objects and alloc_space: sampled, 1 of many",
                 Note::Text("alloc_objects and alloc_space: sampled, 1 of many".into()),
             ),
+            (
+                "inuse_objects and inuse_space: made in the session, and alive when this was taken, in \
+                 process 7-1f",
+                Note::InUse("7-1f".into()),
+            ),
             ("mode: wall", Note::Text("mode: wall".into())),
             (
                 "chosen: A#b, C.d",
@@ -289,7 +302,7 @@ mod tests {
         #[test]
         fn lines_stay_as_they_are(
             start in prop::sample::select(vec![
-                "", "traced: ", "traced: calls ", "traced: calls all, clock ", "chosen: ", "cpu: ", SAMPLED,
+                "", "traced: ", "traced: calls ", "traced: calls all, clock ", "chosen: ", "cpu: ", SAMPLED, IN_USE,
                 "traced: chosen methods only", "chosen, not found: ", "chosen, not traceable: ",
             ]),
             rest in ".*",

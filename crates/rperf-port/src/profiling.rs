@@ -5,7 +5,7 @@ use crate::state::Port;
 use crate::task::{Message, ProfileUpTo};
 use rperf_format::pprof;
 use rperf_model::{Note, Profile};
-use rperf_protocol::ask::Wanted;
+use rperf_protocol::ask::{Objects, Wanted};
 use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
@@ -54,16 +54,17 @@ impl Profiling {
 }
 
 /// Has the pprof file made for the client with this number: of what came after `base`, and with the
-/// `comment`.
+/// `comment`. If it lacks what is `wanted`, as a session that ran already has been joined, it says so.
 pub fn encode(
     port: &Port,
     client: u64,
     taken: ProfileUpTo,
     base: Option<Arc<Profile>>,
     comment: Option<String>,
+    wanted: Objects,
 ) {
     let messages = port.messages();
-    let make = move || encoded(taken, base, comment);
+    let make = move || encoded(taken, base, comment, wanted);
     // The thread inherits the mask: it takes no signal either.
     let thread = thread::Builder::new().name("rperf-encode".into());
     let spawned = thread.spawn(move || {
@@ -83,6 +84,7 @@ fn encoded(
     taken: ProfileUpTo,
     base: Option<Arc<Profile>>,
     comment: Option<String>,
+    wanted: Objects,
 ) -> Result<Vec<u8>, String> {
     let mut profile = Arc::unwrap_or_clone(taken.profile);
     if let Some(base) = base {
@@ -93,6 +95,8 @@ fn encoded(
         profile.remove_thread(helper);
     }
     profile.meta.notes.extend(comment.map(Note::from));
+    let lacking = wanted.lacking(&profile.schema);
+    profile.meta.missing.extend(lacking.map(String::from));
     let mut content = Vec::new();
     let written = pprof::write(&profile, &mut content);
     written.map_err(|error| error.to_string())?;

@@ -5,8 +5,8 @@
 use crate::state::Port;
 use crate::task::{Message, Question, Reply, Task};
 use rperf_model::Mode;
-use rperf_protocol::ask::Sampling;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::SeqCst};
+use rperf_protocol::ask::{Objects, Sampling};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering::SeqCst};
 
 /// The numbers of the questions that are open, by task; 0 where there is none.
 static OPEN: [AtomicU64; Task::ALL.len()] = [const { AtomicU64::new(0) }; Task::ALL.len()];
@@ -21,7 +21,7 @@ static AT_WORK: AtomicU64 = AtomicU64::new(0);
 /// How the session is to sample that is to begin.
 static WALL: AtomicBool = AtomicBool::new(true);
 static FREQUENCY: AtomicU32 = AtomicU32::new(0);
-static OBJECTS: AtomicBool = AtomicBool::new(false);
+static OBJECTS: AtomicU8 = AtomicU8::new(0);
 
 /// Whether the caller is to make a helper: there is none.
 pub fn claim_helper() -> bool {
@@ -51,7 +51,7 @@ pub fn ask(task: Task) -> Question {
 pub fn ask_for_session(sampling: Sampling) -> Question {
     WALL.store(sampling.mode == Mode::Wall, SeqCst);
     FREQUENCY.store(sampling.frequency, SeqCst);
-    OBJECTS.store(sampling.objects, SeqCst);
+    OBJECTS.store(sampling.objects.code(), SeqCst);
     ask(Task::Begin)
 }
 
@@ -63,7 +63,7 @@ pub fn sampling() -> Sampling {
             false => Mode::Cpu,
         },
         frequency: FREQUENCY.load(SeqCst),
-        objects: OBJECTS.load(SeqCst),
+        objects: Objects::of_code(OBJECTS.load(SeqCst)),
     }
 }
 

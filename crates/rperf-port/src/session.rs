@@ -17,7 +17,7 @@ use crate::step::{Holder, Holding};
 use crate::task::{Message, ProfileUpTo, Question, Reply, Task, Why};
 use crate::waits::Seen;
 use crate::wake;
-use rperf_protocol::ask::Sampling;
+use rperf_protocol::ask::{Objects, Sampling};
 use rperf_protocol::hello::Session;
 use rperf_protocol::json::written;
 use rperf_protocol::message::profile_response;
@@ -349,9 +349,13 @@ impl Vm {
         taken: ProfileUpTo,
         base: Option<Arc<rperf_model::Profile>>,
     ) {
+        let wanted = match &client.wait {
+            Some(Wait::Profile(it)) => it.wanted.sampling.objects,
+            _ => Objects::No,
+        };
         client.wait = Some(Wait::Encoding);
         let comment = client.names_process.then(facts::process);
-        encode(self.port, client.id, taken, base, comment);
+        encode(self.port, client.id, taken, base, comment, wanted);
     }
 
     fn send(&self, client: &mut Connection, content: Result<Vec<u8>, String>) {

@@ -6,8 +6,8 @@ use crate::hello::Session;
 use crate::limits::{MAX_FREQUENCY, MAX_WAIT_MS, SECONDS, WAIT_MS};
 use crate::message::Request;
 use crate::refusal::{Code, Refusal};
-use rperf_model::Mode;
 use rperf_model::shared_sums::Cursor;
+use rperf_model::{Mode, OwnColumn, Schema};
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::time::Duration;
@@ -32,8 +32,62 @@ const SNAPSHOT: &str = "/v1/snapshot";
 /// The path below which Go's tools and collectors of profiles ask.
 pub const PPROF: &str = "/debug/pprof/";
 
-/// What is measured beside times, if objects are sampled.
-const OBJECTS: &str = "alloc=sampled";
+/// What a session of clients knows of objects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Objects {
+    /// Nothing.
+    #[default]
+    No,
+    /// Which are made: some are sampled.
+    Made,
+    /// And which of these stay.
+    InUse,
+}
+
+impl Objects {
+    const ALL: [Self; 3] = [Self::No, Self::Made, Self::InUse];
+
+    /// What is measured beside times for it.
+    pub fn measure(self) -> Option<&'static str> {
+        match self {
+            Self::No => None,
+            Self::Made => Some("alloc=sampled"),
+            Self::InUse => Some("heap"),
+        }
+    }
+
+    /// That with this measure, or without one.
+    pub fn of_measure(measure: Option<&str>) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.measure() == measure)
+    }
+
+    /// Its number.
+    pub fn code(self) -> u8 {
+        self as u8
+    }
+
+    /// That with this number.
+    pub fn of_code(code: u8) -> Self {
+        Self::ALL
+            .get(usize::from(code))
+            .copied()
+            .unwrap_or_default()
+    }
+
+    /// What a profile with these columns lacks of it, for people.
+    pub fn lacking(self, schema: &Schema) -> Option<&'static str> {
+        let has = |column| schema.find_own(column).is_some();
+        match self {
+            Self::Made | Self::InUse if !has(OwnColumn::Objects) => Some(
+                "objects, because the session that the program had already doesn't sample them",
+            ),
+            Self::InUse if !has(OwnColumn::ObjectsInUse) => Some(
+                "objects in use, because the session that the program had already doesn't follow them",
+            ),
+            _ => None,
+        }
+    }
+}
 
 /// The seconds of a profile if the request names none: Go's tools assume as many.
 const USUAL_SECONDS: &str = "30";
@@ -45,20 +99,16 @@ pub struct Sampling {
     pub mode: Mode,
     /// Samples per second.
     pub frequency: u32,
-    /// Objects that are made are sampled, too.
-    pub objects: bool,
+    /// What it knows of objects.
+    pub objects: Objects,
 }
 
 impl Sampling {
     /// The mode, the frequency and more that the request wants.
     pub fn of(request: &Request) -> Result<Self, Refusal> {
-        let objects = match request.parameter("measure") {
-            None => false,
-            Some(OBJECTS) => true,
-            Some(_) => {
-                let allowed = format!("measure={OBJECTS}");
-                return Err(refused("there is no such measure", &allowed));
-            }
+        let Some(objects) = Objects::of_measure(request.parameter("measure")) else {
+            let allowed = "measure=alloc=sampled or measure=heap";
+            return Err(refused("there is no such measure", allowed));
         };
         let mode = request.parameter("mode");
         let Some(mode) = mode.map_or(Some(Mode::Wall), Mode::from_name) else {
@@ -79,10 +129,8 @@ impl Sampling {
     }
 
     fn query(self) -> String {
-        let measure = match self.objects {
-            true => format!("&measure={OBJECTS}"),
-            false => String::new(),
-        };
+        let measure = self.objects.measure();
+        let measure = measure.map_or_else(String::new, |it| format!("&measure={it}"));
         let mode = self.mode.name();
         format!("mode={mode}&frequency={}{measure}", self.frequency)
     }
@@ -300,10 +348,10 @@ mod tests {
         let sampling = Sampling {
             mode: Mode::Cpu,
             frequency: 99,
-            objects: false,
+            objects: Objects::No,
         };
         let with_objects = Sampling {
-            objects: true,
+            objects: Objects::Made,
             ..sampling
         };
         let cursor = "1.2.3.4.5.6.7.8".parse().expect("a cursor");
@@ -362,7 +410,7 @@ mod tests {
             sampling: Sampling {
                 mode: Mode::Wall,
                 frequency: 1000,
-                objects: false,
+                objects: Objects::No,
             },
         });
         assert_eq!(code("/v1/profile?new=1"), Ok(usual));

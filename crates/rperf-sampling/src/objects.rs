@@ -2,22 +2,29 @@
 //! object that it is of becomes a sample, with its stack, class and labels.
 //!
 //! The bridge's hook on new objects counts the bytes down ([`Countdown`]), and hands in what becomes a
-//! sample ([`ObjectSampler`]). All with the GVL, in the hook on new objects; only a stack, a class or a label set that is new takes memory. docs/internals/sampled-objects.md has the
+//! sample ([`ObjectSampler`]). If objects are followed, it says which have to be put where the collector
+//! takes them from ([`Held`]). All with the GVL, in the hook on new objects; only a stack, a class or a label set that is new takes memory. docs/internals/sampled-objects.md has the
 //! rules.
 
+mod age;
 mod countdown;
+mod in_use;
 mod limit;
 mod site;
 mod site_table;
 mod sums;
 
+pub use age::Moment;
 pub use countdown::Countdown;
 use countdown::Gaps;
+pub use in_use::Held;
+use in_use::InUse;
 use limit::CostLimit;
 use rperf_vm::FrameWord;
 pub use site::SampledObject;
 use site::Weight;
 use site_table::SiteTable;
+use sums::ObjectsInUse;
 pub use sums::SampledObjects;
 
 /// Bytes that a sample stands for in the mean.
@@ -29,6 +36,8 @@ pub struct ObjectSampler {
     gaps: Gaps,
     limit: CostLimit,
     table: SiteTable,
+    /// If objects are followed for as long as they live.
+    in_use: Option<InUse>,
 }
 
 impl ObjectSampler {
@@ -38,6 +47,15 @@ impl ObjectSampler {
             gaps: Gaps::new(seed, BYTES),
             limit: CostLimit::new(max_overhead, now_ns),
             table: SiteTable::new(),
+            in_use: None,
+        }
+    }
+
+    /// One that follows objects for as long as they live.
+    pub fn with_objects_in_use(self, seed: u64) -> Self {
+        Self {
+            in_use: Some(InUse::new(seed)),
+            ..self
         }
     }
 
@@ -46,15 +64,19 @@ impl ObjectSampler {
         self.gaps.next()
     }
 
-    /// Takes a sample, which took from `began_ns` to `now_ns`. Returns the bytes to the next one.
-    pub fn add(&mut self, object: SampledObject<'_>, began_ns: u64, now_ns: u64) -> u64 {
+    /// Takes a sample, which took from `began` to `now_ns`. Returns the bytes to the next one.
+    pub fn add(&mut self, object: SampledObject<'_>, began: Moment, now_ns: u64) -> u64 {
         let objects = self.gaps.weight(object.bytes);
         let weight = Weight {
             objects,
             bytes: objects * object.bytes as f64,
         };
-        self.table.add(object, weight);
-        if let Some(step) = self.limit.spent(now_ns.saturating_sub(began_ns), now_ns) {
+        let (word, bytes) = (object.object, object.bytes);
+        let site = self.table.add(object, weight);
+        if let Some(in_use) = &mut self.in_use {
+            in_use.add(word, bytes, self.gaps.mean(), site, began);
+        }
+        if let Some(step) = self.limit.spent(now_ns.saturating_sub(began.ns), now_ns) {
             self.gaps.change(step);
         }
         self.gaps.next()
@@ -70,21 +92,80 @@ impl ObjectSampler {
         self.table.new_words()
     }
 
-    /// What has been sampled.
-    pub fn sums(&self) -> SampledObjects {
-        self.table.sums(self.gaps.longest())
+    /// New objects that are held until they are put away: the garbage collector's roots, too.
+    pub fn held(&self) -> impl Iterator<Item = FrameWord> + '_ {
+        self.in_use.iter().flat_map(InUse::held)
     }
 
-    /// Lets go of what has been sampled. The caller keeps the words of [`Self::sums`] alive that are to
-    /// get names.
+    /// How many are held.
+    pub fn held_count(&self) -> usize {
+        self.in_use.as_ref().map_or(0, InUse::held_count)
+    }
+
+    /// The next one that has to be put away.
+    pub fn next_held(&self) -> Option<Held> {
+        self.in_use.as_ref()?.next_held()
+    }
+
+    /// It was put away when so many collections had begun, and its number tells whether it lives; or that
+    /// can't be done.
+    pub fn release(&mut self, held: Held, collections: Option<u64>) {
+        if let Some(in_use) = &mut self.in_use {
+            in_use.release(held, collections);
+        }
+    }
+
+    /// Whether somebody has to look which numbers there are still ([`Self::looked`]).
+    pub fn wants_look(&self) -> bool {
+        self.in_use.as_ref().is_some_and(InUse::wants_look)
+    }
+
+    /// The numbers of the objects that have been put away and live.
+    pub fn looked(&mut self, alive: Vec<u64>) {
+        if let Some(in_use) = &mut self.in_use {
+            in_use.looked(alive, &mut self.gaps);
+        }
+    }
+
+    /// Whether anybody asks for the object with this number.
+    pub fn follows(&self, number: u64) -> bool {
+        self.in_use.as_ref().is_some_and(|it| it.follows(number))
+    }
+
+    /// What has been sampled, and what of it is in use at `now` in this `process`.
+    pub fn sums(&self, now: Moment, process: &str) -> SampledObjects {
+        let longest = self.in_use.as_ref().map_or(0, InUse::longest_mean);
+        let mut sums = self.table.sums(self.gaps.longest().max(longest));
+        sums.in_use = self.in_use.as_ref().map(|in_use| {
+            let rows = in_use.sums(now).into_iter();
+            let mut rows: Vec<_> = rows.map(|((site, age), sum)| (site, age, sum)).collect();
+            rows.sort_unstable_by_key(|row| (row.0, row.1));
+            ObjectsInUse {
+                rows,
+                unknown: in_use.unknown(),
+                process: process.into(),
+            }
+        });
+        sums
+    }
+
+    /// Lets go of what has been sampled, but for what is in use. The caller keeps the words of
+    /// [`Self::sums`] alive that are to get names.
     pub fn clear(&mut self) {
-        self.table = SiteTable::new();
+        self.table = match &mut self.in_use {
+            Some(in_use) => {
+                let (table, sites) = self.table.with_only(in_use.sites());
+                in_use.change_sites(|site| sites.get(&site).copied());
+                table
+            }
+            None => SiteTable::new(),
+        };
         self.gaps.forget_longest();
     }
 
     /// Bytes held.
     pub fn memory(&self) -> usize {
-        self.table.memory()
+        self.table.memory() + self.in_use.as_ref().map_or(0, InUse::memory)
     }
 }
 

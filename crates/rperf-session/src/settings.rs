@@ -20,7 +20,7 @@ pub use form::{Given, Source, Value, loopback};
 pub use setting::{Defaults, Flag, Flags, PREFIX, Setting, Takes, Tracing};
 pub use table::*;
 pub use values::{Capture, Clock, Inherit, Settings, Signal};
-pub use words::{ALLOC_SAMPLED, BLAME};
+pub use words::BLAME;
 
 #[cfg(test)]
 mod tests;

@@ -241,6 +241,7 @@ impl AllocationSums {
                     .get(site.labels.0 as usize)
                     .copied()
                     .unwrap_or_default(),
+                age: None,
                 objects: sum.objects,
                 bytes: sum.bytes,
             });
@@ -250,7 +251,7 @@ impl AllocationSums {
             rows.push(ObjectRow::lost(profile, objects, bytes));
         }
         let note = Note::Values(OwnColumn::Bytes, SLOTS.into());
-        add_object_columns(profile, rows.into_iter(), note);
+        add_object_columns(profile, false, rows.into_iter(), [note]);
     }
 }
 

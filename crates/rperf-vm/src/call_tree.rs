@@ -280,6 +280,37 @@ impl CapturedTree {
         known..self.frames.len()
     }
 
+    /// A tree with these nodes alone, and their callers; and for the root and each node of this tree the
+    /// node there, or the root.
+    pub fn with_only(&self, nodes: impl IntoIterator<Item = NodeId>) -> (Self, Vec<NodeId>) {
+        let mut is_kept = vec![false; self.first_children.len()];
+        for mut node in nodes {
+            while node != NodeId::ROOT && !std::mem::replace(&mut is_kept[node.0 as usize], true) {
+                node = self.nodes[node.0 as usize - 1].parent;
+            }
+        }
+        let mut kept = Self::new(self.node_cap).with_frames_up_to(self.frame_cap);
+        let mut map = vec![NodeId::ROOT; self.first_children.len()];
+        for (row, node) in self.nodes.iter().enumerate() {
+            let id = row + 1;
+            if is_kept[id] {
+                map[id] = kept.copy(*node, map[node.parent.0 as usize], &self.frames);
+            }
+        }
+        (kept, map)
+    }
+
+    /// Adds a node of a tree with these frames below `parent`.
+    fn copy(&mut self, node: CapturedNode, parent: NodeId, frames: &[FrameWord]) -> NodeId {
+        match node.frame {
+            TRUNCATED => self.truncated_node(),
+            FOLDED => self.folded_node(usize::MAX, parent).unwrap_or(NodeId::ROOT),
+            row => self
+                .child_within(usize::MAX, parent, frames[row as usize], node.line)
+                .unwrap_or(NodeId::ROOT),
+        }
+    }
+
     /// Whether so much is held that the epoch must end.
     #[inline]
     pub fn is_full(&self) -> bool {

@@ -41,6 +41,11 @@ impl Dither {
         (-even.ln() * interval as f64) as u64
     }
 
+    /// A number from 0 to 1, which it doesn't reach.
+    pub fn part(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
     /// A number below `bound`, or 0.
     #[inline]
     fn below(&mut self, bound: u64) -> u64 {

@@ -2,7 +2,7 @@
 //! makes no object of the VM, and all but a set's first one are two comparisons.
 
 use rperf_model::LabelSetId;
-use rperf_model::label_keys::{CALL, CLASS, GC_CAUSE, LATENCY, RACTOR, REQUEST, set_apart};
+use rperf_model::label_keys::{AGE, CALL, CLASS, GC_CAUSE, LATENCY, RACTOR, REQUEST, set_apart};
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -136,7 +136,7 @@ impl LabelSet {
     /// A program's key as it is in the pairs.
     pub fn key(key: &str) -> Cow<'_, str> {
         set_apart(key, |key| {
-            [RACTOR, CALL, CLASS, LATENCY, REQUEST, GC_CAUSE].contains(&key)
+            [RACTOR, AGE, CALL, CLASS, LATENCY, REQUEST, GC_CAUSE].contains(&key)
         })
     }
 

@@ -1,17 +1,22 @@
-//! Objects in a profile, counted or sampled: two columns, and a row for each stack and class. On the
-//! thread that asks for the profile.
+//! Objects in a profile, counted or sampled: two columns, or four if those in use are known, and a row for
+//! each stack and class, and for each age of those in use. On the thread that asks for the profile.
 
 use crate::frame_names::ResolvedFrame;
 use rperf_model::frame_kind::TRUNCATED_FRAME;
-use rperf_model::label_keys::CLASS;
+use rperf_model::label_keys::{AGE, CLASS};
 use rperf_model::{
     LabelSetId, Node, NodeId, Note, OwnColumn, Profile, State, StringId, Thread, WeightKey,
     WeightTable,
 };
 use rustc_hash::FxHashSet;
 
-/// The columns.
-const COLUMNS: [OwnColumn; 2] = [OwnColumn::Objects, OwnColumn::Bytes];
+/// The columns. The last two are there if it is known which objects are in use.
+const COLUMNS: [OwnColumn; 4] = [
+    OwnColumn::Objects,
+    OwnColumn::Bytes,
+    OwnColumn::ObjectsInUse,
+    OwnColumn::BytesInUse,
+];
 
 /// The class of objects that the program doesn't see.
 pub const HIDDEN_CLASS: &str = "(internal)";
@@ -27,6 +32,8 @@ pub struct ObjectRow<'a> {
     pub class: &'a str,
     /// The profile's label set, beside which the class is a label.
     pub labels: LabelSetId,
+    /// `None`: they were made. Else they are in use, and have this age.
+    pub age: Option<&'static str>,
     /// How many there are.
     pub objects: u64,
     /// The bytes that they take.
@@ -47,28 +54,32 @@ impl ObjectRow<'_> {
             thread: 0,
             class: "",
             labels: LabelSetId::default(),
+            age: None,
             objects,
             bytes,
         }
     }
 }
 
-/// Adds the columns, these rows, and a `note` on them to `profile`, which has no samples one by one.
+/// Adds the columns, these rows, and `notes` on them to `profile`, which has no samples one by one.
 pub fn add_object_columns<'a>(
     profile: &mut Profile,
+    knows_use: bool,
     rows: impl Iterator<Item = ObjectRow<'a>>,
-    note: Note,
+    notes: impl IntoIterator<Item = Note>,
 ) {
     let old_width = profile.schema.len();
-    profile.schema = profile.schema.with(COLUMNS);
-    profile.meta.notes.push(note);
-    let mut table = WeightTable::new(old_width + COLUMNS.len());
+    let columns = &COLUMNS[..if knows_use { 4 } else { 2 }];
+    let width = old_width + columns.len();
+    profile.schema = profile.schema.with(columns.iter().copied());
+    profile.meta.notes.extend(notes);
+    let mut table = WeightTable::new(width);
     for weight in profile.weights.iter() {
         let mut values = weight.values.to_vec();
-        values.resize(old_width + COLUMNS.len(), 0);
+        values.resize(width, 0);
         table.add(weight.key, &values);
     }
-    let key = profile.strings.intern(CLASS);
+    let [class_key, age_key] = [CLASS, AGE].map(|it| profile.strings.intern(it));
     let mut seqs: FxHashSet<u32> = profile.threads.iter().map(|thread| thread.seq).collect();
     for row in rows {
         if row.thread != 0 && seqs.insert(row.thread) {
@@ -77,15 +88,12 @@ pub fn add_object_columns<'a>(
                 name: StringId(0),
             });
         }
-        let class = profile.strings.intern(row.class);
-        let labels = match row.class {
-            "" => LabelSetId::default(),
-            _ => {
-                let mut set = profile.label_sets.get(row.labels).to_vec();
-                set.push((key, class));
-                profile.label_sets.intern(set)
-            }
-        };
+        let mut set = profile.label_sets.get(row.labels).to_vec();
+        let labels = [(class_key, row.class), (age_key, row.age.unwrap_or(""))];
+        for (key, text) in labels.into_iter().filter(|(_, text)| !text.is_empty()) {
+            set.push((key, profile.strings.intern(text)));
+        }
+        let labels = profile.label_sets.intern(set);
         let key = WeightKey {
             node: row.node,
             thread: row.thread,
@@ -93,8 +101,9 @@ pub fn add_object_columns<'a>(
             state: State::Running,
         };
         let signed = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
-        let mut values = vec![0; old_width];
-        values.extend([signed(row.objects), signed(row.bytes)]);
+        let mut values = vec![0; width];
+        let first = old_width + if row.age.is_some() { 2 } else { 0 };
+        (values[first], values[first + 1]) = (signed(row.objects), signed(row.bytes));
         table.add(key, &values);
     }
     profile.threads.sort_by_key(|thread| thread.seq);

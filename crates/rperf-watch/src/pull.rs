@@ -9,7 +9,7 @@ use crate::program::Program;
 use crate::sums::Feed;
 use rperf_model::Mode;
 use rperf_model::shared_sums::{Cursor, SumsFacts};
-use rperf_protocol::ask::{Ask, Sampling};
+use rperf_protocol::ask::{Ask, Objects, Sampling};
 use rperf_protocol::delta::{BadDelta, Delta};
 use rperf_protocol::hello::Session;
 use rperf_protocol::limits::MAX_DELTA;
@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 pub const SESSION: Sampling = Sampling {
     mode: Mode::Wall,
     frequency: 1000,
-    objects: false,
+    objects: Objects::No,
 };
 
 /// Pages of one pull at most: a table has fewer rows.

@@ -237,7 +237,7 @@ mod tests {
     use crate::process::State;
     use crate::scripted::{Answer, Asked, found, hello, program, program_in};
     use rperf_model::{Column, Mode, Schema, ValueType};
-    use rperf_protocol::ask::Sampling;
+    use rperf_protocol::ask::{Objects, Sampling};
     use rperf_protocol::hello::{Keeper, Session};
 
     const WANTED: Wanted = Wanted {
@@ -245,7 +245,7 @@ mod tests {
         sampling: Sampling {
             mode: Mode::Wall,
             frequency: 100,
-            objects: false,
+            objects: Objects::No,
         },
     };
 

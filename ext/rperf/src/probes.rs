@@ -17,7 +17,8 @@ use crate::ruby::{safepoint, thread_hook};
 use crate::running::{Kind, Running, running};
 use rperf_vm::Gvl;
 use sampling::{
-    ended_ractors, fiber, gc, objects, sampled_objects, sampling_job, thread, time_slice,
+    ended_ractors, fiber, gc, objects, objects_in_use, sampled_objects, sampling_job, thread,
+    time_slice,
 };
 use tracing::{calls, gc as traced_gc, objects as traced_objects, thread as traced_thread};
 
@@ -121,6 +122,7 @@ fn traces(running: &Running) -> Option<Lasts> {
 pub fn init() {
     safepoint::register(sampling_job::on_safepoint);
     ended_ractors::init();
+    objects_in_use::init();
 }
 
 /// Adds the probes that the running session has for so long.

@@ -30,6 +30,7 @@ pub mod thread_names;
 pub mod threads;
 pub mod version;
 pub mod vm_stack;
+pub mod weak_map;
 
 use magnus::{Error, Ruby};
 use rperf_vm::Gvl;
@@ -40,6 +41,7 @@ pub fn init(ruby: &Ruby) -> Result<(), Error> {
     version::init(ruby);
     live_threads::init(ruby);
     threads::make_keys();
+    weak_map::init(ruby);
     ractor::mark_main();
     ractor::learn_numbers(ruby)?;
     // SAFETY: on the main thread, which loads this extension with its GVL.

@@ -10,6 +10,7 @@ pub mod open_op;
 pub mod roots;
 pub mod sampling;
 pub mod tracing;
+pub mod weak_maps;
 
 use crate::profile::errors;
 use crate::ruby::thread_names;

@@ -128,7 +128,7 @@ fn asked(programs: &[Running]) -> Vec<Asked> {
 mod tests {
     use super::*;
     use rperf_model::Mode;
-    use rperf_protocol::ask::Sampling;
+    use rperf_protocol::ask::{Objects, Sampling};
     use rperf_session::process_id::ProcessId;
 
     const WANTED: Wanted = Wanted {
@@ -136,7 +136,7 @@ mod tests {
         sampling: Sampling {
             mode: Mode::Wall,
             frequency: 1000,
-            objects: false,
+            objects: Objects::No,
         },
     };
 

@@ -90,6 +90,7 @@ pub const TOPICS: [Topic; 45] = [
     topic!("json",),
     topic!("tracing", "calls", "count-calls"),
     topic!("allocations", "objects", "alloc", "measure"),
+    topic!("what-stays", "heap", "leaks", "leak", "inuse", "retained"),
     topic!(
         "memory",
         "rss",

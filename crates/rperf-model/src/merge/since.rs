@@ -19,7 +19,7 @@ pub struct NotEarlier;
 impl Profile {
     /// Takes away all that is in `earlier`, a snapshot of the same session; also of stacks that have
     /// been folded meanwhile. Time lines, latencies, tests, the slowest calls, requests with their
-    /// classes, and raw samples can't be told apart, and go.
+    /// classes, and raw samples can't be told apart, and go. Levels, such as objects in use, stay as they are.
     ///
     /// # Errors
     /// If it is none: then this profile has lost its meaning.
@@ -121,14 +121,18 @@ impl Profile {
 /// and others are the slowest ones.
 const CHANGING: [&str; 3] = [CALL, LATENCY, REQUEST];
 
-/// The slowest calls and requests as all others, and requests without their classes.
+/// The slowest calls and requests as all others, and requests without their classes; nothing has a level.
 fn without_what_changes(profile: &Profile) -> Cow<'_, Profile> {
     let changes = |&(key, _): &(_, _)| CHANGING.contains(&profile.strings.get(key));
-    if !profile.label_sets.iter().any(|set| set.iter().any(changes)) {
+    let has_changes = profile.label_sets.iter().any(|set| set.iter().any(changes));
+    if !has_changes && !profile.has_levels() {
         return Cow::Borrowed(profile);
     }
     let mut profile = profile.clone();
     CHANGING.iter().for_each(|key| profile.remove_label(key));
+    if profile.has_levels() {
+        profile.remove_levels();
+    }
     Cow::Owned(profile)
 }
 

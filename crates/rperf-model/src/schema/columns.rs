@@ -3,8 +3,8 @@
 
 use crate::{Column, Schema, ValueType};
 use OwnColumn::{
-    BlockCalls, Bytes, CallTime, Calls, Cpu, GvlBlame, GvlWaitedFor, Objects, Overhead, Samples,
-    Wall,
+    BlockCalls, Bytes, BytesInUse, CallTime, Calls, Cpu, GvlBlame, GvlWaitedFor, Objects,
+    ObjectsInUse, Overhead, Samples, Wall,
 };
 
 const COUNT: &str = "count";
@@ -36,11 +36,15 @@ pub enum OwnColumn {
     GvlBlame,
     /// Time that a request waited for the GVL while a stack had it, under the request's labels.
     GvlWaitedFor,
+    /// Objects that were alive at the end of the profile's time.
+    ObjectsInUse,
+    /// Bytes of their slots.
+    BytesInUse,
 }
 
 impl OwnColumn {
     /// Every column.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 13] = [
         Samples,
         Wall,
         Cpu,
@@ -52,6 +56,8 @@ impl OwnColumn {
         Bytes,
         GvlBlame,
         GvlWaitedFor,
+        ObjectsInUse,
+        BytesInUse,
     ];
 
     /// Name and unit in files. Objects have the names that other tools give them.
@@ -68,6 +74,8 @@ impl OwnColumn {
             Bytes => ["alloc_space", "bytes"],
             GvlBlame => ["gvl_blame", NANOSECONDS],
             GvlWaitedFor => ["gvl_waited_for", NANOSECONDS],
+            ObjectsInUse => ["inuse_objects", COUNT],
+            BytesInUse => ["inuse_space", "bytes"],
         }
     }
 
@@ -91,9 +99,15 @@ impl OwnColumn {
         ValueType::new(self.name(), self.unit())
     }
 
-    /// Whether it is about objects that were made.
+    /// Whether it is about objects.
     pub fn is_of_objects(self) -> bool {
-        matches!(self, Objects | Bytes)
+        matches!(self, Objects | Bytes) || self.is_level()
+    }
+
+    /// Whether it is a level: what there is at a moment, and no sum of what has happened. Levels of one
+    /// process at two moments aren't added up, nor is the earlier one taken from the later.
+    pub fn is_level(self) -> bool {
+        matches!(self, ObjectsInUse | BytesInUse)
     }
 }
 
@@ -167,7 +181,7 @@ mod tests {
             assert_eq!(OwnColumn::named(column.name()), Some(column));
             assert_eq!(column.value_type().own(), Some(column));
         }
-        assert_eq!(OwnColumn::named("inuse_space"), None);
+        assert_eq!(OwnColumn::named("inuse_spaces"), None);
     }
 
     #[test]

@@ -146,10 +146,10 @@ struct SampledObjects {
 }
 
 impl SampledObjects {
-    fn of(profile: &Profile, objects: Column) -> Option<Self> {
+    fn of(profile: &Profile, [objects, bytes]: [Column; 2]) -> Option<Self> {
         Some(Self {
             objects,
-            bytes: profile.schema.find_own(OwnColumn::Bytes)?,
+            bytes,
             each: profile.meta.sampled_objects()?.0 as f64,
         })
     }
@@ -174,7 +174,7 @@ impl Noise {
             .filter(|_| profile.sample_count().is_some());
         let count = samples.map_or(0, |samples| profile.sum(samples));
         let objects = objects(schema, column);
-        let events = objects.map_or(count, |objects| profile.sum(objects));
+        let events = objects.map_or(count, |[objects, _]| profile.sum(objects));
         let sampled = objects.and_then(|objects| SampledObjects::of(profile, objects));
         let mean = match &sampled {
             Some(it) => it.each_in(column, events, profile.sum(it.bytes)),
@@ -232,16 +232,20 @@ impl Noise {
     }
 }
 
-/// The column with the numbers of objects, if `column` is of these or of their bytes. Only rperf's own
-/// profiles count each, and these have a time, too.
-fn objects(schema: &Schema, column: Column) -> Option<Column> {
+/// The columns with the numbers of objects and their bytes, if `column` is one of these. Only rperf's own
+/// profiles have them as we know them, and these have a time, too.
+fn objects(schema: &Schema, column: Column) -> Option<[Column; 2]> {
     let has = |column| schema.find_own(column).is_some();
-    let own = schema.types()[column.0].own();
-    let is_of_objects = own.is_some_and(OwnColumn::is_of_objects);
+    let own = schema.types()[column.0]
+        .own()
+        .filter(|it| it.is_of_objects())?;
     let is_ours = has(OwnColumn::Cpu) || has(OwnColumn::Wall);
-    schema
-        .find_own(OwnColumn::Objects)
-        .filter(|_| is_ours && is_of_objects)
+    let pair = match own.is_level() {
+        true => [OwnColumn::ObjectsInUse, OwnColumn::BytesInUse],
+        false => [OwnColumn::Objects, OwnColumn::Bytes],
+    };
+    let [objects, bytes] = pair.map(|column| schema.find_own(column));
+    is_ours.then_some([objects?, bytes?])
 }
 
 /// How many requests there are of the endpoints and the classes that the profile has samples of: filters

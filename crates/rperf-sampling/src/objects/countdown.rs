@@ -25,12 +25,28 @@ impl Countdown {
         left < 0
     }
 
+    /// Stops it while our own code makes objects. [`Self::go_on`] takes what this returns.
+    pub fn pause(&self) -> i64 {
+        self.0.swap(i64::MAX, Relaxed)
+    }
+
+    /// Goes on where it was stopped.
+    pub fn go_on(&self, left: i64) {
+        self.0.store(left, Relaxed);
+    }
+
     /// The next sample comes after so many bytes, or never.
     #[inline]
     pub fn set(&self, gap: Option<u64>) {
         let left = gap.map_or(i64::MAX, |gap| i64::try_from(gap).unwrap_or(i64::MAX));
         self.0.store(left, Relaxed);
     }
+}
+
+/// How many objects of so many bytes one sample of them stands for, where gaps have this mean.
+pub(super) fn weight(bytes: u64, mean: u64) -> f64 {
+    // An object without a size would never be drawn.
+    -1.0 / (-(bytes.max(1) as f64) / mean as f64).exp_m1()
 }
 
 /// The gaps between samples, in bytes: memoryless, so that each byte is as likely to be the next one,
@@ -41,6 +57,7 @@ pub(super) struct Gaps {
     usual: u64,
     mean: u64,
     longest: u64,
+    most: u64,
 }
 
 impl Gaps {
@@ -50,6 +67,7 @@ impl Gaps {
             usual: mean,
             mean,
             longest: mean,
+            most: mean * MOST,
         }
     }
 
@@ -59,14 +77,34 @@ impl Gaps {
 
     /// How many objects of so many bytes one sample of them stands for.
     pub(super) fn weight(&self, bytes: u64) -> f64 {
-        // An object without a size would never be drawn.
-        -1.0 / (-(bytes.max(1) as f64) / self.mean as f64).exp_m1()
+        weight(bytes, self.mean)
+    }
+
+    /// The mean that is in force.
+    pub(super) fn mean(&self) -> u64 {
+        self.mean
+    }
+
+    /// The usual mean, which is the shortest.
+    pub(super) fn usual(&self) -> u64 {
+        self.usual
+    }
+
+    /// Doubles the usual mean, from the next gap on. Returns whether there was room for it.
+    pub(super) fn lengthen_for_good(&mut self) -> bool {
+        if self.usual >= self.most {
+            return false;
+        }
+        self.usual *= 2;
+        self.mean = self.mean.max(self.usual);
+        self.longest = self.longest.max(self.mean);
+        true
     }
 
     /// Lengthens or shortens the gaps from the next one on, which depends on none before.
     pub(super) fn change(&mut self, step: Step) {
         self.mean = match step {
-            Step::Longer => (self.mean * 2).min(self.usual * MOST),
+            Step::Longer => (self.mean * 2).min(self.most),
             Step::Shorter => (self.mean / 2).max(self.usual),
         };
         self.longest = self.longest.max(self.mean);
@@ -102,6 +140,11 @@ mod tests {
         assert!(countdown.ends_within(1));
         countdown.set(None);
         assert!(!countdown.ends_within(640));
+        countdown.set(Some(99));
+        let left = countdown.pause();
+        assert!(!countdown.ends_within(640));
+        countdown.go_on(left);
+        assert!(!countdown.ends_within(99) && countdown.ends_within(1));
     }
 
     #[test]

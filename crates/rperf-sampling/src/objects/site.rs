@@ -6,6 +6,8 @@ use rperf_vm::{FrameWord, LabelSet, Stack};
 /// A new object that becomes a sample.
 #[derive(Debug, Clone, Copy)]
 pub struct SampledObject<'a> {
+    /// The object.
+    pub object: FrameWord,
     /// The bytes of its slot.
     pub bytes: u64,
     /// Its class; 0 for what the program doesn't see.

@@ -3,7 +3,7 @@
 use super::site::{SampledObject, Site, Weight};
 use super::sums::SampledObjects;
 use rperf_model::LabelSetId;
-use rperf_vm::{CapturedTree, FrameWord, LabelTable, LastStack};
+use rperf_vm::{CapturedTree, FrameWord, LabelSet, LabelTable, LastStack};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Different sites at most.
@@ -53,16 +53,23 @@ impl SiteTable {
         }
     }
 
-    /// Adds a sample that stands for so much.
-    pub(super) fn add(&mut self, object: SampledObject<'_>, weight: Weight) {
-        let Some(stack) = object.stack.filter(|it| !it.frames.is_empty()) else {
-            return self.lost.add(weight);
-        };
+    /// Adds a sample that stands for so much. Returns its site, if there was room for it.
+    pub(super) fn add(&mut self, object: SampledObject<'_>, weight: Weight) -> Option<Site> {
+        let site = self.site(object);
+        match site {
+            Some(site) => self.sums.entry(site).or_default().add(weight),
+            None => self.lost.add(weight),
+        }
+        site
+    }
+
+    fn site(&mut self, object: SampledObject<'_>) -> Option<Site> {
+        let stack = object.stack.filter(|it| !it.frames.is_empty())?;
         let has_class = object.class == 0
             || self.known_classes.contains(&object.class)
             || self.classes.len() < self.class_cap;
         if !has_class {
-            return self.lost.add(weight);
+            return None;
         }
         let site = Site {
             node: self
@@ -75,16 +82,42 @@ impl SiteTable {
                 .map_or(LabelSetId::default(), |set| self.labels.number(set, 1)),
             class: object.class,
         };
-        if let Some(sum) = self.sums.get_mut(&site) {
-            return sum.add(weight);
+        if self.sums.contains_key(&site) {
+            return Some(site);
         }
         if self.sums.len() >= self.site_cap {
-            return self.lost.add(weight);
+            return None;
         }
         if site.class != 0 && self.known_classes.insert(site.class) {
             self.classes.push(site.class);
         }
-        self.sums.insert(site, weight);
+        Some(site)
+    }
+
+    /// A table without sums, and with these sites' nodes, labels and classes; and these sites in it.
+    pub(super) fn with_only(
+        &self,
+        sites: impl Iterator<Item = Site>,
+    ) -> (Self, FxHashMap<Site, Site>) {
+        let sites: FxHashSet<Site> = sites.collect();
+        let mut kept = Self::with_room(NODES, FRAMES, self.site_cap, self.class_cap);
+        let (tree, nodes) = self.tree.with_only(sites.iter().map(|site| site.node));
+        kept.tree = tree;
+        let sets = self.labels.sets();
+        let mut map = FxHashMap::default();
+        for site in sites {
+            let set = (site.labels.0 as usize).checked_sub(1);
+            let set = set.and_then(|row| sets.get(row)).cloned();
+            let labels = set.map(|set| kept.labels.number(&LabelSet::of(set), 0));
+            if site.class != 0 && kept.known_classes.insert(site.class) {
+                kept.classes.push(site.class);
+            }
+            if let Some(moved) = site.in_tree(&nodes) {
+                let labels = labels.unwrap_or_default();
+                map.insert(site, Site { labels, ..moved });
+            }
+        }
+        (kept, map)
     }
 
     /// Frames and classes.
@@ -114,6 +147,7 @@ impl SiteTable {
             sites,
             lost: self.lost,
             bytes_per_sample,
+            in_use: None,
         }
     }
 
@@ -131,7 +165,7 @@ impl SiteTable {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rperf_vm::{LabelSet, Stack};
+    use rperf_vm::Stack;
 
     const ONE: Weight = Weight {
         objects: 10.0,
@@ -140,6 +174,7 @@ mod tests {
 
     fn object(frames: &[FrameWord], class: FrameWord) -> SampledObject<'_> {
         SampledObject {
+            object: 8,
             bytes: 40,
             class,
             thread: 1,

@@ -1,9 +1,11 @@
 //! Sampled objects on their way to a profile. On the thread that asks for it.
 
+use super::age::Age;
 use super::site::{Site, Weight};
 use rperf_model::fold::folded_frame;
 use rperf_model::frame_kind::TRUNCATED_FRAME;
-use rperf_model::{FrameId, LabelSetId, Node, NodeId, Note, Profile, SampledBytes};
+use rperf_model::numbers::grouped;
+use rperf_model::{FrameId, LabelSetId, Node, NodeId, Note, OwnColumn, Profile, SampledBytes};
 use rperf_vm::{
     CapturedNode, FOLDED, FrameWord, HIDDEN_CLASS, LabelTexts, ObjectRow, ResolvedFrame, TRUNCATED,
     add_object_columns,
@@ -25,6 +27,18 @@ pub struct SampledObjects {
     pub(super) sites: Vec<(Site, Weight)>,
     pub(super) lost: Weight,
     pub(super) bytes_per_sample: u64,
+    pub(super) in_use: Option<ObjectsInUse>,
+}
+
+/// The objects in use, if they were followed.
+#[derive(Debug, Clone)]
+pub(super) struct ObjectsInUse {
+    /// By their sites, if there was room for these, and ages.
+    pub(super) rows: Vec<(Option<Site>, Age, Weight)>,
+    /// Objects of which nobody knows whether they are in use.
+    pub(super) unknown: Weight,
+    /// What tells the process from others.
+    pub(super) process: String,
 }
 
 impl SampledObjects {
@@ -43,25 +57,40 @@ impl SampledObjects {
         let classes: FxHashMap<FrameWord, &str> = classes
             .map(|(word, name)| (*word, name.borrow().name.as_str()))
             .collect();
-        let mut rows: Vec<ObjectRow<'_>> = Vec::with_capacity(self.sites.len() + 1);
-        for (site, sum) in &self.sites {
+        let row = |site: &Site, sum: &Weight, age: Option<Age>| {
             let node = nodes.get(site.node.0 as usize).copied();
             let set = sets.get(site.labels.0 as usize).copied();
-            rows.push(ObjectRow {
+            ObjectRow {
                 node: node.unwrap_or(NodeId::ROOT),
                 thread: site.thread,
                 class: classes.get(&site.class).copied().unwrap_or(HIDDEN_CLASS),
                 labels: set.unwrap_or_default(),
+                age: age.map(Age::text),
                 objects: whole(sum.objects),
                 bytes: whole(sum.bytes),
-            });
+            }
+        };
+        let made = self.sites.iter();
+        let mut rows: Vec<_> = made.map(|(site, sum)| row(site, sum, None)).collect();
+        let mut notes = vec![Note::SampledObjects(SampledBytes(self.bytes_per_sample))];
+        if let Some(in_use) = &self.in_use {
+            for (site, age, sum) in &in_use.rows {
+                rows.push(match site {
+                    Some(site) => row(site, sum, Some(*age)),
+                    None => ObjectRow {
+                        age: Some(age.text()),
+                        ..ObjectRow::lost(profile, whole(sum.objects), whole(sum.bytes))
+                    },
+                });
+            }
+            notes.push(Note::InUse(in_use.process.clone()));
+            notes.extend(in_use.note_on_unknown());
         }
         if self.lost != Weight::default() {
             let Weight { objects, bytes } = self.lost;
             rows.push(ObjectRow::lost(profile, whole(objects), whole(bytes)));
         }
-        let note = Note::SampledObjects(SampledBytes(self.bytes_per_sample));
-        add_object_columns(profile, rows.into_iter(), note);
+        add_object_columns(profile, self.in_use.is_some(), rows.into_iter(), notes);
         if self.lacks_labels > 0 {
             let line = format!(
                 "samples of objects without their labels: {}",
@@ -112,6 +141,20 @@ impl SampledObjects {
             sets.push(profile.label_sets.intern(pairs));
         }
         sets
+    }
+}
+
+impl ObjectsInUse {
+    /// A line on objects of which nobody knows whether they are in use, if there are some.
+    fn note_on_unknown(&self) -> Option<Note> {
+        let Weight { objects, bytes } = self.unknown;
+        let line = format!(
+            "lacks those of {} new objects ({} of slots), which couldn't be followed: too many were made \
+             between two safepoints",
+            grouped(whole(objects)),
+            SampledBytes(whole(bytes)),
+        );
+        (objects > 0.0).then_some(Note::Values(OwnColumn::BytesInUse, line))
     }
 }
 

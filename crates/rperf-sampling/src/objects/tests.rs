@@ -5,11 +5,17 @@ use rperf_model::test_support::cpu_schema;
 use rperf_model::{Node, Note, Profile, SampledBytes};
 use rperf_vm::{LabelSet, ResolvedFrame, Stack};
 
+const START: Moment = Moment {
+    ns: 0,
+    collections: 0,
+};
+
 /// A program that makes objects of three sizes at sites of their own.
 struct Program {
     sampler: ObjectSampler,
     countdown: Countdown,
     now_ns: u64,
+    made: usize,
 }
 
 impl Program {
@@ -21,10 +27,19 @@ impl Program {
             sampler,
             countdown,
             now_ns: 0,
+            made: 0,
+        }
+    }
+
+    fn moment(&self) -> Moment {
+        Moment {
+            ns: self.now_ns,
+            collections: 0,
         }
     }
 
     fn make(&mut self, bytes: u64, site: FrameWord) {
+        self.made += 1;
         if self.countdown.ends_within(bytes as i64) {
             let stack = Stack {
                 frames: &[site],
@@ -32,6 +47,7 @@ impl Program {
                 cut: false,
             };
             let object = SampledObject {
+                object: 8 * (1 + self.made),
                 bytes,
                 class: site,
                 thread: 1,
@@ -39,13 +55,13 @@ impl Program {
                 labels: None,
             };
             self.now_ns += 1000;
-            let gap = self.sampler.add(object, self.now_ns, self.now_ns);
+            let gap = self.sampler.add(object, self.moment(), self.now_ns);
             self.countdown.set(Some(gap));
         }
     }
 
     fn objects(&self) -> Vec<f64> {
-        let sites = &self.sampler.sums().sites;
+        let sites = &self.sampler.sums(self.moment(), "").sites;
         let mut found: Vec<_> = sites.iter().map(|it| (it.0.class, it.1.objects)).collect();
         found.sort_unstable_by_key(|it| it.0);
         found.into_iter().map(|it| it.1).collect()
@@ -127,25 +143,27 @@ fn a_profile_gets_stacks_with_callers_classes_and_labels() {
     for (class, labels) in [(64, Some(&labels)), (0, None)] {
         sampler.add(
             SampledObject {
+                object: 8,
                 bytes: 1 << 30,
                 class,
                 thread: 2,
                 stack: Some(stack),
                 labels,
             },
-            0,
+            START,
             10,
         );
     }
     let without_stack = SampledObject {
+        object: 8,
         bytes: 1 << 30,
         class: 64,
         thread: 2,
         stack: None,
         labels: None,
     };
-    sampler.add(without_stack, 0, 10);
-    let sums = sampler.sums();
+    sampler.add(without_stack, START, 10);
+    let sums = sampler.sums(START, "");
     assert_eq!(sums.words(), [16, 8, 64]);
     let name = |name: &str| ResolvedFrame {
         name: name.into(),

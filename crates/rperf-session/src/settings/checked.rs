@@ -9,7 +9,7 @@ use super::table::{
     LINES, MEASURE, MODE, ONLY, OUTPUT, SIGNAL, SPANS, STAT,
 };
 use super::values::{Capture, Clock, Inherit, Settings, Signal};
-use super::words::{ALLOC, ALLOC_SAMPLED, CPU, RUBY, SAFEPOINT, TRACE, WALL};
+use super::words::{ALLOC, ALLOC_SAMPLED, CPU, HEAP, RUBY, SAFEPOINT, TRACE, WALL};
 use rperf_format::Format;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -181,7 +181,12 @@ impl Settings {
             return Err(self.refuse(&AGGREGATE, Form::True, &MEASURE, source));
         }
         if self.measures_objects() && self.samples_objects() {
-            let [given, other] = [ALLOC, ALLOC_SAMPLED].map(|word| {
+            let other = if self.follows_objects() {
+                HEAP
+            } else {
+                ALLOC_SAMPLED
+            };
+            let [given, other] = [ALLOC, other].map(|word| {
                 let word = Form::Word(word).listed(source);
                 assignment(&MEASURE, &word, source)
             });

@@ -9,7 +9,7 @@ use super::table::{
     STAT, STAT_COMMAND, STAT_REPORT, VERBOSE,
 };
 use super::words::{
-    ALL_CALLS, ALLOC, ALLOC_SAMPLED, BLAME, COUNT, COUNT_ALL, CPU, LATENCY, MONOTONIC, OPS,
+    ALL_CALLS, ALLOC, ALLOC_SAMPLED, BLAME, COUNT, COUNT_ALL, CPU, HEAP, LATENCY, MONOTONIC, OPS,
     REQUESTS, TICK, TRACE,
 };
 use rperf_format::Format;
@@ -178,7 +178,12 @@ impl Settings {
 
     /// Whether objects that are made are sampled, with their stacks.
     pub fn samples_objects(&self) -> bool {
-        self.measures(ALLOC_SAMPLED)
+        self.measures(ALLOC_SAMPLED) || self.follows_objects()
+    }
+
+    /// Whether those that are sampled are followed for as long as they live.
+    pub fn follows_objects(&self) -> bool {
+        self.measures(HEAP)
     }
 
     /// Whether each object that is made is counted.

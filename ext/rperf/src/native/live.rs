@@ -15,7 +15,7 @@ use rperf_vm::Gvl;
 use rperf_model::Mode;
 use rperf_port::task::{ProfileUpTo, Why};
 use rperf_protocol::ask::Sampling;
-use rperf_session::settings::{ALLOC_SAMPLED, BLAME, FREQUENCY, Given, MEASURE, MODE, Settings};
+use rperf_session::settings::{BLAME, FREQUENCY, Given, MEASURE, MODE, Settings};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::SeqCst};
 
@@ -59,7 +59,7 @@ pub fn begin(ruby: &Ruby, gvl: &mut Gvl<'_>, sampling: Sampling) -> Result<bool,
     // Who looks at a program that runs asks who keeps others waiting, too.
     let words = [
         (sampling.mode == Mode::Wall).then_some(BLAME),
-        sampling.objects.then_some(ALLOC_SAMPLED),
+        sampling.objects.measure(),
     ];
     let words: Vec<String> = words.into_iter().flatten().map(Into::into).collect();
     let measure = (!words.is_empty()).then_some((&MEASURE, Given::Symbols(words), shown));

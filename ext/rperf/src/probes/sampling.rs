@@ -1,9 +1,11 @@
 //! The probes of a session that samples, and the sampling callback.
 
+pub mod countdown;
 pub mod ended_ractors;
 pub mod fiber;
 pub mod gc;
 pub mod objects;
+pub mod objects_in_use;
 pub mod other_ractor;
 pub mod sampled_objects;
 pub mod sampling_job;

@@ -4,9 +4,10 @@
 use magnus::rb_sys::{AsRawValue, FromRawValue, protect};
 use magnus::{Error, Ruby, Value};
 use rb_sys::VALUE;
+use std::ffi::c_int;
 use std::ptr;
 
-/// A method of an object, without arguments. The collector leaves it alone for ever.
+/// A method of an object. The collector leaves it alone for ever.
 pub struct KeptMethod(VALUE);
 
 impl KeptMethod {
@@ -22,7 +23,14 @@ impl KeptMethod {
         Some(Self(method.as_raw()))
     }
 
-    /// What it returns. Runs Ruby's own code.
+    /// What it returns for these arguments. Runs Ruby's own code.
+    pub fn call_with(&self, arguments: &[VALUE]) -> Result<VALUE, Error> {
+        let (count, first) = (arguments.len() as c_int, arguments.as_ptr());
+        // SAFETY: as in `call`; so many objects, which are alive.
+        protect(|| unsafe { rb_sys::rb_method_call(count, first, self.0) })
+    }
+
+    /// What it returns without arguments. Runs Ruby's own code.
     pub fn call(&self) -> Result<Value, Error> {
         // SAFETY: a Ruby thread with the GVL, and a Method that is never collected; `protect` catches what
         // it raises, and returns a valid VALUE.

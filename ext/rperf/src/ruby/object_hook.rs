@@ -13,7 +13,7 @@ use rb_sys::{
 };
 use rperf_sampling::objects::Countdown;
 use rperf_sampling::other_ractors;
-use rperf_vm::Gvl;
+use rperf_vm::{FrameWord, Gvl};
 use std::mem::transmute;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -45,11 +45,16 @@ pub trait OnDrawnObject {
     /// It ends within this object, which was made on the calling thread of the main Ractor; `None`: it is
     /// the VM's own.
     fn drawn(gvl: &Gvl<'_>, object: Option<NewObject>);
+
+    /// An object of a program was made on a thread of another Ractor, which is the calling one.
+    fn made_elsewhere();
 }
 
 /// A new object.
 #[derive(Clone, Copy)]
 pub struct NewObject {
+    /// The object.
+    pub word: FrameWord,
     /// Its class; 0 if the program doesn't see it.
     pub class: usize,
     /// The bytes of its slot; 0 if this Ruby doesn't say.
@@ -125,10 +130,13 @@ unsafe extern "C" fn on_new_object<T: OnNewObject>(_: VALUE, event: *mut rb_trac
 unsafe extern "C" fn count_down<T: OnDrawnObject>(_: VALUE, event: *mut rb_trace_arg_t) {
     // SAFETY: the VM passes a valid event of this kind, on a thread that runs Ruby code.
     unsafe {
+        let object = rb_sys::rb_tracearg_object(event);
         if other_ractors() && !ractor::is_main() {
+            if NewObject::of(object, || 0).is_some() {
+                T::made_elsewhere();
+            }
             return;
         }
-        let object = rb_sys::rb_tracearg_object(event);
         let bytes = bytes_of(object);
         if T::COUNTDOWN.ends_within(bytes as i64) {
             drawn::<T>(object, bytes);
@@ -164,6 +172,7 @@ impl NewObject {
         // SAFETY: by this function's contract. An object begins with its flags and its class.
         let [flags, class] = unsafe { (object as *const [VALUE; 2]).read() };
         (!is_vms_own(flags, class)).then(|| Self {
+            word: object as FrameWord,
             class: class as usize,
             bytes: bytes(),
         })

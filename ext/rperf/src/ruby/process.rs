@@ -1,6 +1,8 @@
 //! What the VM tells of the whole process: on any thread, and in signal handlers.
 
+use rperf_vm::clock;
 use std::ffi::c_int;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 // SAFETY: as Ruby's headers declare them. They read numbers of the VM's, which has loaded this
 // extension, take no lock and raise nothing.
@@ -20,6 +22,18 @@ pub fn is_collecting() -> bool {
 /// all stop counts for the Ractor alone that has begun it.
 pub fn collections() -> u64 {
     rb_gc_count() as u64
+}
+
+/// The process, told from all others that have its number at other times or elsewhere: by the time at which
+/// this was first asked for. With the GVL.
+pub fn token() -> String {
+    static FIRST: AtomicU64 = AtomicU64::new(0);
+    static OF: AtomicU32 = AtomicU32::new(0);
+    let process = std::process::id();
+    if OF.swap(process, Relaxed) != process {
+        FIRST.store(clock::realtime_ns(), Relaxed);
+    }
+    format!("{process}-{:x}", FIRST.load(Relaxed))
 }
 
 /// Whether a file descriptor is one of Ruby's own, for its timer and the like.

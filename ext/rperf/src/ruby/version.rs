@@ -220,6 +220,47 @@ pub fn thread_layout() -> Result<&'static ThreadLayout, Unknown> {
     known().map(|()| &LAYOUT)
 }
 
+/// Where a method of C has its function. Without it such a method is called by another method.
+///
+/// Versions: 3.4 to 4.1. Source: `struct METHOD`, proc.c, and `rb_method_entry_struct` and
+/// `rb_method_definition_struct`, method.h.
+pub fn method_layout() -> Result<&'static MethodLayout, Unknown> {
+    static LAYOUT: MethodLayout = MethodLayout {
+        entry: 8 * WORD,
+        definition: 2 * WORD,
+        name: 3 * WORD,
+        owner: 4 * WORD,
+        function: WORD,
+        arguments: 3 * WORD,
+        original_name: 4 * WORD,
+        kind: 0xf,
+        kind_of_c: 1,
+    };
+    known().map(|()| &LAYOUT)
+}
+
+/// Offsets, in bytes, of fields in what the VM keeps of a method.
+pub struct MethodLayout {
+    /// Before this there is its entry, in the data of a Method.
+    pub entry: usize,
+    /// Its definition, in its entry.
+    pub definition: usize,
+    /// Its name there.
+    pub name: usize,
+    /// Its class there.
+    pub owner: usize,
+    /// The function, in its definition.
+    pub function: usize,
+    /// How many arguments it takes, 32 bits, there.
+    pub arguments: usize,
+    /// The name that it was defined by, there.
+    pub original_name: usize,
+    /// The bits of the definition's first word that say of what kind it is.
+    pub kind: usize,
+    /// What they are for a method of C.
+    pub kind_of_c: usize,
+}
+
 /// Offsets, in bytes, of fields in what the VM keeps of a thread and of a Ractor.
 pub struct ThreadLayout {
     /// The thread's object.

@@ -6,6 +6,7 @@ use super::{Kind, unguarded};
 use crate::ruby::data_type::DataType;
 use crate::ruby::frames::object;
 use crate::ruby::root_object::RootObject;
+use crate::ruby::weak_map::WeakMap;
 use rperf_sampling::NewFrames;
 use rperf_sampling::objects::ObjectSampler;
 use rperf_tracing::{TargetedTracer, TracedFrame, Tracer};
@@ -25,10 +26,15 @@ static TABLES: RootObject = RootObject::new(
 /// The VM's view of what the signal handler has written, which can't run write barriers.
 static TICK_STACKS: DataType = DataType::new(c"rperf tick roots", Some(mark_tick_stacks));
 
+/// The VM's view of new objects that are held for a moment: marked in each collection, so that the hook on
+/// new objects needs no barrier.
+static HELD_OBJECTS: DataType = DataType::new(c"rperf new objects", Some(mark_held));
+
 /// Makes the objects, which live as long as the process. With the GVL.
 pub fn init() {
     TABLES.make();
     TICK_STACKS.permanent_object();
+    HELD_OBJECTS.permanent_object();
 }
 
 /// Tells the collector of frames that have just entered the frame table.
@@ -45,6 +51,11 @@ pub fn keep_objects_alive(objects: &mut Allocations) {
 /// Tells the collector of frames and classes of sampled objects that are new.
 pub fn keep_sampled_alive(objects: &mut ObjectSampler) {
     TABLES.keep_alive(objects.new_words());
+}
+
+/// Tells the collector of a map that the session has just got.
+pub fn keep_map_alive(map: WeakMap) {
+    TABLES.keep_alive([map.object() as FrameWord].into_iter());
 }
 
 /// Tells the collector of the frames that are new to the tracer.
@@ -119,6 +130,9 @@ unsafe extern "C" fn mark_tables(_: *mut c_void) {
                     words.copied().for_each(mark);
                     let words = session.sampled_objects.iter();
                     words.flat_map(|it| it.peek().words()).for_each(mark);
+                    let maps = session.objects_in_use.iter();
+                    let maps = maps.flat_map(|it| it.peek().objects());
+                    maps.for_each(|map| rb_sys::rb_gc_mark(map));
                 }
                 Kind::Tracing(session) | Kind::Calibration(session) => {
                     let tracer = session.tracer.peek();
@@ -144,6 +158,18 @@ unsafe extern "C" fn mark_tick_stacks(_: *mut c_void) {
     unsafe {
         if let Some(Kind::Sampling(session)) = unguarded().map(|it| &it.kind) {
             session.each_tick_root(|word| rb_sys::rb_gc_mark_maybe(object(word)));
+        }
+    }
+}
+
+/// Marks, and pins, new objects that are held.
+unsafe extern "C" fn mark_held(_: *mut c_void) {
+    // SAFETY: as in `mark_tables`.
+    unsafe {
+        if let Some(Kind::Sampling(session)) = unguarded().map(|it| &it.kind) {
+            let sampler = session.sampled_objects.iter();
+            let held = sampler.flat_map(|it| it.peek().held());
+            held.for_each(|word| rb_sys::rb_gc_mark(object(word)));
         }
     }
 }

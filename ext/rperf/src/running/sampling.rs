@@ -1,8 +1,10 @@
 //! A session that samples, and the way to it: with the GVL by a token, in hooks and handlers without it
 //! by a promise. A panic in a hook ends here.
 
+use super::weak_maps::WeakMaps;
 use crate::message;
 use crate::ruby::ractor::AnyGvl;
+use crate::ruby::weak_map::WeakMap;
 use rperf_accounts::{JudgedRequests, SessionOps, SuiteAccounts};
 use rperf_sampling::objects::ObjectSampler;
 use rperf_sampling::threads::ThreadState;
@@ -52,6 +54,8 @@ pub struct SamplingSession {
     pub has_lines: bool,
     /// Objects, if they are sampled.
     pub sampled_objects: Option<GvlCell<ObjectSampler>>,
+    /// The sampled objects that are followed for as long as they live, by number.
+    pub objects_in_use: Option<GvlCell<WeakMaps>>,
     /// The tests and factories that have ended.
     pub suite: GvlCell<SuiteAccounts>,
     /// Requests and jobs, if they are judged.
@@ -92,12 +96,14 @@ impl SamplingSession {
         settings: &Settings,
         running: RunningSession,
         sampled_objects: Option<ObjectSampler>,
+        objects_in_use: Option<WeakMap>,
     ) -> Self {
         let counts = settings.measures_objects();
         Self {
             objects: counts.then(|| GvlCell::new(Allocations::new(true))),
             has_lines: settings.lines() != Some(false),
             sampled_objects: sampled_objects.map(GvlCell::new),
+            objects_in_use: objects_in_use.map(|map| GvlCell::new(WeakMaps::new(map))),
             suite: GvlCell::new(SuiteAccounts::default()),
             requests: settings.measures_requests().then(Requests::new),
             ops: settings
@@ -200,6 +206,20 @@ pub unsafe fn in_main_ractor(work: impl FnOnce(&mut Gvl<'_>)) {
         return;
     };
     if counting_session(&gvl).is_some() {
+        catching_with(&mut gvl, work);
+    }
+}
+
+/// [`in_main_ractor`] also while no time counts.
+///
+/// # Safety
+/// As there.
+pub unsafe fn with_session_of_main_ractor(work: impl FnOnce(&mut Gvl<'_>)) {
+    // SAFETY: by this function's contract.
+    let AnyGvl::Main(mut gvl) = (unsafe { AnyGvl::assume_held() }) else {
+        return;
+    };
+    if sampling(&gvl).is_some() {
         catching_with(&mut gvl, work);
     }
 }

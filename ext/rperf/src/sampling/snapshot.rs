@@ -15,9 +15,11 @@ use super::taken_objects::TakenObjects;
 use super::taken_profile::{Finish, TakenFrames, TakenOps, TakenProfile};
 use crate::interrupts::{Interrupts, LIMIT, let_others_run, without_gvl_if_possible};
 use crate::probes;
+use crate::probes::sampling::{objects_in_use, sampled_objects};
 use crate::profile::errors;
 use crate::recording::{epoch, sample};
 use crate::ruby::live_threads::LiveThreads;
+use crate::ruby::process;
 use crate::ruby::thread_names::ThreadName;
 use crate::ruby::threads::RubyThread;
 use crate::running::roots;
@@ -41,6 +43,7 @@ pub fn stop(
     gvl: &mut Gvl<'_>,
     finish: impl FnOnce(&mut Gvl<'_>) -> Result<Option<Finish>, Error>,
 ) -> Result<(Option<Value>, Interrupts), Error> {
+    objects_in_use::put_away(gvl, true);
     let Some((id, now, threads)) = bring_up(ruby, gvl, u64::MAX)? else {
         return Ok(Default::default());
     };
@@ -95,6 +98,7 @@ pub fn snapshot(
     } else {
         room_for_nodes(gvl)?
     };
+    objects_in_use::put_away(gvl, true);
     let Some((_, now, _)) = bring_up(ruby, gvl, LIMIT.as_nanos() as u64)? else {
         return Ok(Default::default());
     };
@@ -264,11 +268,12 @@ fn take_copy(
 fn take_objects(gvl: &Gvl<'_>, session: &SamplingSession, clear: bool) -> Option<TakenObjects> {
     if let Some(sampler) = &session.sampled_objects {
         let mut sampler = sampler.borrow(gvl)?;
-        let sums = sampler.sums();
+        let sums = sampler.sums(sampled_objects::moment(), &process::token());
         if clear {
             sampler.clear();
         }
-        return Some(TakenObjects::Sampled(sums));
+        let elsewhere = sampled_objects::made_elsewhere(clear);
+        return Some(TakenObjects::Sampled(sums, elsewhere));
     }
     let mut objects = session.objects.as_ref()?.borrow(gvl)?;
     let sums = objects.sums();

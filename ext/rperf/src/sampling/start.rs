@@ -5,10 +5,11 @@ use crate::probes::sampling::{ended_ractors, sampled_objects};
 use crate::profile::errors;
 use crate::ruby::frames::{Interrupted, RubyVm};
 use crate::ruby::live_threads::LiveThreads;
-use crate::ruby::{safepoint, threads};
+use crate::ruby::weak_map::WeakMap;
+use crate::ruby::{safepoint, threads, version};
 use crate::running::facts::Beginner;
 use crate::running::sampling::{SamplingSession, sampling};
-use crate::running::{self, Kind, Running};
+use crate::running::{self, Kind, Running, roots};
 use magnus::{Error, Ruby};
 use rperf_sampling::{Capture, Mode, RunningSession, SessionConfig, StartOptions, TimerKind};
 use rperf_session::settings::{self, Settings, Signal};
@@ -25,6 +26,13 @@ pub fn begin(
     others: bool,
     beginner: Beginner,
 ) -> Result<(), Error> {
+    let objects_in_use = match settings.follows_objects() {
+        true => Some(WeakMap::new(gvl).ok_or_else(|| cannot_follow(ruby))?),
+        false => None,
+    };
+    if settings.samples_objects() && version::slot_size().is_none() {
+        return Err(cannot_sample(ruby));
+    }
     running::prepare(others);
     let vm = RubyVm::new(gvl);
     let running = RunningSession::start::<RubyVm<Interrupted>>(
@@ -35,21 +43,38 @@ pub fn begin(
     );
     let running = running.map_err(|error| errors::rperf(ruby, error.to_string()))?;
     let sampled_objects = settings.samples_objects();
-    let sampled_objects =
-        sampled_objects.then(|| sampled_objects::sampler(settings.max_overhead()));
-    let session = SamplingSession::new(settings, running, sampled_objects);
+    let sampled_objects = sampled_objects
+        .then(|| sampled_objects::sampler(settings.max_overhead(), settings.follows_objects()));
+    let session = SamplingSession::new(settings, running, sampled_objects, objects_in_use);
     for thread in threads.threads().filter(|thread| thread.has_frames()) {
         // Also where a forked child has inherited a state.
         thread.announce(gvl, &session.new_threads);
     }
     let session = Kind::Sampling(Box::new(session));
     running::begin(gvl, Running::new(settings, beginner, session));
+    if let Some(map) = objects_in_use {
+        roots::keep_map_alive(map);
+    }
     if !settings.defer()
         && let Some(session) = sampling(gvl)
     {
         section::begin_only(gvl, session, threads);
     }
     Ok(())
+}
+
+#[cold]
+fn cannot_sample(ruby: &Ruby) -> Error {
+    let message = "this Ruby doesn't tell the sizes of objects, which are needed to sample them: count \
+                   them with measure: :alloc, or leave them out";
+    errors::rperf(ruby, message)
+}
+
+#[cold]
+fn cannot_follow(ruby: &Ruby) -> Error {
+    let message = "this Ruby has no ObjectSpace::WeakMap with the methods []=, keys and delete, which \
+                   measure: :heap needs: leave it out";
+    errors::rperf(ruby, message)
 }
 
 /// The settings as the engine has them.

@@ -1,6 +1,7 @@
 //! Objects that were taken from a session, counted or sampled, on their way to a profile.
 
-use rperf_model::Profile;
+use rperf_model::numbers::grouped;
+use rperf_model::{Note, Profile};
 use rperf_sampling::objects::SampledObjects;
 use rperf_vm::{AllocationSums, FrameWord, ResolvedFrame};
 use std::sync::Arc;
@@ -9,16 +10,26 @@ use std::sync::Arc;
 pub enum TakenObjects {
     /// Each was counted.
     Counted(AllocationSums),
-    /// They were sampled.
-    Sampled(SampledObjects),
+    /// They were sampled. Other Ractors have made so many more, as far as the VM tells.
+    Sampled(SampledObjects, u64),
 }
 
 impl TakenObjects {
+    /// A line on those that other Ractors have made.
+    pub fn note_on_others(&self) -> Note {
+        let line = "objects that other Ractors made are not counted";
+        match self {
+            // Versions of Ruby that tell none have no number.
+            TakenObjects::Sampled(_, count @ 1..) => format!("{line}: {}", grouped(*count)).into(),
+            _ => line.into(),
+        }
+    }
+
     /// All frames and classes.
     pub fn words(&self) -> &[FrameWord] {
         match self {
             TakenObjects::Counted(sums) => sums.words(),
-            TakenObjects::Sampled(sums) => sums.words(),
+            TakenObjects::Sampled(sums, _) => sums.words(),
         }
     }
 
@@ -26,7 +37,7 @@ impl TakenObjects {
     pub fn add_to(&self, profile: &mut Profile, names: &[Arc<ResolvedFrame>]) {
         match self {
             TakenObjects::Counted(sums) => sums.add_to(profile, names),
-            TakenObjects::Sampled(sums) => sums.add_to(profile, names),
+            TakenObjects::Sampled(sums, _) => sums.add_to(profile, names),
         }
     }
 }

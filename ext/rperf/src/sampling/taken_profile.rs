@@ -219,8 +219,8 @@ impl CompleteProfile {
                  tick interrupts compiled code)"
             }
         }));
-        if self.objects.is_some() && other_ractors() {
-            notes.push("objects that other Ractors made are not counted".into());
+        if let Some((objects, _)) = self.objects.as_ref().filter(|_| other_ractors()) {
+            notes.push(objects.note_on_others());
         }
         if self.objects.is_some() && gc::HOOK.has_missed() {
             notes.push(version::NOTE_ON_SILENT_OBJECTS.into());

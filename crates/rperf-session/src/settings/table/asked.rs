@@ -3,17 +3,30 @@
 
 use super::super::form::Form::{self, Number, Word, Words};
 use super::super::setting::{Defaults, Flags, Setting, Takes};
-use super::super::words::{ALLOC_SAMPLED, CPU};
+use super::super::words::{ALLOC_SAMPLED, CPU, HEAP};
 use rperf_model::{ASKED_FREQUENCIES, Mode};
 
 /// The settings of `rperf attach`.
-pub static ATTACH: [&Setting; 3] = [&MODE, &ATTACH_FREQUENCY, &MEASURE];
+pub static ATTACH: [&Setting; 3] = [&MODE, &ATTACH_FREQUENCY, &ATTACH_MEASURE];
 
 /// The settings of `rperf push`.
-pub static PUSH: [&Setting; 3] = [&MODE, &PUSH_FREQUENCY, &MEASURE];
+pub static PUSH: [&Setting; 3] = [&MODE, &PUSH_FREQUENCY, &PUSH_MEASURE];
 
-static MEASURE: Setting = Setting {
-    unset: Some("nothing more"),
+static ATTACH_MEASURE: Setting = Setting {
+    flags: Some(Flags {
+        short: None,
+        takes: Takes::Value(
+            "MEASURE",
+            "alloc=sampled: also some of the objects that are made, with their callers; heap: these, \
+             and which of them stay",
+        ),
+        record_only: false,
+    }),
+    ..measure(&[Words(&[ALLOC_SAMPLED, HEAP])])
+};
+
+/// Its sessions are too short to see what stays.
+static PUSH_MEASURE: Setting = Setting {
     flags: Some(Flags {
         short: None,
         takes: Takes::Value(
@@ -22,12 +35,15 @@ static MEASURE: Setting = Setting {
         ),
         record_only: false,
     }),
-    ..Setting::named(
-        "measure",
-        &[Words(&[ALLOC_SAMPLED])],
-        "what to measure beside times",
-    )
+    ..measure(&[Words(&[ALLOC_SAMPLED])])
 };
+
+const fn measure(forms: &'static [Form]) -> Setting {
+    Setting {
+        unset: Some("nothing more"),
+        ..Setting::named("measure", forms, "what to measure beside times")
+    }
+}
 
 static MODE: Setting = Setting {
     default: Defaults::is(Mode::Wall.name()),

@@ -2,7 +2,7 @@
 //! was marking. On the thread that collects; a backtrace is taken at GC_EXIT only, when objects are
 //! at rest again.
 
-use super::other_ractor;
+use super::{objects_in_use, other_ractor};
 use crate::recording::sample;
 use crate::ruby::gc_cause;
 use crate::ruby::gc_hook::{GcHook, OnCollection};
@@ -50,6 +50,9 @@ impl OnCollection for Collections {
                 let _guard = AtWork::begin(&gvl);
                 let follow_up = session.collecting(&gvl, event, phase, state);
                 sample::complete(&gvl, session, follow_up);
+                if event == GcEvent::Exit {
+                    objects_in_use::collected();
+                }
             }),
             AnyGvl::Other(gvl) => collected_elsewhere(&gvl, event, phase),
         }

@@ -1,19 +1,22 @@
 //! New objects in a session that samples them: some are drawn, each with its stack. On the threads of the
 //! main Ractor, with the GVL.
 
+use super::countdown::COUNTDOWN;
+use super::objects_in_use;
 use crate::ruby::frames::{RubyVm, take_ruby_stack};
 use crate::ruby::object_hook::{NewObject, ObjectHook, OnDrawnObject};
+use crate::ruby::process::collections;
 use crate::ruby::threads::RubyThread;
 use crate::running::sampling::{SamplingSession, catching, counting_session};
 use crate::running::{label_set, roots};
-use rperf_sampling::objects::{Countdown, ObjectSampler, SampledObject};
+use rperf_sampling::objects::{Countdown, Moment, ObjectSampler, SampledObject};
 use rperf_vm::{Gvl, clock};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 static HOOK: ObjectHook = ObjectHook::on_drawn::<Drawn>();
 
-/// The bytes until the next sample. It doesn't end while nothing counts: then the hook, where it has to stay,
-/// returns at once.
-static COUNTDOWN: Countdown = Countdown::stopped();
+/// Objects that other Ractors have made.
+static ELSEWHERE: AtomicU64 = AtomicU64::new(0);
 
 struct Drawn;
 
@@ -26,12 +29,29 @@ impl OnDrawnObject for Drawn {
             catching(session, || sample(gvl, session, object));
         }
     }
+
+    fn made_elsewhere() {
+        ELSEWHERE.fetch_add(1, Relaxed);
+    }
 }
 
-/// A sampler of objects for a new session.
-pub fn sampler(max_overhead: u32) -> ObjectSampler {
+/// A sampler of objects for a new session, which follows them if `follows`.
+pub fn sampler(max_overhead: u32, follows: bool) -> ObjectSampler {
+    ELSEWHERE.store(0, Relaxed);
     let now_ns = clock::monotonic_ns();
-    ObjectSampler::new(now_ns, max_overhead, now_ns)
+    let sampler = ObjectSampler::new(now_ns, max_overhead, now_ns);
+    match follows {
+        true => sampler.with_objects_in_use(!now_ns),
+        false => sampler,
+    }
+}
+
+/// How many objects other Ractors have made in the session, or since this was asked with `clear`.
+pub fn made_elsewhere(clear: bool) -> u64 {
+    match clear {
+        true => ELSEWHERE.swap(0, Relaxed),
+        false => ELSEWHERE.load(Relaxed),
+    }
 }
 
 /// Time counts from here on.
@@ -50,6 +70,14 @@ pub fn remove() {
     HOOK.remove();
 }
 
+/// Now.
+pub fn moment() -> Moment {
+    Moment {
+        ns: clock::monotonic_ns(),
+        collections: collections(),
+    }
+}
+
 fn sample(gvl: &Gvl<'_>, session: &SamplingSession, object: Option<NewObject>) {
     let Some(mut sampler) = session
         .sampled_objects
@@ -61,18 +89,21 @@ fn sample(gvl: &Gvl<'_>, session: &SamplingSession, object: Option<NewObject>) {
     let Some(object) = object else {
         return COUNTDOWN.set(Some(sampler.next_gap()));
     };
-    let began_ns = clock::monotonic_ns();
+    let began = moment();
     let mut backtrace = session.backtrace(gvl);
     let stack = backtrace.as_mut();
     let stack = stack.map(|backtrace| take_ruby_stack(RubyVm::new(gvl), backtrace));
     let object = SampledObject {
+        object: object.word,
         bytes: object.bytes,
         class: object.class,
         thread: session.ticks.holder_seq(),
         stack,
         labels: label_set::of_thread(gvl, RubyThread::current(gvl)),
     };
-    let gap = sampler.add(object, began_ns, clock::monotonic_ns());
+    let now_ns = clock::monotonic_ns();
+    let gap = sampler.add(object, began, now_ns);
     COUNTDOWN.set(Some(gap));
     roots::keep_sampled_alive(&mut sampler);
+    objects_in_use::note_held(sampler.held_count(), now_ns);
 }

@@ -1,0 +1,165 @@
+//! New objects in a session that follows some of them for as long as they live: the hook on new objects
+//! holds them, as no object can be made there, and the VM's next safepoint puts them into one of the
+//! session's weak maps. On the threads of the main Ractor, with the GVL.
+
+use super::countdown::COUNTDOWN;
+use crate::ruby::frames::object;
+use crate::ruby::process::collections;
+use crate::ruby::safepoint::Job;
+use crate::ruby::weak_map::WeakMap;
+use crate::running::roots;
+use crate::running::sampling::{self, sampling};
+use crate::running::weak_maps::WeakMaps;
+use rb_sys::VALUE;
+use rperf_sampling::HandlerOff;
+use rperf_sampling::objects::ObjectSampler;
+use rperf_vm::{Gvl, clock};
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+
+static JOB: Job = Job::new();
+
+/// They are put away at once if so many ns have gone by since others were, or when they are so many.
+const SOON: u64 = 10_000_000;
+const SOME: usize = 16;
+
+/// Numbers that are taken out of the maps at once.
+const DELETED: usize = 1 << 12;
+
+/// When objects were put away last.
+static LAST: AtomicU64 = AtomicU64::new(0);
+
+/// How many are held.
+static HELD: AtomicUsize = AtomicUsize::new(0);
+
+/// Makes what is made once per process. With the GVL.
+pub fn init() {
+    JOB.register(on_safepoint);
+}
+
+/// So many objects are held, one of them since `now_ns`. In the hook on new objects.
+pub fn note_held(count: usize, now_ns: u64) {
+    HELD.store(count, Relaxed);
+    let is_due = now_ns.saturating_sub(LAST.load(Relaxed)) >= SOON;
+    if count > 0 && (is_due || count.is_multiple_of(SOME)) {
+        JOB.trigger();
+    }
+}
+
+/// A collection has ended, which has left those alone that are held. In the hook on collections.
+pub fn collected() {
+    if HELD.load(Relaxed) > 0 {
+        JOB.trigger();
+    }
+}
+
+unsafe extern "C" fn on_safepoint(_: *mut c_void) {
+    // SAFETY: on a thread that runs Ruby code.
+    unsafe {
+        sampling::with_session_of_main_ractor(|gvl| {
+            let _handler_off = HandlerOff::begin();
+            put_away(gvl, false);
+        });
+    }
+}
+
+/// Puts all objects that are held into a map, and forgets those that are gone if it is time for it, or if
+/// this is a `look`. Outside of hooks. Calls methods of Ruby's own, and lets no other thread run.
+pub fn put_away(gvl: &mut Gvl<'_>, is_look: bool) {
+    if with_maps(gvl, |_| ()).is_none() {
+        return;
+    }
+    let left = COUNTDOWN.pause();
+    put(gvl);
+    if is_look || with_sampler(gvl, |it| it.wants_look()) == Some(true) {
+        look(gvl);
+    }
+    LAST.store(clock::monotonic_ns(), Relaxed);
+    COUNTDOWN.go_on(left);
+}
+
+fn put(gvl: &mut Gvl<'_>) {
+    while let Some(Some(held)) = with_sampler(gvl, |it| it.next_held()) {
+        // While it is held it lives, and doesn't move.
+        let is_put = add(gvl, held.number, object(held.object));
+        let since = is_put.then(collections);
+        with_sampler(gvl, |it| it.release(held, since));
+    }
+    HELD.store(0, Relaxed);
+}
+
+/// Adds a number for an object that somebody keeps alive meanwhile. Returns whether there was memory for it.
+fn add(gvl: &mut Gvl<'_>, number: u64, object: VALUE) -> bool {
+    let map = with_maps(gvl, |maps| maps.open());
+    let is_added = map.is_some_and(|map| map.set(gvl, number, object));
+    if is_added && with_maps(gvl, WeakMaps::added) == Some(true) {
+        fill(gvl);
+    }
+    is_added
+}
+
+/// The map for new numbers is full, if not too many have gone.
+fn fill(gvl: &mut Gvl<'_>) {
+    let map = with_maps(gvl, |maps| maps.open());
+    let size = map
+        .and_then(|map| map.numbers(gvl))
+        .map_or(0, |it| it.len());
+    if with_maps(gvl, |maps| maps.counted(size)) == Some(true)
+        && let Some(next) = WeakMap::new(gvl)
+    {
+        with_maps(gvl, |maps| maps.fill(next));
+        roots::keep_map_alive(next);
+    }
+}
+
+/// Looks which numbers are there still. Those that nobody asks for any more are taken out of the maps, and what
+/// is left of a map goes to another if it is little.
+fn look(gvl: &mut Gvl<'_>) {
+    let Some((open, full)) = with_maps(gvl, |maps| (maps.open(), maps.full())) else {
+        return;
+    };
+    let all: Vec<_> = full.into_iter().chain([open]).collect();
+    let numbers: Vec<_> = all.iter().map(|map| map.numbers(gvl)).collect();
+    if numbers.iter().any(Option::is_none) {
+        return;
+    }
+    let alive = numbers.iter().flatten().flatten().copied().collect();
+    with_sampler(gvl, |it| it.looked(alive));
+    let mut may_delete = DELETED;
+    for (map, numbers) in all.into_iter().zip(numbers) {
+        let parted = with_sampler(gvl, |it| {
+            let numbers = numbers.into_iter().flatten();
+            numbers.partition(|number| it.follows(*number))
+        });
+        let (followed, others): (Vec<u64>, Vec<u64>) = parted.unwrap_or_default();
+        if map.object() != open.object() && WeakMaps::is_sparse(followed.len()) {
+            move_all(gvl, map, followed);
+            continue;
+        }
+        for number in others.into_iter().take(may_delete) {
+            map.delete(gvl, number);
+            may_delete -= 1;
+        }
+    }
+}
+
+fn move_all(gvl: &mut Gvl<'_>, map: WeakMap, numbers: Vec<u64>) {
+    for number in numbers {
+        let moved = map.get(gvl, number).map(|object| add(gvl, number, object));
+        if moved == Some(false) {
+            return;
+        }
+    }
+    with_maps(gvl, |maps| maps.let_go(map));
+}
+
+fn with_maps<T>(gvl: &Gvl<'_>, act: impl FnOnce(&mut WeakMaps) -> T) -> Option<T> {
+    let mut maps = sampling(gvl)?.objects_in_use.as_ref()?.borrow(gvl)?;
+    Some(act(&mut maps))
+}
+
+fn with_sampler<T>(gvl: &Gvl<'_>, act: impl FnOnce(&mut ObjectSampler) -> T) -> Option<T> {
+    let session = sampling(gvl)?;
+    let mut sampler = session.sampled_objects.as_ref()?.borrow(gvl)?;
+    Some(act(&mut sampler))
+}
