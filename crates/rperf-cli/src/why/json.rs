@@ -7,7 +7,7 @@ use rperf_report::{
 };
 use serde_json::{Map, Value, json};
 
-/// Of the meanings of fields, which docs/guide/json.md has.
+/// The version of the fields, whose meanings docs/guide/json.md has.
 const VERSION: u32 = 1;
 
 /// All endpoints, and why the first ones are slow.
