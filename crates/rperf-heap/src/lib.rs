@@ -1,7 +1,7 @@
 //! The graph of a program's objects: the stream in which it comes, who dominates whom, the paths on which
 //! objects are held, and what is told of all that. Any thread.
 //!
-//! The program sends the graph ([`write`]); all else is for the command, which may be root, while the
+//! The program sends the graph ([`mod@write`]); all else is for the command, which may be root, while the
 //! program may be hostile.
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]

@@ -90,7 +90,7 @@ pub const TOPICS: [Topic; 46] = [
     topic!("json",),
     topic!("tracing", "calls", "count-calls"),
     topic!("allocations", "objects", "alloc", "measure"),
-    topic!("what-stays", "heap", "leaks", "leak", "inuse", "retained"),
+    topic!("what-stays", "leaks", "leak", "inuse"),
     topic!(
         "memory",
         "rss",
@@ -99,7 +99,7 @@ pub const TOPICS: [Topic; 46] = [
         "malloc",
         "container-killed"
     ),
-    topic!("heap", "leak", "leaks", "dominators", "retained", "holders"),
+    topic!("heap", "dominators", "retained", "holders"),
     topic!(
         "garbage-collection",
         "gc",
