@@ -9,6 +9,7 @@ mod latencies;
 mod ops;
 mod page;
 mod requests;
+mod suite;
 mod tables;
 
 pub use columns::{ColumnEntry, Columns};
@@ -136,6 +137,7 @@ fn encode(view: &View<'_>, least_share: f64) -> Result<Vec<u8>, FormatError> {
         latencies::write(index, titled.profile, &mut tables, &mut columns);
         requests::write(index, titled.profile, &mut tables, &mut columns);
         ops::write(index, titled.profile, &mut tables, &mut columns);
+        suite::write(index, titled.profile, &mut tables, &mut columns);
         profiles.push(meta(titled, &pruned));
     }
     if let Some(first) = view.profiles.first() {

@@ -86,6 +86,13 @@ pub struct TestGem {
 impl Tests {
     /// The tests of `profile`; `None` if it has none. Factories are in the order of `sort`.
     pub fn of(profile: &Profile, sort: Sort) -> Option<Self> {
+        let mut tests = Self::without_gems(profile, sort)?;
+        tests.gems = gems(profile);
+        Some(tests)
+    }
+
+    /// The same without the gems: all that is known of accounts alone.
+    pub fn without_gems(profile: &Profile, sort: Sort) -> Option<Self> {
         if profile.suite.is_empty() {
             return None;
         }
@@ -114,7 +121,6 @@ impl Tests {
             Sort::SelfValue => Reverse(it.sums.own_ns),
             Sort::TotalValue => by_wall(&it.sums),
         });
-        tests.gems = gems(profile);
         Some(tests)
     }
 

@@ -9,6 +9,7 @@ export const VIEWS = [
   "source",
   "labels",
   "requests",
+  "tests",
   "changes",
   "snapshots",
 ] as const;
@@ -47,6 +48,9 @@ export interface State {
   /** The requests that are explained, as "label=name", or nothing: those that cost most. */
   request: string;
   requestSort: string;
+  testSort: string;
+  testFileSort: string;
+  factorySort: string;
   /** What the boxes of the call graph are, and how many there may be. */
   graphBy: string;
   graphCount: string;
@@ -74,6 +78,9 @@ export const INITIAL: State = {
   treeUp: false,
   request: "",
   requestSort: "",
+  testSort: "",
+  testFileSort: "",
+  factorySort: "",
   graphBy: "method",
   graphCount: "80",
 };
@@ -137,6 +144,9 @@ export function fromHash(hash: string, initial: State): State {
     treeUp: flag("treeUp"),
     request: text("request"),
     requestSort: text("requestSort"),
+    testSort: text("testSort"),
+    testFileSort: text("testFileSort"),
+    factorySort: text("factorySort"),
     graphBy: text("graphBy"),
     graphCount: text("graphCount"),
   };

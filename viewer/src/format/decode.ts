@@ -10,6 +10,7 @@ import {
   type Verdict,
 } from "./header.ts";
 import { RequestTable } from "./requests.ts";
+import { SuiteTable } from "./suite.ts";
 
 /** Functions, one entry each. */
 export interface FrameTable {
@@ -50,6 +51,7 @@ export interface ProfileRows {
   /** How long the calls of methods took, by `latencyKey`. */
   latencies: Map<string, Latency>;
   requests: RequestTable;
+  suite: SuiteTable;
 }
 
 /** Of all calls of a method, in nanoseconds. */
@@ -141,6 +143,7 @@ export function decode(bytes: Uint8Array): ProfileFile {
       values: header.valueTypes.map((_, type) => columns.values(`${rows}/value/${type}`, count)),
       latencies: latencyTable(columns, `latencies/${index}`, string),
       requests: new RequestTable(columns, index, string),
+      suite: new SuiteTable(columns, index, string),
     };
   });
   const { valueTypes, defaultType, states, categories, diff } = header;

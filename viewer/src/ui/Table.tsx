@@ -28,6 +28,8 @@ interface Props<T> {
   nameTitle: string;
   note?(row: T): string;
   onOpen?(row: T): void;
+  /** Whether there is something to open; without it, always. */
+  canOpen?(row: T): boolean;
   onMenu?(row: T, x: number, y: number): void;
   /** Whether the rest of the view is about this row. */
   isCurrent?(row: T): boolean;
@@ -129,8 +131,9 @@ export function Table<T>(props: Props<T>) {
                     tabIndex={first + i === at ? 0 : -1}
                     data-active={first + i === at ? "" : undefined}
                     aria-current={props.isCurrent?.(row) || undefined}
+                    aria-disabled={props.canOpen?.(row) === false || undefined}
                     onFocus={() => setActive(first + i)}
-                    onClick={() => onOpen(row)}
+                    onClick={() => props.canOpen?.(row) !== false && onOpen(row)}
                   >
                     {props.name(row)}
                   </button>

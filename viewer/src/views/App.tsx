@@ -19,6 +19,7 @@ import { RequestsView } from "./RequestsView.tsx";
 import { SnapshotsView } from "./SnapshotsView.tsx";
 import { SourceView } from "./SourceView.tsx";
 import { Summary } from "./Summary.tsx";
+import { TestsView } from "./TestsView.tsx";
 import { TopView } from "./TopView.tsx";
 import { TreeView } from "./TreeView.tsx";
 
@@ -31,6 +32,7 @@ const TABS: Record<ViewName, [title: string, view: FunctionComponent]> = {
   source: ["Source", SourceView],
   labels: ["Labels, threads, states", LabelsView],
   requests: ["Requests", RequestsView],
+  tests: ["Tests", TestsView],
   changes: ["Changes", ChangesView],
   snapshots: ["Snapshots", SnapshotsView],
 };
@@ -96,6 +98,7 @@ export function App({ store, session, server, snapshot, note, open, renew }: Pro
   const tabs = VIEWS.filter((name) => {
     if (name === "changes") return session.file.profiles.length > 1;
     if (name === "requests") return view.target.rows.requests.length > 0;
+    if (name === "tests") return view.target.rows.suite.isThere;
     return name !== "snapshots" || server !== null || session.file.profiles.length > 1;
   });
   useKeys(page, tabs, () => setHelp(true));
@@ -119,6 +122,9 @@ export function App({ store, session, server, snapshot, note, open, renew }: Pro
   );
 }
 
+/** As many tabs have a digit; all are reached by arrows. */
+const KEYS = 10;
+
 function Tabs({ tabs, current, onPick }: { tabs: ViewName[]; current: ViewName; onPick(name: ViewName): void }) {
   const onKeyDown = (event: KeyboardEvent) => {
     const at = tabs.indexOf(current);
@@ -140,7 +146,7 @@ function Tabs({ tabs, current, onPick }: { tabs: ViewName[]; current: ViewName; 
           aria-selected={name === current}
           aria-controls="panel"
           tabIndex={name === current ? 0 : -1}
-          title={`Key ${(i + 1) % 10}`}
+          title={i < KEYS ? `Key ${(i + 1) % 10}` : undefined}
           onClick={() => onPick(name)}
         >
           {TABS[name][0]}

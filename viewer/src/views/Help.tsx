@@ -3,7 +3,7 @@ import { usePage } from "../app/context.ts";
 import { formatWhen } from "../model/units.ts";
 
 const KEYS: [string, string][] = [
-  ["1 to 9, 0", "the views"],
+  ["1 to 9, 0", "the first ten views; in the row of views, arrows go to all"],
   ["/", "search; N and Shift-N go from hit to hit in the flame graph"],
   ["arrows", "move between methods in a graph, rows in a table"],
   ["Enter", "zooms in, or opens a row"],

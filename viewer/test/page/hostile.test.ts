@@ -2,10 +2,12 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { Browser } from "playwright-core";
 import { VIEWS } from "../../src/app/state.ts";
+import type { Suite } from "../../src/format/suite.ts";
 import { openBrowser, openPage, writePage } from "../support/browser.ts";
 import { type Draft, encode, toBase64 } from "../support/encode.ts";
 import { STATES } from "../support/generate.ts";
 import { requestsOf } from "../support/requests.ts";
+import { shopSuite } from "../support/suite.ts";
 
 let browser: Browser;
 before(async () => {
@@ -26,6 +28,18 @@ const NAMES = [
   "__proto__",
   "x".repeat(1_000_000),
 ];
+
+/** Tests, files and factories of these names, with times that can't be. */
+function hostileSuite(): Suite {
+  const { total, tests, files, factories } = shopSuite();
+  const odd = { count: -1, wall: -1, running: 2 ** 62 };
+  return {
+    total: { ...total, ...odd },
+    tests: NAMES.map((name) => ({ ...tests[0], ...odd, name, title: name, file: name })),
+    files: NAMES.map((name) => ({ ...files[0], ...odd, name })),
+    factories: NAMES.map((name) => ({ ...factories[0], ...odd, name })),
+  };
+}
 
 function hostile(): Draft {
   const frames = NAMES.map((name) => ({
@@ -54,6 +68,7 @@ function hostile(): Draft {
         requests: NAMES.map((name) =>
           requestsOf(name.slice(0, 5), name, { typical: [9, { wall: -1 }], tail: [99, { wall: 2 ** 62, blocked: 9 }] }),
         ),
+        suite: hostileSuite(),
         rows: frames.map((_, i) => ({
           node: i + 1,
           thread: i % 10,

@@ -1,7 +1,9 @@
 import { gzipSync } from "node:zlib";
 import type { DiffInfo, Loss } from "../../src/format/header.ts";
 import type { Requests } from "../../src/format/requests.ts";
+import type { Suite } from "../../src/format/suite.ts";
 import { requestColumns } from "./requests.ts";
+import { suiteColumns } from "./suite.ts";
 
 /** What a test wants in a file, in the plainest form. */
 export interface Draft {
@@ -30,6 +32,7 @@ export interface DraftProfile {
     losses?: Loss[];
   };
   requests?: Requests[];
+  suite?: Suite;
   latencies?: { name: string; file: string; calls: number; p50: number; p99: number; max: number }[];
   rows: {
     node: number;
@@ -117,7 +120,7 @@ export function encode(
     "sources/text",
     sources.map((source) => writer.string(source.text)),
   );
-  draft.profiles.forEach(({ rows, latencies = [], requests = [] }, index) => {
+  draft.profiles.forEach(({ rows, latencies = [], requests = [], suite }, index) => {
     const name = `profiles/${index}`;
     writer.deltas(
       `${name}/node`,
@@ -158,7 +161,10 @@ export function encode(
           latencies.map((row) => row[column]),
         );
     }
-    for (const { name, texts, numbers, signed } of requestColumns(index, requests)) {
+    for (const { name, texts, numbers, signed } of [
+      ...requestColumns(index, requests),
+      ...suiteColumns(index, suite),
+    ]) {
       const written = texts?.map((text) => writer.string(text)) ?? numbers;
       if (signed) writer.signed(name, written);
       else writer.unsigned(name, written);

@@ -1,6 +1,7 @@
 //! Tests of RPV1: what is written is taken apart again.
 
 mod ops;
+mod suite;
 
 use super::*;
 use flate2::read::GzDecoder;
