@@ -91,7 +91,7 @@ impl Tests {
         Some(tests)
     }
 
-    /// The same without the gems: all that is known of accounts alone.
+    /// The tests without the gems: all that is known of accounts alone.
     pub fn without_gems(profile: &Profile, sort: Sort) -> Option<Self> {
         if profile.suite.is_empty() {
             return None;

@@ -8,7 +8,7 @@ export const PARTS = ["running", "gvlWait", "blocked", "gc", "suspended"] as con
 export type Part = (typeof PARTS)[number];
 
 /** What a state's time counts as. */
-const PART_OF_STATE: Record<string, Part> = {
+export const PART_OF_STATE: Record<string, Part> = {
   running: "running",
   blocked: "blocked",
   wait: "gvlWait",
@@ -20,7 +20,7 @@ const PART_OF_STATE: Record<string, Part> = {
 export const FEW = 20;
 
 /** Places that are told of a part, and holders of the GVL. */
-const SITES = 3;
+export const SITES = 3;
 
 /** The label by which samples tell the class of their request, and that of jobs. */
 const LATENCY = "%latency";
@@ -158,7 +158,7 @@ export function foreignKeys(view: View, { key }: Requests): string[] {
 }
 
 /** What each label set makes a row: one of the typical (0), of the tail (1), of those that are open (2), or nothing. */
-function kindsOf(view: View, requests: Requests): number[] {
+export function kindsOf(view: View, requests: Requests): number[] {
   const foreign = foreignKeys(view, requests);
   return view.file.labelSets.map((set) => {
     const value = (key: string) => set.find(([name]) => name === key)?.[1];
@@ -168,7 +168,7 @@ function kindsOf(view: View, requests: Requests): number[] {
 }
 
 /** Sums of the typical requests and of the tail, per request. */
-function meansOf({ classes: { typical, tail } }: Requests, sums: [number, number]): Means {
+export function meansOf({ classes: { typical, tail } }: Requests, sums: [number, number]): Means {
   const of = (sum: number, count: number) => Math.trunc(sum / Math.max(1, count));
   return { typical: of(sums[0], typical.count), tail: of(sums[1], tail.count) };
 }

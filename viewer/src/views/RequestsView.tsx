@@ -1,6 +1,7 @@
 import { usePage } from "../app/context.ts";
 import type { State } from "../app/state.ts";
 import { CLASSES, type Requests, type Slowest } from "../format/requests.ts";
+import { collectionsOf } from "../model/collections.ts";
 import { type Filter, labelIs } from "../model/filters.ts";
 import { type Place, placeWords } from "../model/places.ts";
 import {
@@ -144,6 +145,7 @@ function Endpoint({ times }: { times: EndpointTimes }) {
           {TOLD.map((part) => (
             <Sites key={part} why={found} part={part} />
           ))}
+          <CollectionCauses requests={requests} />
         </>
       )}
       <RequestOps requests={requests} onOpen={(method) => theirs.open(null, method)} />
@@ -356,6 +358,30 @@ function Sites({ why, part }: { why: Why; part: Part }) {
           <MeansCells means={site.means} words={formatTime} />
           <th scope="row" class="name">
             <SitePlace requests={why.times.requests} place={site} />
+          </th>
+        </tr>
+      ))}
+    </PlainTable>
+  );
+}
+
+/** Why collections ran in these requests. */
+function CollectionCauses({ requests }: { requests: Requests }) {
+  const { session, view } = usePage();
+  const causes = session.kept(`collections ${fullName(requests)}`, () => collectionsOf(view, requests));
+  if (causes.length === 0) return null;
+  return (
+    <PlainTable
+      caption="Why these collections ran, per request, by samples"
+      columns={["typical", "tail", "difference", "share"]}
+      name="cause"
+    >
+      {causes.map(({ cause, means, share }) => (
+        <tr key={cause}>
+          <MeansCells means={means} words={formatTime} />
+          <td class="number">{formatShare(share, 1)}</td>
+          <th scope="row" class="name">
+            {cause}
           </th>
         </tr>
       ))}

@@ -25,14 +25,18 @@ module Factory
   end
 end
 
+# One of its tests takes longer than all others.
 class CartTest < Minitest::Test
   def test_waits = assert(sleep(0.05))
   def test_is_empty = assert_empty([])
   def test_has_a_team = Factory.run(:team, :user, :user)
 end
 
+# Its tests make objects.
 class OrderTest < Minitest::Test
-  20.times { |number| define_method("test_#{number}") { assert_equal(number * 100, Array.new(number * 100, &:to_s).size) } }
+  20.times do |number|
+    define_method("test_#{number}") { assert_equal(number * 100, Array.new(number * 100, &:to_s).size) }
+  end
 end
 
 exit(Minitest.run(%w[--seed 1]))

@@ -2,6 +2,7 @@
 import type { ProfileFile } from "../../src/format/decode.ts";
 import type { Op } from "../../src/format/ops.ts";
 import { CLASSES, type Requests, type RequestValues } from "../../src/format/requests.ts";
+import { collectionsOf } from "../../src/model/collections.ts";
 import { opMeans } from "../../src/model/ops.ts";
 import type { Place } from "../../src/model/places.ts";
 import {
@@ -77,7 +78,8 @@ const roundedOrNull = (share: number | null) => (share === null ? null : rounded
 
 /** The same of the answer for one. */
 export function whyJson(file: ProfileFile, requests: Requests) {
-  const found = why(new Views(file).view(query([], { type: file.defaultType })), requests);
+  const view = new Views(file).view(query([], { type: file.defaultType }));
+  const found = why(view, requests);
   const method = (frame: number) =>
     frame < 0 ? null : { name: file.frames.name[frame], path: file.frames.file[frame] };
   const place = (place: Place) => ({
@@ -96,6 +98,11 @@ export function whyJson(file: ProfileFile, requests: Requests) {
         const share = rounded(100 * holderShare(found, it));
         return { name: it.name, share, blame_ns: it.blame, per_request_ns: own, ...place(it) };
       }) ?? null,
+    collections: collectionsOf(view, requests).map((it) => ({
+      cause: it.cause,
+      share: rounded(100 * it.share),
+      per_request_ns: means(it.means),
+    })),
     unknown_share: roundedOrNull(unknownShare(found)),
     blame_ns: found.blame,
     open_ns: found.open,
