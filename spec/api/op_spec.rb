@@ -71,7 +71,7 @@ RSpec.describe "Rperf.op", vm: true do
 
   it "counts ops inside of others in both, but their states once" do
     ops = told_of(<<~RUBY)
-      Rperf.op("outer") { sleep(0.01); 3.times { query(1, 0.005) } }
+      Rperf.op("outer") { sleep(0.01); 3.times { query(1, 0.05) } }
       puts Rperf.stop.ops.to_json
     RUBY
     outer, query = ["[op] outer", item].map { |name| ops["ops"].find { |it| it["name"] == name } }

@@ -58,7 +58,7 @@ RSpec.describe "Practical programs with the Ruby API, as documented" do
     output_of(<<~RUBY)
       require "rperf"
 
-      def compute_something = 3000.times { |i| i * i }
+      def compute_something = 6000.times { |i| i * i }
 
       def workload
         100.times do
