@@ -72,8 +72,9 @@ fn cannot_sample(ruby: &Ruby) -> Error {
 
 #[cold]
 fn cannot_follow(ruby: &Ruby) -> Error {
-    let message = "this Ruby has no ObjectSpace::WeakMap with the methods []=, keys and delete, which \
-                   measure: :heap needs: leave it out";
+    let message = "this Ruby has no ObjectSpace::WeakMap as this rperf knows it, with its own methods []=, [] \
+                   and keys, which measure: :heap needs: load rperf before what redefines them, or leave \
+                   it out";
     errors::rperf(ruby, message)
 }
 
