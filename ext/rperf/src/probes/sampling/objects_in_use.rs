@@ -44,6 +44,23 @@ pub fn note_held(count: usize, now_ns: u64) {
     }
 }
 
+/// A session begins, in which none is held.
+pub fn begin() {
+    HELD.store(0, Relaxed);
+}
+
+/// A tick: what is held for long is put away. Async-signal-safe.
+pub fn at_tick(now_ns: u64) {
+    if HELD.load(Relaxed) > 0 && now_ns.saturating_sub(LAST.load(Relaxed)) >= SOON {
+        JOB.trigger();
+    }
+}
+
+/// Time no longer counts: neither ticks nor new objects tell of those that are held.
+pub fn end_section() {
+    collected();
+}
+
 /// A collection has ended, which has left those alone that are held. In the hook on collections.
 pub fn collected() {
     if HELD.load(Relaxed) > 0 {
