@@ -191,7 +191,7 @@ RSpec.describe "Objects in use", vm: true do
     expect(recorded.status).to be_success, recorded.stderr
     page = rperf("report", "--tree", "--value", "inuse_space", "heap.pb.gz").stdout
     expect(page).to include("Shop#site_a").and include("alloc_objects and alloc_space: sampled, 1 of 64 KB of slots")
-    note = /^inuse_objects and inuse_space: made in the session, and alive when this was taken, in process \d+-\h+$/
+    note = /^inuse_objects and inuse_space: made in the session, and alive when this was taken, in process \d+-\h+-\d+$/
     expect(page).to match(note)
     expect(rperf("report", "--top", "--value", "alloc_space", "heap.pb.gz").stdout).not_to match(note)
     expect(rperf("report", "--value", "inuse_objects", "--callers", "Shop#site_a", "heap.pb.gz").status).to be_success
@@ -314,6 +314,90 @@ RSpec.describe "Objects in use", vm: true do
       end
     RUBY
     expect(missing.stdout).to start_with("this Ruby has no ObjectSpace::WeakMap")
+    redefined = run(ruby, "-I#{File.expand_path("../../lib", __dir__)}", "-e", <<~RUBY)
+      ObjectSpace::WeakMap.prepend(Module.new { def keys = super })
+      require "rperf"
+      begin
+        Rperf.start(measure: :heap)
+      rescue Rperf::Error => error
+        puts error.message
+      end
+    RUBY
+    expect(redefined.stdout.lines).to match([start_with("this Ruby has no ObjectSpace::WeakMap as this rperf knows it")])
+  end
+
+  it "are in maps that no program finds, and without objects that it doesn't see" do
+    before, during, seen = told(<<~RUBY)
+      #{work}
+      maps = -> { ObjectSpace.each_object(ObjectSpace::WeakMap).map(&:inspect).size }
+      before = maps.call
+      shop = Shop.new
+      Rperf.start(mode: :wall, measure: :heap)
+      shop.site_b(50_000)
+      # Their texts are shared with Strings that have no class.
+      kept = Array.new(50_000) { |i| "\#{i}" * 100 }.map { |text| text[1..] }
+      during = maps.call
+      seen = 0
+      ObjectSpace.each_object do |object|
+        next if Array === object || Hash === object
+        seen += 1 if (object.inspect rescue nil)
+      end
+      profile = Rperf.stop
+      puts [before, during, seen, kept.size].to_json
+    RUBY
+    expect(during).to eq(before)
+    expect(seen).to be > 50_000
+  end
+
+  it "are kept alive for a moment only, and not when no time counts any more" do
+    left = told(<<~RUBY)
+      class Brief; end
+      clock = -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) }
+      make = -> { Array.new(400_000) { Brief.new }.size }
+      # Stacks that have ended refer to nothing.
+      left = lambda do
+        till = clock.call + 0.3
+        nil until clock.call > till
+        GC.start
+        ObjectSpace.each_object(Brief).count
+      end
+      Rperf.start(mode: :wall, measure: :heap)
+      Thread.new(&make).join
+      after_burst = left.call
+      Thread.new(&make).join
+      Rperf.pause
+      in_pause = left.call
+      Rperf.stop
+      Rperf.start(mode: :wall, measure: :heap, defer: true)
+      Thread.new { Rperf.profile(&make) }.join
+      after_section = left.call
+      Rperf.stop
+      puts [after_burst, in_pause, after_section].to_json
+    RUBY
+    expect(left).to all(be <= 1)
+  end
+
+  it "are added up over sessions of one process, and none are garbage that a later collection took" do
+    both, ages = told(<<~RUBY)
+      #{work}
+      first = Rperf.start(mode: :wall, measure: :heap) { Shop.new.site_a(20_000) }
+      second = Rperf.start(mode: :wall, measure: :heap) { Shop.new.site_a(30_000) }
+      both = in_use(Rperf.merge(first, second))
+      GC.start
+      GC.disable
+      Rperf.start(mode: :wall, measure: :heap)
+      Shop.new.site_d(20_000)
+      # Between the look and the end of the profile, which gives names, others run.
+      done = false
+      other = Thread.new { GC.start until done }
+      looks = Array.new(5) { Rperf.snapshot }
+      done = true
+      other.join
+      Rperf.stop
+      puts [both, in_use(looks[0], by: "label:%age", focus: "site_d")].to_json
+    RUBY
+    expect(of_site(both, "site_a")).to near(50_000 * large)
+    expect(ages.keys - ["<1 GC"]).to eq([])
   end
 
   it "stay right for ten minutes of threads, fibers, compaction and forks" do

@@ -33,12 +33,6 @@ pub enum MergeError {
     /// There are no more numbers for threads.
     #[error("the profiles have too many threads to be merged")]
     TooManyThreads,
-    /// Both have looked at some processes, and only one at others.
-    #[error(
-        "both have objects in use of the same process, and not of the same processes: such looks \
-         can't be added up; compare them with 'rperf diff'"
-    )]
-    SomeProcessesTwice,
 }
 
 impl Profile {
@@ -51,7 +45,7 @@ impl Profile {
     /// a limit; latencies of a method are added, requests of an endpoint, and what tests and
     /// collections took. Raw samples stay only if both have them, since they must add up to the
     /// weights. Levels, such as objects in use, are added up if they are of different processes; of two looks at
-    /// the same ones the later one's stay. If there are more nodes or rows than [`MERGED`] says, the lightest stacks are folded.
+    /// the same ones the later one's stay; if only some are the same, there are none, and a note says so. If there are more nodes or rows than [`MERGED`] says, the lightest stacks are folded.
     ///
     /// This profile is unchanged if there is an error.
     pub fn merge(&mut self, other: &Profile) -> Result<(), MergeError> {
@@ -66,14 +60,17 @@ impl Profile {
         if let Err(mut violations) = other.check() {
             return Err(MergeError::Invalid(violations.swap_remove(0)));
         }
-        let levels = Levels::of(self, other).ok_or(MergeError::SomeProcessesTwice)?;
+        let levels = Levels::of(self, other);
         let seqs = self.new_seqs(&other.threads)?;
         let ids = Ids::intern(self, other, seqs);
         let shifts = self.meta.unite(&other.meta);
         let without_levels;
         let their_weights = match levels {
             Levels::Both => &other.weights,
-            Levels::Ours => {
+            Levels::Ours | Levels::None => {
+                if levels == Levels::None {
+                    self.leave_levels_out();
+                }
                 let mut earlier = other.clone();
                 earlier.remove_levels();
                 without_levels = earlier.weights;

@@ -20,6 +20,8 @@ pub enum Note {
     SampledObjects(SampledBytes),
     /// Objects in use were looked at in this process: its number and what tells it from others with that.
     InUse(String),
+    /// Objects in use were left out when profiles became one.
+    InUseLeftOut,
     /// Names of methods that a user has chosen, by what a process knows of them, in one text: files of
     /// others can have millions.
     Chosen(Chosen, String),
@@ -53,6 +55,8 @@ pub enum Chosen {
 
 const SAMPLED: &str = "alloc_objects and alloc_space: sampled, 1 of ";
 const IN_USE: &str = "inuse_objects and inuse_space: made in the session, and alive when this was taken, in process ";
+const IN_USE_LEFT_OUT: &str = "inuse_objects and inuse_space: left out, as some of the processes were looked at \
+     twice, and others once";
 const OF_SLOTS: &str = " of slots in Ruby's heap, without the memory that objects have elsewhere";
 /// Units that such bytes are told in, the largest first.
 const UNITS: [(&str, u64); 4] = [
@@ -117,6 +121,9 @@ impl<T: AsRef<str> + Into<String>> From<T> for Note {
         if let Some(bytes) = SampledBytes::read(text) {
             return Note::SampledObjects(bytes);
         }
+        if text == IN_USE_LEFT_OUT {
+            return Note::InUseLeftOut;
+        }
         if let Some(process) = text.strip_prefix(IN_USE) {
             return Note::InUse(process.into());
         }
@@ -142,6 +149,7 @@ impl Display for Note {
             Note::Values(column, text) => write!(f, "{}: {text}", column.name()),
             Note::SampledObjects(bytes) => write!(f, "{SAMPLED}{bytes}{OF_SLOTS}"),
             Note::InUse(process) => write!(f, "{IN_USE}{process}"),
+            Note::InUseLeftOut => f.write_str(IN_USE_LEFT_OUT),
             Note::Chosen(chosen, names) => write!(f, "{}{names}", chosen.prefix()),
         }
     }
@@ -271,7 +279,8 @@ mod tests {
             (
                 "inuse_objects and inuse_space: made in the session, and alive when this was taken, in \
                  process 7-1f",
-                Note::InUse("7-1f".into()),
+                Note::InUse("7-1f-1".into()),
+                Note::InUseLeftOut,
             ),
             ("mode: wall", Note::Text("mode: wall".into())),
             (

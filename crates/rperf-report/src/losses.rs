@@ -11,7 +11,7 @@ pub fn notes_on(profile: &Profile) -> impl Iterator<Item = &Note> {
     profile.meta.notes.iter().filter(move |note| match note {
         Note::Values(column, _) => Some(*column) == own,
         Note::SampledObjects(_) => own.is_some_and(OwnColumn::is_of_objects),
-        Note::InUse(_) => own.is_some_and(OwnColumn::is_level),
+        Note::InUse(_) | Note::InUseLeftOut => own.is_some_and(OwnColumn::is_level),
         // The column of another tool, which says so in the same way.
         Note::Text(text) => text.split_once(": ").is_some_and(|(of, _)| of == name),
         _ => false,

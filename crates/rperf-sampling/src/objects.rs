@@ -17,8 +17,8 @@ mod sums;
 pub use age::Moment;
 pub use countdown::Countdown;
 use countdown::Gaps;
-pub use in_use::Held;
 use in_use::InUse;
+pub use in_use::{Held, Put};
 use limit::CostLimit;
 use rperf_vm::FrameWord;
 pub use site::SampledObject;
@@ -107,11 +107,10 @@ impl ObjectSampler {
         self.in_use.as_ref()?.next_held()
     }
 
-    /// It was put away when so many collections had begun, and its number tells whether it lives; or that
-    /// can't be done.
-    pub fn release(&mut self, held: Held, collections: Option<u64>) {
+    /// It is no longer held: it was put away, and its number tells whether it lives, or it isn't followed.
+    pub fn release(&mut self, held: Held, put: Put) {
         if let Some(in_use) = &mut self.in_use {
-            in_use.release(held, collections);
+            in_use.release(held, put);
         }
     }
 

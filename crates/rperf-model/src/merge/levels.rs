@@ -1,5 +1,5 @@
 //! Levels, such as the objects in use, when two profiles become one: those of different processes are added
-//! up, and of two looks at the same processes the later one's stay.
+//! up, and of two looks at the same processes the later one's stay. Where only some processes are the same, none do.
 
 use crate::{Note, OwnColumn, Profile, Schema, WeightTable};
 use std::collections::BTreeSet;
@@ -13,21 +13,26 @@ pub(super) enum Levels {
     Ours,
     /// Only the other's.
     Theirs,
+    /// No levels: they would count some processes twice, or leave others out.
+    None,
 }
 
 impl Levels {
-    /// What fits the processes that both profiles have looked at; nothing if only some of these are the same.
-    /// Profiles of other tools don't say.
-    pub(super) fn of(ours: &Profile, theirs: &Profile) -> Option<Self> {
+    /// What fits the processes that both profiles have looked at. Profiles of other tools don't say.
+    pub(super) fn of(ours: &Profile, theirs: &Profile) -> Self {
+        // Whatever comes to such a profile is a part only.
+        if [ours, theirs].into_iter().any(lacks_levels) {
+            return Self::None;
+        }
         let (processes, others) = (processes(ours), processes(theirs));
         if processes.is_disjoint(&others) {
-            return Some(Self::Both);
+            return Self::Both;
         }
         if processes != others {
-            return None;
+            return Self::None;
         }
         let is_later = theirs.meta.end_time_ns() > ours.meta.end_time_ns();
-        Some(if is_later { Self::Theirs } else { Self::Ours })
+        if is_later { Self::Theirs } else { Self::Ours }
     }
 }
 
@@ -41,6 +46,11 @@ fn processes(profile: &Profile) -> BTreeSet<&str> {
     processes.collect()
 }
 
+/// Whether levels were left out.
+fn lacks_levels(profile: &Profile) -> bool {
+    profile.meta.notes.contains(&Note::InUseLeftOut)
+}
+
 /// The columns that are levels.
 fn levels(schema: &Schema) -> Vec<usize> {
     let types = schema.types().iter().enumerate();
@@ -52,6 +62,14 @@ impl Profile {
     /// Whether some of its columns are levels of rperf's own.
     pub(super) fn has_levels(&self) -> bool {
         !processes(self).is_empty() && !levels(&self.schema).is_empty()
+    }
+
+    /// Sets all levels to 0, and says so.
+    pub(super) fn leave_levels_out(&mut self) {
+        self.remove_levels();
+        let notes = &mut self.meta.notes;
+        notes.retain(|note| !matches!(note, Note::InUse(_) | Note::InUseLeftOut));
+        notes.push(Note::InUseLeftOut);
     }
 
     /// Sets all levels to 0. Rows that have nothing else go.
@@ -107,8 +125,24 @@ mod tests {
         let mut both = look("7-a", 2_000, 10, 100);
         both.merge(&look("8-a", 3_000, 5, 30)).expect("alike");
         assert_eq!(sums(&both), (15, 130));
+    }
+
+    #[test]
+    fn where_some_processes_are_in_both_there_are_no_levels_whatever_the_order() {
+        let mut both = look("7-a", 2_000, 10, 100);
+        both.merge(&look("8-a", 3_000, 5, 30)).expect("alike");
         let again = look("8-a", 4_000, 1, 40);
-        assert!(both.merge(&again).is_err());
+        for (mut first, second) in [(both.clone(), &again), (again.clone(), &both)] {
+            first.merge(second).expect("alike");
+            assert_eq!(sums(&first), (16, 0));
+            first.merge(&look("9-a", 5_000, 2, 7)).expect("alike");
+            assert_eq!(sums(&first), (18, 0));
+            let notes = first.meta.notes.iter();
+            let left_out = notes.filter(|it| **it == Note::InUseLeftOut).count();
+            let told = processes(&first).len();
+            assert_eq!((left_out, told), (1, 0));
+            assert!(first.check().is_ok());
+        }
     }
 
     #[test]

@@ -28,6 +28,17 @@ pub struct Held {
     pub object: FrameWord,
 }
 
+/// What became of an object that was held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Put {
+    /// It was put away when so many collections had begun.
+    Since(u64),
+    /// There was no room for it.
+    NoRoom,
+    /// The program doesn't see it: it isn't followed.
+    Hidden,
+}
+
 /// A sample whose object is followed.
 #[derive(Debug, Clone, Copy)]
 struct Sample {
@@ -128,21 +139,24 @@ impl InUse {
         self.held.front().copied()
     }
 
-    /// It was put away, when so many collections had begun; or that can't be done.
-    pub(super) fn release(&mut self, put: Held, collections: Option<u64>) {
-        if self.held.front() != Some(&put) {
+    /// It is no longer held.
+    pub(super) fn release(&mut self, held: Held, put: Put) {
+        if self.held.front() != Some(&held) {
             return;
         }
         self.held.pop_front();
         // It may have been let go of meanwhile.
-        let Ok(row) = self.row(put.number) else {
+        let Ok(row) = self.row(held.number) else {
             return;
         };
-        match collections {
-            Some(collections) => self.samples[row].collections = collections,
-            None => {
+        match put {
+            Put::Since(collections) => self.samples[row].collections = collections,
+            Put::NoRoom => {
                 let lost = self.samples.remove(row);
                 self.unknown.add(lost.weight());
+            }
+            Put::Hidden => {
+                self.samples.remove(row);
             }
         }
     }
@@ -265,7 +279,7 @@ mod tests {
     fn put_all(in_use: &mut InUse, collections: u64) -> Vec<u64> {
         let next = || {
             let held = in_use.next_held()?;
-            in_use.release(held, Some(collections));
+            in_use.release(held, Put::Since(collections));
             Some(held.number)
         };
         std::iter::from_fn(next).collect()
@@ -285,7 +299,7 @@ mod tests {
         assert_eq!(in_use.held().collect::<Vec<_>>(), [8, 16, 24, 32, 40, 48]);
         for _ in 0..4 {
             let held = in_use.next_held().expect("some are held");
-            in_use.release(held, Some(3));
+            in_use.release(held, Put::Since(3));
         }
         in_use.looked(vec![3, 1, 99], &mut gaps);
         let sums = in_use.sums(at(1, 4));
@@ -295,9 +309,13 @@ mod tests {
         let ages = |age| sums.keys().filter(|it| it.1 == age).count();
         assert_eq!((ages(Age::BeforeCollection), ages(Age::Minute)), (2, 1));
         let held = in_use.next_held().expect("two are held");
-        in_use.release(held, None);
+        in_use.release(held, Put::NoRoom);
         assert!((in_use.unknown().bytes - each).abs() < 1e-6);
         assert!(!in_use.follows(held.number) && in_use.follows(6));
+        let held = in_use.next_held().expect("one is held");
+        in_use.release(held, Put::Hidden);
+        assert!((in_use.unknown().bytes - each).abs() < 1e-6);
+        assert!(!in_use.follows(6) && in_use.next_held().is_none());
     }
 
     #[test]

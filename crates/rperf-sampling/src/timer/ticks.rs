@@ -8,6 +8,7 @@ use crate::timer::interruption::Interruption;
 use crate::timer::other_holders::{Found, Interrupter, OtherHolders};
 use crate::timer::timer_state::TimerState;
 use rperf_vm::{NativeId, clock};
+use std::sync::OnceLock;
 
 /// How long, in ns, a timer that comes to rest asks for no further sampling callback while stacks are
 /// captured at ticks: the thread that gets it may be running compiled code. It doubles with each
@@ -85,6 +86,8 @@ pub struct Ticks {
     interruption: Interruption,
     /// The threads of other Ractors that run.
     pub(crate) others: OtherHolders,
+    /// See [`Ticks::at_each`].
+    at_each: OnceLock<fn(u64)>,
 }
 
 /// Interrupts a native thread, and returns whether it could. Right before it sends the signal
@@ -120,7 +123,13 @@ impl Ticks {
                 look: |_| Found::Asleep,
                 interrupt: |_, _| (),
             }),
+            at_each: OnceLock::new(),
         }
+    }
+
+    /// Has each tick call this with its time. Async-signal-safe; set once.
+    pub fn at_each(&self, call: fn(u64)) {
+        let _ = self.at_each.set(call);
     }
 
     /// These ticks, but they interrupt threads of other Ractors, too.
@@ -368,6 +377,9 @@ impl Ticks {
         }
         let now = clock::monotonic_ns();
         self.tick_ns.store(now, Relaxed);
+        if let Some(call) = self.at_each.get() {
+            call(now);
+        }
         let do_others_run = self.others.tick(self.captures.load(SeqCst));
         if self.holder.load(SeqCst) != 0 {
             self.triggers.fetch_add(1, Relaxed);

@@ -110,7 +110,7 @@ impl<T: OnCollection> OnInternalEvent for GcHook<T> {
 }
 
 /// Whether a collection is in its marking phase. With the GVL, outside of hooks.
-fn is_marking() -> bool {
+pub fn is_marking() -> bool {
     // SAFETY: both take a Symbol and return one; neither raises for this key.
     unsafe {
         let symbol = |name: &std::ffi::CStr| rb_sys::rb_id2sym(rb_sys::rb_intern(name.as_ptr()));

@@ -4,7 +4,6 @@
 use magnus::rb_sys::{AsRawValue, FromRawValue, protect};
 use magnus::{Error, Ruby, Value};
 use rb_sys::VALUE;
-use std::ffi::c_int;
 use std::ptr;
 
 /// A method of an object. The collector leaves it alone for ever.
@@ -21,13 +20,6 @@ impl KeptMethod {
             unsafe { Value::from_raw(protect(|| rb_sys::rb_obj_method(object, name)).ok()?) };
         ruby.gc_register_mark_object(method);
         Some(Self(method.as_raw()))
-    }
-
-    /// What it returns for these arguments. Runs Ruby's own code.
-    pub fn call_with(&self, arguments: &[VALUE]) -> Result<VALUE, Error> {
-        let (count, first) = (arguments.len() as c_int, arguments.as_ptr());
-        // SAFETY: as in `call`; so many objects, which are alive.
-        protect(|| unsafe { rb_sys::rb_method_call(count, first, self.0) })
     }
 
     /// What it returns without arguments. Runs Ruby's own code.

@@ -31,6 +31,16 @@ fn is_vms_own(flags: VALUE, class: VALUE) -> bool {
     }
 }
 
+/// Whether the program doesn't see an object: it has no class.
+///
+/// # Safety
+/// It is an object, which lives.
+pub unsafe fn is_hidden(object: VALUE) -> bool {
+    // SAFETY: by this function's contract. An object begins with its flags and its class.
+    let [_, class] = unsafe { (object as *const [VALUE; 2]).read() };
+    class == 0
+}
+
 /// What is told of all new objects.
 pub trait OnNewObject {
     /// An object was made, on the calling thread of the main Ractor.

@@ -220,7 +220,7 @@ pub fn thread_layout() -> Result<&'static ThreadLayout, Unknown> {
     known().map(|()| &LAYOUT)
 }
 
-/// Where a method of C has its function. Without it such a method is called by another method.
+/// Where a method of C has its function. Without it no objects are followed.
 ///
 /// Versions: 3.4 to 4.1. Source: `struct METHOD`, proc.c, and `rb_method_entry_struct` and
 /// `rb_method_definition_struct`, method.h.

@@ -1,11 +1,12 @@
 //! ObjectSpace::WeakMap, in which numbers stand for objects that it doesn't keep alive: a number is gone
-//! when its object is. It follows objects that compaction moves. Its methods are those that it had when the
-//! extension was loaded; keys and values are compared by identity, so no method of Integer is called.
+//! when its object is. It follows objects that compaction moves. Keys and values are compared by identity, so
+//! no method of Integer is called.
 //!
-//! They are called as functions of C, where these are found, so that no TracePoint of the program hears of
-//! them. On Ruby threads of the main Ractor, with the GVL, outside of hooks; no other thread runs meanwhile.
+//! Its methods are those that it had when the extension was loaded, and they are called as functions of C
+//! only: no TracePoint of the program hears of them, and no Ruby code runs meanwhile. Where these aren't found
+//! there are no maps. On Ruby threads of the main Ractor, with the GVL, outside of hooks; no other thread runs
+//! meanwhile.
 
-use super::kept_method::KeptMethod;
 use super::version::method_layout;
 use magnus::rb_sys::{AsRawValue, protect};
 use magnus::{RClass, Ruby, Value, prelude::*};
@@ -15,25 +16,19 @@ use std::ffi::{CStr, c_void};
 use std::mem::transmute;
 use std::sync::OnceLock;
 
-/// The class, and its methods.
+type Set = unsafe extern "C" fn(VALUE, VALUE, VALUE) -> VALUE;
+type Get = unsafe extern "C" fn(VALUE, VALUE) -> VALUE;
+type Keys = unsafe extern "C" fn(VALUE) -> VALUE;
+
+/// The class, and the functions of its methods.
 struct Handles {
     class: VALUE,
-    set: Method<unsafe extern "C" fn(VALUE, VALUE, VALUE) -> VALUE>,
-    get: Method<unsafe extern "C" fn(VALUE, VALUE) -> VALUE>,
-    keys: Method<unsafe extern "C" fn(VALUE) -> VALUE>,
-    /// A method only: as a function it would take the block of whichever method runs for its own.
-    delete: KeptMethod,
+    set: Set,
+    get: Get,
+    keys: Keys,
 }
 
 static HANDLES: OnceLock<Handles> = OnceLock::new();
-
-/// A method of instances.
-struct Method<F> {
-    /// Its function, if that is found.
-    function: Option<F>,
-    /// `UnboundMethod#bind_call` of it.
-    bind_call: KeptMethod,
-}
 
 /// Learns the class and its methods. When the extension is loaded.
 pub fn init(ruby: &Ruby) {
@@ -47,37 +42,20 @@ impl Handles {
         let space: Value = ruby.class_object().const_get("ObjectSpace").ok()?;
         let class: RClass = space.funcall("const_get", ("WeakMap",)).ok()?;
         ruby.gc_register_mark_object(class);
-        let unbound = |name: &str| -> Option<Value> {
-            let method: Value = class
-                .funcall("instance_method", (ruby.to_symbol(name),))
-                .ok()?;
-            ruby.gc_register_mark_object(method);
-            Some(method)
+        let function = |name: &CStr, arguments| {
+            let symbol = ruby.to_symbol(name.to_str().ok()?);
+            let method: Value = class.funcall("instance_method", (symbol,)).ok()?;
+            let function = function_of(method.as_raw(), class.as_raw(), name, arguments);
+            std::hint::black_box(method);
+            function
         };
-        let bind_call = |method| KeptMethod::of(ruby, method, "bind_call");
-        let [set, get] = [unbound("[]=")?, unbound("[]")?];
-        let [keys, delete] = [unbound("keys")?, unbound("delete")?];
-        let owner = class.as_raw();
         // SAFETY: the functions that are found take the object and so many arguments.
         unsafe {
             Some(Self {
-                class: owner,
-                set: Method {
-                    function: function_of(set.as_raw(), owner, c"[]=", 2)
-                        .map(|it| transmute::<*mut c_void, _>(it)),
-                    bind_call: bind_call(set)?,
-                },
-                get: Method {
-                    function: function_of(get.as_raw(), owner, c"[]", 1)
-                        .map(|it| transmute::<*mut c_void, _>(it)),
-                    bind_call: bind_call(get)?,
-                },
-                keys: Method {
-                    function: function_of(keys.as_raw(), owner, c"keys", 0)
-                        .map(|it| transmute::<*mut c_void, _>(it)),
-                    bind_call: bind_call(keys)?,
-                },
-                delete: bind_call(delete)?,
+                class: class.as_raw(),
+                set: transmute::<*mut c_void, Set>(function(c"[]=", 2)?),
+                get: transmute::<*mut c_void, Get>(function(c"[]", 1)?),
+                keys: transmute::<*mut c_void, Keys>(function(c"keys", 0)?),
             })
         }
     }
@@ -128,11 +106,13 @@ fn is_of_vm(function: *mut c_void) -> bool {
 pub struct WeakMap(VALUE);
 
 impl WeakMap {
-    /// A new one, if there is the class.
+    /// A new one, if its functions are known. The program doesn't find it: ObjectSpace.each_object leaves out
+    /// what has no class.
     pub fn new(_: &Gvl<'_>) -> Option<Self> {
         let handles = HANDLES.get()?;
-        // SAFETY: on a Ruby thread with the GVL; a class, whose allocator runs no Ruby code.
-        let map = protect(|| unsafe { rb_sys::rb_obj_alloc(handles.class) });
+        // SAFETY: on a Ruby thread with the GVL; a class, whose allocator runs no Ruby code. The functions look
+        // at the type of the data only.
+        let map = protect(|| unsafe { rb_sys::rb_obj_hide(rb_sys::rb_obj_alloc(handles.class)) });
         map.ok().map(Self)
     }
 
@@ -146,52 +126,31 @@ impl WeakMap {
         let Some(Handles { set, .. }) = HANDLES.get() else {
             return false;
         };
-        let number = fixnum(number);
         // SAFETY: on a Ruby thread with the GVL; a map and objects that are alive; `protect` catches what
         // is raised.
-        let is_set = match set.function {
-            // SAFETY: as above.
-            Some(function) => protect(|| unsafe { function(self.0, number, object) }),
-            None => set.bind_call.call_with(&[self.0, number, object]),
-        };
-        is_set.is_ok()
+        protect(|| unsafe { set(self.0, fixnum(number), object) }).is_ok()
     }
 
     /// The object that `number` stands for, if it lives.
     pub fn get(&self, _: &mut Gvl<'_>, number: u64) -> Option<VALUE> {
         let Handles { get, .. } = HANDLES.get()?;
         // SAFETY: as in `set`.
-        let object = match get.function {
-            // SAFETY: as there.
-            Some(function) => protect(|| unsafe { function(self.0, fixnum(number)) }),
-            None => get.bind_call.call_with(&[self.0, fixnum(number)]),
-        };
+        let object = protect(|| unsafe { get(self.0, fixnum(number)) });
         object.ok().filter(|it| *it != rb_sys::Qnil as VALUE)
     }
 
     /// The numbers whose objects live.
     pub fn numbers(&self, _: &mut Gvl<'_>) -> Option<Vec<u64>> {
         let Handles { keys, .. } = HANDLES.get()?;
-        // SAFETY: as in `set`; the method returns an Array, and asks nobody else.
+        // SAFETY: as in `set`; the function returns an Array, and asks nobody else.
         unsafe {
-            let keys = match keys.function {
-                Some(function) => protect(|| function(self.0)),
-                None => keys.bind_call.call_with(&[self.0]),
-            };
-            let keys = keys.ok()?;
+            let keys = protect(|| keys(self.0)).ok()?;
             let length = rb_sys::macros::RARRAY_LEN(keys).try_into().ok()?;
             let first = rb_sys::macros::RARRAY_CONST_PTR(keys);
             let numbers = std::slice::from_raw_parts(first, length).iter();
             let numbers = numbers.map(|number| number >> 1).collect();
             std::hint::black_box(keys);
             Some(numbers)
-        }
-    }
-
-    /// Forgets a number.
-    pub fn delete(&self, _: &mut Gvl<'_>, number: u64) {
-        if let Some(handles) = HANDLES.get() {
-            let _ = handles.delete.call_with(&[self.0, fixnum(number)]);
         }
     }
 }

@@ -54,9 +54,9 @@ impl WeakMaps {
         self.full.clone()
     }
 
-    /// Whether a map that was full is nearly empty with so many numbers.
+    /// Whether a map that was full has little left with so many numbers.
     pub fn is_sparse(size: usize) -> bool {
-        size < FULL / 8
+        size < FULL / 4
     }
 
     /// A map has no numbers any more that anybody asks for.

@@ -9,6 +9,7 @@
 //! and remove them takes some 2 us for each section, 5 us with 50 threads.
 
 use crate::interrupts::Interrupts;
+use crate::probes::sampling::objects_in_use;
 use crate::probes::{self, Lasts};
 use crate::recording::sample;
 use crate::ruby::live_threads::LiveThreads;
@@ -207,6 +208,7 @@ fn close(gvl: &Gvl<'_>, session: &RunningSession) {
     session.sections.close();
     session.ticks.pause();
     probes::end_section(gvl);
+    objects_in_use::end_section();
     let threads = session.end_section(gvl, RubyThread::current(gvl).id());
     threads.for_each(|wanted| sample::record(gvl, session, wanted));
 }

@@ -28,6 +28,7 @@ use crate::running::{self, Kind, running};
 use crate::without_gvl::without_gvl;
 use magnus::{Error, Ruby, Value};
 use rperf_model::{Requests, Suite};
+use rperf_sampling::objects::Moment;
 use rperf_sampling::threads::ThreadState;
 use rperf_sampling::{AtWork, Session};
 use rperf_session::settings::Settings;
@@ -43,6 +44,7 @@ pub fn stop(
     gvl: &mut Gvl<'_>,
     finish: impl FnOnce(&mut Gvl<'_>) -> Result<Option<Finish>, Error>,
 ) -> Result<(Option<Value>, Interrupts), Error> {
+    let looked = sampled_objects::before_look();
     objects_in_use::put_away(gvl, true);
     let Some((id, now, threads)) = bring_up(ruby, gvl, u64::MAX)? else {
         return Ok(Default::default());
@@ -60,7 +62,7 @@ pub fn stop(
     }
     let finish = finish(gvl);
     let session = sampling(gvl);
-    let objects = session.and_then(|it| take_objects(gvl, it, false));
+    let objects = session.and_then(|it| take_objects(gvl, it, looked, false));
     let requests = session.map_or_else(Vec::new, |it| take_requests(gvl, it, false));
     let suite = session.map(|it| take_suite(gvl, it, true));
     // Requests that go on don't end in this session: their ops are told now.
@@ -98,6 +100,7 @@ pub fn snapshot(
     } else {
         room_for_nodes(gvl)?
     };
+    let looked = sampled_objects::before_look();
     objects_in_use::put_away(gvl, true);
     let Some((_, now, _)) = bring_up(ruby, gvl, LIMIT.as_nanos() as u64)? else {
         return Ok(Default::default());
@@ -114,7 +117,7 @@ pub fn snapshot(
     };
     let taken = taken.ok_or_else(|| errors::rperf(ruby, INSIDE_CALLBACK))?;
     let collections = session.collections.told(clear);
-    let objects = take_objects(gvl, session, clear);
+    let objects = take_objects(gvl, session, looked, clear);
     let suite = take_suite(gvl, session, clear);
     let requests = take_requests(gvl, session, clear);
     let ops = take_ops(gvl, session, clear);
@@ -264,11 +267,18 @@ fn take_copy(
     Some(state.engine.snapshot(now, room))
 }
 
-/// The objects that were counted or sampled so far, if they are; they are let go of if `clear`.
-fn take_objects(gvl: &Gvl<'_>, session: &SamplingSession, clear: bool) -> Option<TakenObjects> {
+/// The objects that were counted or sampled so far, if they are; they are let go of if `clear`. Those in use
+/// were `looked` at after that moment.
+fn take_objects(
+    gvl: &Gvl<'_>,
+    session: &SamplingSession,
+    looked: Moment,
+    clear: bool,
+) -> Option<TakenObjects> {
     if let Some(sampler) = &session.sampled_objects {
         let mut sampler = sampler.borrow(gvl)?;
-        let sums = sampler.sums(sampled_objects::moment(), &process::token());
+        let session = format!("{}-{}", process::token(), session.id.0);
+        let sums = sampler.sums(looked, &session);
         if clear {
             sampler.clear();
         }

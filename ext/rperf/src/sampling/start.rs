@@ -1,7 +1,7 @@
 //! The start of a sampling session. On a thread of the main Ractor, with the GVL.
 
 use super::section;
-use crate::probes::sampling::{ended_ractors, sampled_objects};
+use crate::probes::sampling::{ended_ractors, objects_in_use, sampled_objects};
 use crate::profile::errors;
 use crate::ruby::frames::{Interrupted, RubyVm};
 use crate::ruby::live_threads::LiveThreads;
@@ -26,7 +26,7 @@ pub fn begin(
     others: bool,
     beginner: Beginner,
 ) -> Result<(), Error> {
-    let objects_in_use = match settings.follows_objects() {
+    let followed_in = match settings.follows_objects() {
         true => Some(WeakMap::new(gvl).ok_or_else(|| cannot_follow(ruby))?),
         false => None,
     };
@@ -45,14 +45,18 @@ pub fn begin(
     let sampled_objects = settings.samples_objects();
     let sampled_objects = sampled_objects
         .then(|| sampled_objects::sampler(settings.max_overhead(), settings.follows_objects()));
-    let session = SamplingSession::new(settings, running, sampled_objects, objects_in_use);
+    let session = SamplingSession::new(settings, running, sampled_objects, followed_in);
+    if followed_in.is_some() {
+        objects_in_use::begin();
+        session.ticks.at_each(objects_in_use::at_tick);
+    }
     for thread in threads.threads().filter(|thread| thread.has_frames()) {
         // Also where a forked child has inherited a state.
         thread.announce(gvl, &session.new_threads);
     }
     let session = Kind::Sampling(Box::new(session));
     running::begin(gvl, Running::new(settings, beginner, session));
-    if let Some(map) = objects_in_use {
+    if let Some(map) = followed_in {
         roots::keep_map_alive(map);
     }
     if !settings.defer()
@@ -72,8 +76,9 @@ fn cannot_sample(ruby: &Ruby) -> Error {
 
 #[cold]
 fn cannot_follow(ruby: &Ruby) -> Error {
-    let message = "this Ruby has no ObjectSpace::WeakMap with the methods []=, keys and delete, which \
-                   measure: :heap needs: leave it out";
+    let message = "this Ruby has no ObjectSpace::WeakMap as this rperf knows it, with its own methods []=, [] \
+                   and keys, which measure: :heap needs: load rperf before what redefines them, or leave \
+                   it out";
     errors::rperf(ruby, message)
 }
 

@@ -4,6 +4,7 @@
 
 use super::countdown::COUNTDOWN;
 use crate::ruby::frames::object;
+use crate::ruby::object_hook::is_hidden;
 use crate::ruby::process::collections;
 use crate::ruby::safepoint::Job;
 use crate::ruby::weak_map::WeakMap;
@@ -12,7 +13,7 @@ use crate::running::sampling::{self, sampling};
 use crate::running::weak_maps::WeakMaps;
 use rb_sys::VALUE;
 use rperf_sampling::HandlerOff;
-use rperf_sampling::objects::ObjectSampler;
+use rperf_sampling::objects::{ObjectSampler, Put};
 use rperf_vm::{Gvl, clock};
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -22,9 +23,6 @@ static JOB: Job = Job::new();
 /// They are put away at once if so many ns have gone by since others were, or when they are so many.
 const SOON: u64 = 10_000_000;
 const SOME: usize = 16;
-
-/// Numbers that are taken out of the maps at once.
-const DELETED: usize = 1 << 12;
 
 /// When objects were put away last.
 static LAST: AtomicU64 = AtomicU64::new(0);
@@ -46,6 +44,23 @@ pub fn note_held(count: usize, now_ns: u64) {
     }
 }
 
+/// A session begins, in which none is held.
+pub fn begin() {
+    HELD.store(0, Relaxed);
+}
+
+/// A tick: what is held for long is put away. Async-signal-safe.
+pub fn at_tick(now_ns: u64) {
+    if HELD.load(Relaxed) > 0 && now_ns.saturating_sub(LAST.load(Relaxed)) >= SOON {
+        JOB.trigger();
+    }
+}
+
+/// Time no longer counts: neither ticks nor new objects tell of those that are held.
+pub fn end_section() {
+    collected();
+}
+
 /// A collection has ended, which has left those alone that are held. In the hook on collections.
 pub fn collected() {
     if HELD.load(Relaxed) > 0 {
@@ -64,7 +79,7 @@ unsafe extern "C" fn on_safepoint(_: *mut c_void) {
 }
 
 /// Puts all objects that are held into a map, and forgets those that are gone if it is time for it, or if
-/// this is a `look`. Outside of hooks. Calls methods of Ruby's own, and lets no other thread run.
+/// this is a `look`. Outside of hooks. Runs no Ruby code, and lets no other thread run.
 pub fn put_away(gvl: &mut Gvl<'_>, is_look: bool) {
     if with_maps(gvl, |_| ()).is_none() {
         return;
@@ -81,9 +96,16 @@ pub fn put_away(gvl: &mut Gvl<'_>, is_look: bool) {
 fn put(gvl: &mut Gvl<'_>) {
     while let Some(Some(held)) = with_sampler(gvl, |it| it.next_held()) {
         // While it is held it lives, and doesn't move.
-        let is_put = add(gvl, held.number, object(held.object));
-        let since = is_put.then(collections);
-        with_sampler(gvl, |it| it.release(held, since));
+        let object = object(held.object);
+        // SAFETY: it is an object, which lives.
+        let put = match unsafe { is_hidden(object) } {
+            true => Put::Hidden,
+            false => match add(gvl, held.number, object) {
+                true => Put::Since(collections()),
+                false => Put::NoRoom,
+            },
+        };
+        with_sampler(gvl, |it| it.release(held, put));
     }
     HELD.store(0, Relaxed);
 }
@@ -112,8 +134,8 @@ fn fill(gvl: &mut Gvl<'_>) {
     }
 }
 
-/// Looks which numbers are there still. Those that nobody asks for any more are taken out of the maps, and what
-/// is left of a map goes to another if it is little.
+/// Looks which numbers are there still. A full map in which little is left that anybody asks for is let go of,
+/// and the rest of it goes to the open one.
 fn look(gvl: &mut Gvl<'_>) {
     let Some((open, full)) = with_maps(gvl, |maps| (maps.open(), maps.full())) else {
         return;
@@ -125,20 +147,16 @@ fn look(gvl: &mut Gvl<'_>) {
     }
     let alive = numbers.iter().flatten().flatten().copied().collect();
     with_sampler(gvl, |it| it.looked(alive));
-    let mut may_delete = DELETED;
     for (map, numbers) in all.into_iter().zip(numbers) {
-        let parted = with_sampler(gvl, |it| {
+        let followed: Option<Vec<u64>> = with_sampler(gvl, |it| {
             let numbers = numbers.into_iter().flatten();
-            numbers.partition(|number| it.follows(*number))
+            numbers.filter(|number| it.follows(*number)).collect()
         });
-        let (followed, others): (Vec<u64>, Vec<u64>) = parted.unwrap_or_default();
-        if map.object() != open.object() && WeakMaps::is_sparse(followed.len()) {
+        if let Some(followed) = followed
+            && map.object() != open.object()
+            && WeakMaps::is_sparse(followed.len())
+        {
             move_all(gvl, map, followed);
-            continue;
-        }
-        for number in others.into_iter().take(may_delete) {
-            map.delete(gvl, number);
-            may_delete -= 1;
         }
     }
 }

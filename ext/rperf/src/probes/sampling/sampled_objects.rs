@@ -4,6 +4,7 @@
 use super::countdown::COUNTDOWN;
 use super::objects_in_use;
 use crate::ruby::frames::{RubyVm, take_ruby_stack};
+use crate::ruby::gc_hook::is_marking;
 use crate::ruby::object_hook::{NewObject, ObjectHook, OnDrawnObject};
 use crate::ruby::process::collections;
 use crate::ruby::threads::RubyThread;
@@ -70,8 +71,17 @@ pub fn remove() {
     HOOK.remove();
 }
 
-/// Now.
-pub fn moment() -> Moment {
+/// Now, as those ages have it that a look tells which follows: only collections have taken garbage that have
+/// marked what lives. With the GVL, outside of hooks.
+pub fn before_look() -> Moment {
+    let Moment { ns, collections } = moment();
+    Moment {
+        ns,
+        collections: collections.saturating_sub(u64::from(is_marking())),
+    }
+}
+
+fn moment() -> Moment {
     Moment {
         ns: clock::monotonic_ns(),
         collections: collections(),
