@@ -51,6 +51,16 @@ RSpec.describe "rperf heap", vm: true, if: Gem::Platform.local.os == "linux" do
     end
   end
 
+  # The command that asks a program for its objects.
+  def asking(pid)
+    Dir["/proc/[0-9]*/cmdline"].each do |path|
+      return path[/\d+/].to_i if File.read(path).split("\0").last(2) == ["heap", pid.to_s]
+    rescue SystemCallError
+      nil
+    end
+    raise "no command"
+  end
+
   # The files of a program, but for pipes.
   def descriptors(pid)
     Dir["/proc/#{pid}/fd/*"].filter_map do |path|
@@ -123,6 +133,17 @@ RSpec.describe "rperf heap", vm: true, if: Gem::Platform.local.os == "linux" do
       expect(paths).to match(/^ *4\d\.\d\d MB +\d+\.\d KB +500  CARTS → Hash → Cart → @items Array → Item$/)
       stream, = ObjectGraphs.ask(socket, force: true)
       expect(stream.read.b).not_to include("bananarama")
+    end
+  end
+
+  it "has no collection in the copy, however often the program has one" do
+    code = <<~RUBY
+      50.times { |i| Object.const_set("Module\#{i}", Module.new { const_set(:TEXT, "x" * 1000) }) }
+    RUBY
+    holding(code, rest: "GC.stress = true; File.write('done', ''); sleep") do |pid, _|
+      go
+      wait_until("the stress") { File.exist?(path_to("done")) }
+      expect(holder(answer_of(pid), "Module7::TEXT")["retained_bytes"]).to be > 1000
     end
   end
 
@@ -268,7 +289,7 @@ RSpec.describe "rperf heap", vm: true, if: Gem::Platform.local.os == "linux" do
       answer_of(pid)
       before = descriptors(pid)
       answer_of(pid)
-      expect(descriptors(pid)).to eq(before)
+      wait_until("the same files", detail: -> { [before, descriptors(pid)].inspect }) { descriptors(pid) == before }
       go
       wait_until("results") { File.readlines(path_to(".listening1")).size == 4 }
       expect(File.readlines(path_to(".listening1"), chomp: true).drop(1)).to eq([[true].*(6).inspect, "false", "Float"])
@@ -316,7 +337,13 @@ RSpec.describe "rperf heap", vm: true, if: Gem::Platform.local.os == "linux" do
     it "is told in a line if it was ended" do
       holding("$objects = Array.new(2_000_000) { Object.new }") do |pid, _|
         command = Thread.new { rperf("heap", pid.to_s) }
-        wait_until("a copy") { copies(pid).each { |it| Process.kill(:KILL, it) }.any? }
+        copy = nil
+        wait_until("a copy") { copy = copies(pid).first }
+        # The client takes in nothing more, so the copy can't come to its end.
+        asking = asking(pid)
+        Process.kill(:STOP, asking)
+        Process.kill(:KILL, copy)
+        Process.kill(:CONT, asking)
         expect(command.value.stderr).to match(/\Arperf: #{pid}: the copy of the program was ended before it had sent/)
       end
     end

@@ -7,7 +7,7 @@ use crate::holders::Known;
 use crate::names::Names;
 use crate::paths::Paths;
 use crate::tree::Tree;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
 
 /// Classes, holders and paths that are kept.
@@ -50,74 +50,44 @@ pub fn of(graph: &Graph, facts: HeapFacts, class: Option<&str>) -> HeapFile {
 impl Sum {
     fn add(&mut self, bytes: u64) {
         self.objects += 1;
-        self.bytes += bytes;
+        self.bytes = self.bytes.saturating_add(bytes);
     }
 }
 
-/// A row for each class.
+/// A row for each name of classes: those without one are one row, as are those that a program defines again.
 fn classes(known: &Known<'_>) -> Vec<ClassRow> {
     let graph = known.graph;
-    let number = |object: u32| match graph.is_internal(object) {
-        true => NONE,
-        false => graph.classes[object as usize],
-    };
-    let mut rows: FxHashMap<u32, ClassRow> = FxHashMap::default();
-    for object in 0..graph.len() as u32 {
-        let row = rows.entry(number(object)).or_default();
-        row.objects += 1;
-        row.bytes += graph.bytes[object as usize];
-    }
-    // What goes with an instance that goes with another one counts once.
-    let mut within: FxHashMap<u32, u32> = FxHashMap::default();
-    let mut open = vec![(0, 0)];
-    while let Some((place, next)) = open.last_mut() {
-        let place = *place;
-        let object = known.dominators.objects[place as usize];
-        if *next == 0 && object != NONE {
-            let class = number(object);
-            let depth = within.entry(class).or_default();
-            *depth += 1;
-            if *depth == 1
-                && let Some(row) = rows.get_mut(&class)
-            {
-                row.retained_bytes += known.dominators.retained[place as usize];
-            }
-        }
-        match known.tree.below(place).get(*next) {
-            Some(&below) => {
-                *next += 1;
-                open.push((below, 0));
-            }
-            None => {
-                open.pop();
-                if object != NONE
-                    && let Some(depth) = within.get_mut(&number(object))
-                {
-                    *depth -= 1;
-                }
-            }
-        }
-    }
-    by_name(graph, rows)
-}
-
-/// Classes of the same name are one row: those without one, and what a program defines again.
-fn by_name(graph: &Graph, rows: FxHashMap<u32, ClassRow>) -> Vec<ClassRow> {
-    let mut named: FxHashMap<String, ClassRow> = FxHashMap::default();
-    for (class, row) in rows {
-        let name = match class {
-            NONE => OF_VM,
-            _ => graph.name(class).unwrap_or("(anonymous class)"),
+    let mut rows: Vec<ClassRow> = Vec::new();
+    let mut named: FxHashMap<&str, u32> = FxHashMap::default();
+    let mut of_classes: FxHashMap<u32, u32> = FxHashMap::default();
+    let of_objects = (0..graph.len() as u32).map(|object| {
+        let class = match graph.is_internal(object) {
+            true => NONE,
+            false => graph.classes[object as usize],
         };
-        let sum = named.entry(name.into()).or_default();
-        sum.objects += row.objects;
-        sum.bytes += row.bytes;
-        sum.retained_bytes += row.retained_bytes;
+        let number = *of_classes.entry(class).or_insert_with(|| {
+            let name = match class {
+                NONE => OF_VM,
+                _ => graph.name(class).unwrap_or("(anonymous class)"),
+            };
+            *named.entry(name).or_insert_with(|| {
+                let name = name.into();
+                rows.push(ClassRow {
+                    name,
+                    ..ClassRow::default()
+                });
+                rows.len() as u32 - 1
+            })
+        });
+        let row = &mut rows[number as usize];
+        row.objects += 1;
+        row.bytes = row.bytes.saturating_add(graph.bytes[object as usize]);
+        number
+    });
+    let of_objects: Vec<u32> = of_objects.collect();
+    for (number, bytes) in retained(known, |object| Some(of_objects[object as usize])) {
+        rows[number as usize].retained_bytes = bytes;
     }
-    let rows = named
-        .into_iter()
-        .map(|(name, row)| ClassRow { name, ..row });
-    let mut rows: Vec<_> = rows.collect();
     rows.sort_unstable_by(|one, other| {
         let key = |row: &ClassRow| (Reverse(row.bytes), Reverse(row.objects));
         key(one)
@@ -128,26 +98,57 @@ fn by_name(graph: &Graph, rows: FxHashMap<u32, ClassRow>) -> Vec<ClassRow> {
     rows
 }
 
+/// What would go with the objects of each row. What goes with one that goes with another one of the same row
+/// counts once.
+fn retained(known: &Known<'_>, row_of: impl Fn(u32) -> Option<u32>) -> FxHashMap<u32, u64> {
+    let mut sums: FxHashMap<u32, u64> = FxHashMap::default();
+    let mut within: FxHashMap<u32, u32> = FxHashMap::default();
+    known.tree.walk(|place, is_left| {
+        let object = known.dominators.objects[place as usize];
+        let Some(row) = Some(object).filter(|it| *it != NONE).and_then(&row_of) else {
+            return;
+        };
+        let depth = within.entry(row).or_default();
+        if is_left {
+            *depth -= 1;
+            return;
+        }
+        *depth += 1;
+        if *depth == 1 {
+            let sum = sums.entry(row).or_default();
+            *sum = sum.saturating_add(known.dominators.retained[place as usize]);
+        }
+    });
+    sums
+}
+
 /// A row for each path to instances of the class.
 fn paths_to(known: &Known<'_>, class: &str) -> Vec<PathRow> {
     let graph = known.graph;
-    let classes: Vec<u32> = graph
+    let is_named = |&&(object, name): &&(u32, u32)| {
+        graph.kinds[object as usize].is_module() && graph.text(name) == class
+    };
+    let classes: FxHashSet<u32> = graph
         .called
         .iter()
-        .filter(|&&(object, name)| {
-            graph.kinds[object as usize].is_module() && graph.text(name) == class
-        })
+        .filter(is_named)
         .map(|it| it.0)
         .collect();
+    let step_of = |object: u32| {
+        let is_one = classes.contains(&graph.classes[object as usize])
+            && known.dominators.is_reached(object)
+            && !graph.is_internal(object);
+        is_one.then(|| known.paths.of_objects[object as usize])
+    };
     let mut steps: FxHashMap<u32, (Sum, u64)> = FxHashMap::default();
     for object in 0..graph.len() as u32 {
-        let is_one = classes.contains(&graph.classes[object as usize]);
-        if is_one && known.dominators.is_reached(object) && !graph.is_internal(object) {
-            let step = known.paths.of_objects[object as usize];
-            let (sum, retained) = steps.entry(step).or_default();
+        if let Some(step) = step_of(object) {
+            let (sum, _) = steps.entry(step).or_default();
             sum.add(graph.bytes[object as usize]);
-            *retained += known.dominators.retained(object);
         }
+    }
+    for (step, bytes) in retained(known, step_of) {
+        steps.entry(step).or_default().1 = bytes;
     }
     let mut rows: Vec<_> = steps.into_iter().collect();
     rows.sort_unstable_by_key(|&(step, (sum, retained))| {
@@ -165,4 +166,64 @@ fn paths_to(known: &Known<'_>, class: &str) -> Vec<PathRow> {
         }
     });
     rows.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kind::Kind;
+    use crate::test_graphs;
+
+    fn told(graph: &Graph) -> HeapFile {
+        of(graph, HeapFacts::default(), Some("Node"))
+    }
+
+    /// A list of so many nodes, each of 10 bytes, behind two classes of the name Node, which take turns.
+    fn list(count: u32) -> Graph {
+        let next = |it: u32| {
+            if it == count + 1 {
+                vec![]
+            } else {
+                vec![it + 1]
+            }
+        };
+        let mut targets = vec![vec![], vec![]];
+        targets.extend((2..count + 2).map(next));
+        let mut graph = test_graphs::of(&targets, &[0, 1, 2]);
+        graph.texts = ["", "Node"].map(Box::from).to_vec();
+        graph.called = vec![(0, 1), (1, 1)];
+        for class in 0..2 {
+            graph.kinds[class] = Kind(Kind::CLASS);
+            graph.classes[class] = NONE;
+        }
+        for node in 2..count + 2 {
+            graph.classes[node as usize] = node / 2 % 2;
+            graph.bytes[node as usize] = 10;
+        }
+        graph
+    }
+
+    #[test]
+    fn a_list_retains_each_of_its_nodes_once() {
+        let count = 10_000;
+        let mut graph = list(count);
+        let of_class = |file: &HeapFile| {
+            let row = file.classes.iter().find(|it| it.name == "Node");
+            row.expect("a row").retained_bytes
+        };
+        assert_eq!(of_class(&told(&graph)), 10 * u64::from(count));
+        for class in &mut graph.classes[2..] {
+            *class = 0;
+        }
+        let file = told(&graph);
+        assert_eq!(of_class(&file), 10 * u64::from(count));
+        let paths = file.paths.expect("paths");
+        let objects: u64 = paths.iter().map(|it| it.objects).sum();
+        assert_eq!(objects, u64::from(count));
+        assert!(
+            (paths.iter()).all(|it| it.retained_bytes <= 10 * u64::from(count)),
+            "{paths:?}"
+        );
+        assert_eq!(paths[0].retained_bytes, 10 * u64::from(count));
+    }
 }

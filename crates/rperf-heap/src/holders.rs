@@ -4,7 +4,7 @@
 use crate::dominators::Dominators;
 use crate::file::{Holder, PathStep};
 use crate::graph::Graph;
-use crate::names::{Names, is_place};
+use crate::names::{Called, Names, is_place};
 use crate::paths::{Paths, Step};
 use crate::tree::Tree;
 use rustc_hash::FxHashMap;
@@ -14,9 +14,6 @@ const OWN: &str = "rperf";
 
 /// Ruby's class of Ractors.
 const RACTOR: &str = "Ractor";
-
-/// Names of a holder that are told.
-const NAMES: usize = 3;
 
 /// Steps down that are told.
 const DEEPEST: usize = 12;
@@ -45,12 +42,12 @@ impl Known<'_> {
         };
         for (retained, object) in found {
             let names = self.names_of(object);
-            if names.iter().any(|it| it == OWN) {
-                own.retained_bytes += retained;
+            if names.names.iter().any(|it| it == OWN) {
+                own.retained_bytes = own.retained_bytes.saturating_add(retained);
                 own.objects += u64::from(self.dominators.count(object));
             } else if holders.len() < most {
                 holders.push(Holder {
-                    name: joined(names),
+                    name: names.joined(),
                     class: self.graph.class_name(object).into(),
                     objects: u64::from(self.dominators.count(object)),
                     retained_bytes: retained,
@@ -89,24 +86,24 @@ impl Known<'_> {
     }
 
     /// The names by which an object is held.
-    fn names_of(&self, object: u32) -> Vec<String> {
+    fn names_of(&self, object: u32) -> Called {
         let above = self.above(object);
         if above.is_some_and(|it| self.names.is_own(it)) {
-            return vec![OWN.into()];
+            return Called::one(OWN.into());
         }
         let names = self.names.of_object(object);
-        if !names.is_empty() {
+        if !names.names.is_empty() {
             return names;
         }
         let path = self.paths.to(self.paths.of_objects[object as usize]);
-        match (above, path.first()) {
-            (Some(place), _) if is_place(self.graph, place) => vec![self.names.nameless(place)],
+        Called::one(match (above, path.first()) {
+            (Some(place), _) if is_place(self.graph, place) => self.names.nameless(place),
             (_, Some(first)) if is_place(self.graph, first.example) => {
-                vec![self.names.nameless(first.example)]
+                self.names.nameless(first.example)
             }
-            (_, Some(first)) => vec![self.first(first)],
-            (_, None) => vec![self.of_root(object)],
-        }
+            (_, Some(first)) => self.first(first),
+            (_, None) => self.of_root(object),
+        })
     }
 
     fn of_root(&self, object: u32) -> String {
@@ -122,9 +119,9 @@ impl Known<'_> {
             true => self.names.of_place(first.example),
             false => {
                 let names = self.names.of_object(first.example);
-                match names.is_empty() {
+                match names.names.is_empty() {
                     true => self.of_root(first.example),
-                    false => joined(names),
+                    false => names.joined(),
                 }
             }
         }
@@ -151,16 +148,21 @@ impl Known<'_> {
     fn largest_below(&self, set: &[u32]) -> Option<(PathStep, Vec<u32>)> {
         let mut groups: FxHashMap<(u32, u32), (u64, Vec<u32>)> = FxHashMap::default();
         let mut below = Vec::new();
+        let mut named: FxHashMap<u32, u32> = FxHashMap::default();
         for &object in set {
             below.clear();
             let place = self.dominators.places[object as usize];
             self.tree
                 .visible_below(self.graph, self.dominators, place, &mut below);
-            let references = self.graph.references(object);
-            let named: Vec<_> = references.take_while(|it| it.name > 0).collect();
+            named.clear();
+            if !below.is_empty() {
+                let references = self.graph.references(object);
+                for reference in references.take_while(|it| it.name > 0) {
+                    named.entry(reference.target).or_insert(reference.name);
+                }
+            }
             for &target in &below {
-                let name = named.iter().find(|it| it.target == target);
-                let name = name.map_or(0, |it| it.name);
+                let name = named.get(&target).copied().unwrap_or(0);
                 let class = self.graph.classes[target as usize];
                 let group = groups.entry((class, name)).or_default();
                 group.0 += self.dominators.retained(target);
@@ -214,15 +216,5 @@ impl Known<'_> {
                 )
             }
         }
-    }
-}
-
-fn joined(mut names: Vec<String>) -> String {
-    let more = names.len().saturating_sub(NAMES);
-    names.truncate(NAMES);
-    let text = names.join(", ");
-    match more {
-        0 => text,
-        _ => format!("{text} and {more} more"),
     }
 }

@@ -6,6 +6,12 @@ use crate::graph::Graph;
 /// The module whose objects are ours.
 const OWN: &str = "Rperf";
 
+/// Names of an object that are told.
+const NAMES: usize = 3;
+
+/// References of a singleton class among which its object is looked for.
+const LOOKED_AT: usize = 1 << 16;
+
 /// Whether an object is a place for names rather than a holder: a class, a module, a thread, a fiber.
 pub fn is_place(graph: &Graph, object: u32) -> bool {
     let kind = graph.kinds[object as usize];
@@ -17,8 +23,36 @@ pub struct Names<'a> {
     graph: &'a Graph,
     /// Who is referred to, by whom, and the name; in this order.
     from_places: Vec<(u32, u32, u32)>,
+    /// Who is the value of a global variable, and that one's name; in this order.
+    variables: Vec<(u32, u32)>,
     /// Who is a root, and its place in the list; in this order.
     roots: Vec<(u32, u32)>,
+}
+
+/// The names of an object.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Called {
+    /// Some of them.
+    pub names: Vec<String>,
+    /// How many there are beside these.
+    more: usize,
+}
+
+impl Called {
+    /// It has this one.
+    pub fn one(name: String) -> Self {
+        let names = vec![name];
+        Called { names, more: 0 }
+    }
+
+    /// All of them in a text.
+    pub fn joined(&self) -> String {
+        let text = self.names.join(", ");
+        match self.more {
+            0 => text,
+            more => format!("{text} and {more} more"),
+        }
+    }
 }
 
 impl<'a> Names<'a> {
@@ -31,35 +65,36 @@ impl<'a> Names<'a> {
         });
         let mut from_places: Vec<_> = from_places.collect();
         from_places.sort_unstable();
+        from_places.dedup();
+        let variables = graph.roots.iter().filter(|it| it.variable > 0);
+        let mut variables: Vec<_> = variables.map(|it| (it.target, it.variable)).collect();
+        variables.sort_unstable();
+        variables.dedup();
         let roots = graph.roots.iter().enumerate();
         let mut roots: Vec<_> = roots.map(|(at, it)| (it.target, at as u32)).collect();
         roots.sort_unstable();
         Names {
             graph,
             from_places,
+            variables,
             roots,
         }
     }
 
     /// The names by which places and global variables hold an object.
-    pub fn of_object(&self, object: u32) -> Vec<String> {
-        let mut names: Vec<String> = self
-            .roots_of(object)
-            .filter(|it| it.variable > 0)
-            .map(|it| self.graph.text(it.variable).into())
-            .collect();
-        let begin = self.from_places.partition_point(|it| it.0 < object);
-        let held = self.from_places[begin..].iter();
-        let held = held.take_while(|it| it.0 == object);
-        names.extend(held.map(|&(_, place, name)| self.of_reference(place, name)));
+    pub fn of_object(&self, object: u32) -> Called {
+        let variables = those_of(&self.variables, object, |it| it.0);
+        let held = those_of(&self.from_places, object, |it| it.0);
+        let own = variables.iter().map(|it| self.graph.text(it.1).to_owned());
+        let held_names = held.iter().map(|it| self.of_reference(it.1, it.2));
+        let mut names: Vec<_> = own.chain(held_names).take(NAMES).collect();
+        let more = variables.len() + held.len() - names.len();
         names.dedup();
-        names
+        Called { names, more }
     }
 
     fn roots_of(&self, object: u32) -> impl Iterator<Item = &crate::graph::Root> {
-        let begin = self.roots.partition_point(|it| it.0 < object);
-        let roots = self.roots[begin..].iter();
-        let roots = roots.take_while(move |it| it.0 == object);
+        let roots = those_of(&self.roots, object, |it| it.0).iter();
         roots.map(|it| &self.graph.roots[it.1 as usize])
     }
 
@@ -110,7 +145,11 @@ impl<'a> Names<'a> {
 
     /// Whose methods a singleton class has, as far as that is a class or a module.
     fn of_singleton(&self, class: u32) -> String {
-        let mut references = self.graph.references(class).map(|it| it.target);
+        let mut references = self
+            .graph
+            .references(class)
+            .map(|it| it.target)
+            .take(LOOKED_AT);
         let is_its = |it: &u32| {
             let kind = self.graph.kinds[*it as usize];
             kind.is_module() && !kind.is_singleton() && self.graph.classes[*it as usize] != class
@@ -138,5 +177,43 @@ impl<'a> Names<'a> {
         let rest = name.strip_prefix(OWN);
         kind.is_some_and(|it| it.is_module())
             && rest.is_some_and(|it| it.is_empty() || it.starts_with("::"))
+    }
+}
+
+/// The entries of an object in a list that is in the order of these.
+fn those_of<T>(list: &[T], object: u32, of: impl Fn(&T) -> u32) -> &[T] {
+    let begin = list.partition_point(|it| of(it) < object);
+    let rest = &list[begin..];
+    &rest[..rest.partition_point(|it| of(it) == object)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::Root;
+    use crate::kind::Kind;
+    use crate::test_graphs;
+
+    #[test]
+    fn a_few_names_are_told_and_the_rest_counted() {
+        let mut graph = test_graphs::of(&[vec![1; 5], vec![]], &[]);
+        graph.kinds[0] = Kind(Kind::MODULE);
+        graph.texts = ["", "A", "B", "C", "D", "$e"].map(Box::from).to_vec();
+        // One of them twice.
+        graph.names = vec![1, 2, 3, 4, 4];
+        graph.called = vec![(0, 1)];
+        let of_object = |graph: &Graph| Names::of(graph).of_object(1);
+        let called = of_object(&graph);
+        assert_eq!(called.names, ["A::A", "A::B", "A::C"]);
+        assert_eq!(called.joined(), "A::A, A::B, A::C and 1 more");
+        for _ in 0..2 {
+            graph.roots.push(Root {
+                category: 0,
+                target: 1,
+                variable: 5,
+            });
+        }
+        assert_eq!(of_object(&graph).joined(), "$e, A::A, A::B and 2 more");
+        assert_eq!(Names::of(&graph).of_object(0), Called::default());
     }
 }

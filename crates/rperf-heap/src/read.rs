@@ -17,6 +17,12 @@ const MAX_TEXT: usize = 256 << 20;
 /// Bytes of all objects together: their sums are to have room.
 const MAX_BYTES: u64 = 1 << 60;
 
+/// Bytes of memory that an object takes, a reference, and a name, root or what something is called, until all
+/// is told of them: with the tree of dominators, the paths, and lists that grow.
+const PER_OBJECT: u64 = 160;
+const PER_REFERENCE: u64 = 40;
+const PER_NAME: u64 = 96;
+
 /// Why a stream gives no graph.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
@@ -32,6 +38,9 @@ pub enum ReadError {
     /// There are more objects or references than are read.
     #[error("it has more than 64 million objects, or 256 million references")]
     TooLarge,
+    /// There is more than this machine has the memory for.
+    #[error("this machine has too little free memory for so many objects and references")]
+    NoMemory,
     /// It can't be read.
     #[error(transparent)]
     Io(io::Error),
@@ -46,8 +55,9 @@ impl From<io::Error> for ReadError {
     }
 }
 
-/// Reads a graph. One that ends behind its last object is taken as it is: `is_whole` says so.
-pub fn read(input: impl BufRead) -> Result<Graph, ReadError> {
+/// Reads a graph, for which there is so much memory, in bytes. One that ends behind its last object is taken
+/// as it is: `is_whole` says so.
+pub fn read(input: impl BufRead, memory: u64) -> Result<Graph, ReadError> {
     let mut reader = Reader {
         input,
         graph: Graph {
@@ -58,6 +68,7 @@ pub fn read(input: impl BufRead) -> Result<Graph, ReadError> {
         objects: 0,
         text: 0,
         sum: 0,
+        memory,
     };
     reader.begin()?;
     let has_objects = reader.objects()?;
@@ -82,6 +93,8 @@ struct Reader<I> {
     text: usize,
     /// Bytes of all objects so far.
     sum: u64,
+    /// Bytes of memory that are left.
+    memory: u64,
 }
 
 impl<I: BufRead> Reader<I> {
@@ -96,6 +109,13 @@ impl<I: BufRead> Reader<I> {
             return Err(ReadError::TooLarge);
         }
         self.objects = objects as u32;
+        self.spend(objects * PER_OBJECT)
+    }
+
+    /// Takes this much of the memory.
+    fn spend(&mut self, bytes: u64) -> Result<(), ReadError> {
+        let rest = self.memory.checked_sub(bytes);
+        self.memory = rest.ok_or(ReadError::NoMemory)?;
         Ok(())
     }
 
@@ -125,6 +145,7 @@ impl<I: BufRead> Reader<I> {
                     if self.graph.roots.len() >= MAX_NAMES {
                         return Err(ReadError::TooLarge);
                     }
+                    self.spend(PER_NAME)?;
                     self.graph.roots.push(root);
                 }
                 CALLED => {
@@ -132,6 +153,7 @@ impl<I: BufRead> Reader<I> {
                     if self.graph.called.len() >= MAX_NAMES {
                         return Err(ReadError::TooLarge);
                     }
+                    self.spend(PER_NAME)?;
                     self.graph.called.push(called);
                 }
                 END => {
@@ -155,6 +177,7 @@ impl<I: BufRead> Reader<I> {
         if self.graph.texts.len() > MAX_NAMES || self.text > MAX_TEXT {
             return Err(ReadError::TooLarge);
         }
+        self.spend(PER_NAME + length as u64)?;
         let mut bytes = [0; LONGEST_NAME];
         self.input.read_exact(&mut bytes[..length])?;
         let text = String::from_utf8_lossy(&bytes[..length]);
@@ -181,6 +204,7 @@ impl<I: BufRead> Reader<I> {
         if all > MAX_REFERENCES || self.sum > MAX_BYTES {
             return Err(ReadError::TooLarge);
         }
+        self.spend(references * PER_REFERENCE)?;
         for place in 0..references {
             let name = match place < named {
                 true => self.name_number()?,

@@ -2,7 +2,7 @@
 
 use crate::graph::{Graph, Root};
 use crate::kind::Kind;
-use crate::read::{ReadError, read};
+use crate::read::{self, ReadError};
 use crate::write::{Object, Reference, Sink, Writer};
 use proptest::prelude::*;
 
@@ -57,6 +57,10 @@ pub fn reached_without(graph: &Graph, out: Option<u32>) -> Vec<bool> {
         }
     }
     reached
+}
+
+fn read(input: &[u8]) -> Result<Graph, ReadError> {
+    read::read(input, u64::MAX)
 }
 
 struct Bytes(Vec<u8>);
@@ -152,7 +156,20 @@ fn numbers_beyond_what_there_is_are_refused() {
     assert!(matches!(read(&many), Err(ReadError::TooLarge)));
     assert!(is_damaged(&[0, 2, 1, 0, 1, 0, 0]));
     assert!(matches!(
-        super::read::read(&b"rpheap2\n"[..]),
+        super::read::read(&b"rpheap2\n"[..], u64::MAX),
         Err(ReadError::Other)
     ));
+}
+
+#[test]
+fn what_there_is_no_memory_for_is_refused() {
+    let bytes = stream(&of(&[vec![1, 1], vec![0]], &[0]));
+    let read = |memory| read::read(&bytes[..], memory);
+    assert!(read(1000).is_ok());
+    assert!(matches!(read(319), Err(ReadError::NoMemory)), "objects");
+    assert!(matches!(read(320), Err(ReadError::NoMemory)), "references");
+    // Before any has come.
+    let many = [&crate::tags::MAGIC[..], &[0x80, 0x80, 0x80, 0x20]].concat();
+    let many = read::read(&many[..], 1 << 30);
+    assert!(matches!(many, Err(ReadError::NoMemory)));
 }

@@ -37,6 +37,23 @@ impl Tree {
         &self.below[self.starts[place] as usize..self.starts[place + 1] as usize]
     }
 
+    /// Visits all places, each before those below it, and again after those: then with true.
+    pub fn walk(&self, mut visit: impl FnMut(u32, bool)) {
+        let mut open = vec![(0, 0)];
+        visit(0, false);
+        while let Some((place, next)) = open.last_mut() {
+            let place = *place;
+            if let Some(&below) = self.below(place).get(*next) {
+                *next += 1;
+                visit(below, false);
+                open.push((below, 0));
+            } else {
+                visit(place, true);
+                open.pop();
+            }
+        }
+    }
+
     /// Adds the objects below one that aren't only the VM's: below those, what they dominate.
     pub fn visible_below(
         &self,

@@ -98,11 +98,11 @@ impl Copies {
         }
     }
 
-    /// Withdraws what nobody waits for any more, and takes a copy that has ended.
+    /// Withdraws what nobody waits for any more, unless the copy is being made, and takes a copy that has ended.
     pub fn tidy(&mut self, clients: &[Connection], questions: &mut Questions) {
         self.reap();
-        if questions.is_open(Task::Heap) && !clients.iter().any(waits) {
-            questions.withdraw(Task::Heap);
+        let is_in_vain = questions.is_open(Task::Heap) && !clients.iter().any(waits);
+        if is_in_vain && questions.withdraw(Task::Heap) {
             handed_over::take_back();
         }
     }
@@ -125,22 +125,25 @@ impl Copies {
                 "wait a moment, or give --force: each one stops the program for a moment",
             );
         }
-        if !force && let Some((needed, free)) = room::lack() {
+        if !force && let Some(lack) = room::lack() {
             let error = format!(
                 "there may be too little memory for a copy of the program: {} MB are free, and {} MB should be",
-                free >> 20,
-                needed >> 20
+                lack.free >> 20,
+                lack.needed >> 20
             );
-            return refused(
-                &error,
-                "--force makes it all the same; it is the first process to be ended",
-            );
+            let hint = match lack.ends_together {
+                true => {
+                    "--force makes it all the same; the system may end the whole container (memory.oom.group)"
+                }
+                false => "--force makes it all the same; it is the first process to be ended",
+            };
+            return refused(&error, hint);
         }
         Ok(())
     }
 
     /// One was made.
-    fn note(&mut self, pid: i32) {
+    pub fn note(&mut self, pid: i32) {
         (self.pid, self.began, self.is_ours) = (Some(pid), Some(Instant::now()), true);
         self.reap();
     }

@@ -124,11 +124,14 @@ impl Questions {
         open.is_some_and(|it| it.wakes > 0)
     }
 
-    /// Nobody waits for this any more.
-    pub fn withdraw(&mut self, task: Task) {
-        if self.0[task as usize].take().is_some() {
-            request::withdraw(task);
+    /// Nobody waits for this any more. False if its answer comes all the same: until then it is open.
+    pub fn withdraw(&mut self, task: Task) -> bool {
+        let open = &mut self.0[task as usize];
+        let is_withdrawn = open.is_none() || request::withdraw(task);
+        if is_withdrawn {
+            *open = None;
         }
+        is_withdrawn
     }
 
     /// An answer has come. Returns whether it is to the question that is open.

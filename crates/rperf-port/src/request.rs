@@ -8,8 +8,44 @@ use rperf_model::Mode;
 use rperf_protocol::ask::{Objects, Sampling};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering::SeqCst};
 
-/// The numbers of the questions that are open, by task; 0 where there is none.
-static OPEN: [AtomicU64; Task::ALL.len()] = [const { AtomicU64::new(0) }; Task::ALL.len()];
+/// The questions that are open, by task.
+static OPEN: [Place; Task::ALL.len()] = [const { Place(AtomicU64::new(0)) }; Task::ALL.len()];
+
+/// Where the number of a question is while it is open; 0 where there is none.
+struct Place(AtomicU64);
+
+/// In front of the number of a question that is being answered, and can't be withdrawn any more.
+const COMMITTED: u64 = 1 << 63;
+
+impl Place {
+    fn put(&self, number: u64) {
+        self.0.store(number, SeqCst);
+    }
+
+    /// The number of the question that is open; 0 if there is none.
+    fn number(&self) -> u64 {
+        self.0.load(SeqCst) & !COMMITTED
+    }
+
+    /// Whether it could be committed: it is open, and wasn't yet.
+    fn commit(&self, number: u64) -> bool {
+        let committed = number | COMMITTED;
+        let was_open = (self.0).compare_exchange(number, committed, SeqCst, SeqCst);
+        number > 0 && was_open.is_ok()
+    }
+
+    /// Whether there is none now: one that is committed stays.
+    fn withdraw(&self) -> bool {
+        let rest = |open| (open & COMMITTED == 0).then_some(0);
+        self.0.fetch_update(SeqCst, SeqCst, rest).is_ok()
+    }
+
+    /// Whether it was open.
+    fn close(&self, number: u64) -> bool {
+        let rest = |open| (number > 0 && open & !COMMITTED == number).then_some(0);
+        self.0.fetch_update(SeqCst, SeqCst, rest).is_ok()
+    }
+}
 
 /// A helper is at work, or about to be.
 static HELPED: AtomicBool = AtomicBool::new(false);
@@ -43,7 +79,7 @@ pub fn has_helper() -> bool {
 pub fn ask(task: Task) -> Question {
     static LAST: AtomicU64 = AtomicU64::new(0);
     let number = LAST.fetch_add(1, SeqCst) + 1;
-    OPEN[task as usize].store(number, SeqCst);
+    OPEN[task as usize].put(number);
     Question { task, number }
 }
 
@@ -67,14 +103,14 @@ pub fn sampling() -> Sampling {
     }
 }
 
-/// Nobody waits for this any more.
-pub fn withdraw(task: Task) {
-    OPEN[task as usize].store(0, SeqCst);
+/// Nobody waits for this any more. False if it is committed: then its answer comes.
+pub fn withdraw(task: Task) -> bool {
+    OPEN[task as usize].withdraw()
 }
 
-/// Nobody waits for anything any more.
+/// Nobody takes answers any more.
 pub fn withdraw_all() {
-    Task::ALL.into_iter().for_each(withdraw);
+    OPEN.iter().for_each(|it| it.put(0));
 }
 
 /// In a forked child, which has neither the port's thread nor the helper.
@@ -87,7 +123,7 @@ pub fn forget_in_child() {
 pub fn open() -> Option<Question> {
     let question = |task: Task| Question {
         task,
-        number: OPEN[task as usize].load(SeqCst),
+        number: OPEN[task as usize].number(),
     };
     let mut questions = Task::ALL.into_iter().map(question);
     questions.find(|question| question.number > 0)
@@ -115,7 +151,13 @@ pub fn is_at_work(question: Question) -> bool {
 
 /// Whether somebody still waits for the answer. Any thread.
 pub fn is_wanted(question: Question) -> bool {
-    OPEN[question.task as usize].load(SeqCst) == question.number
+    OPEN[question.task as usize].number() == question.number
+}
+
+/// Has a question committed: what is done from now on can't be undone, so it isn't withdrawn any more, and its
+/// answer is taken. False if somebody has withdrawn it. On the helper, which answers whatever happens.
+pub fn commit(question: Question) -> bool {
+    OPEN[question.task as usize].commit(question.number)
 }
 
 /// Says that the stacks of these native threads were taken just now, so that the port's thread looks
@@ -130,13 +172,54 @@ pub fn note_taken(question: Question, tids: Vec<i32>) {
 
 /// Answers a question. Returns whether somebody has still waited. Waits for nobody. On a Ruby thread.
 pub fn answer(question: Question, reply: Reply) -> bool {
-    let open = &OPEN[question.task as usize];
-    let was_open = open.compare_exchange(question.number, 0, SeqCst, SeqCst);
+    let was_open = OPEN[question.task as usize].close(question.number);
     match (was_open, Port::current()) {
-        (Ok(_), Some(port)) => {
+        (true, Some(port)) => {
             port.hand_over(Message::Reply(question, reply));
             true
         }
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_committed_is_answered() {
+        let place = Place(AtomicU64::new(0));
+        assert!(!place.commit(0) && !place.close(0));
+        place.put(7);
+        assert!(!place.commit(6), "another question");
+        assert!(place.commit(7));
+        assert!(!place.commit(7), "once");
+        assert_eq!(place.number(), 7);
+        assert!(!place.withdraw());
+        assert!(!place.close(6) && place.close(7));
+        assert_eq!(place.number(), 0);
+    }
+
+    #[test]
+    fn what_is_withdrawn_cannot_be_committed() {
+        let place = Place(AtomicU64::new(0));
+        assert!(place.withdraw(), "there is none");
+        place.put(8);
+        assert!(place.withdraw());
+        assert!(!place.commit(8) && !place.close(8));
+    }
+
+    #[test]
+    fn one_of_two_threads_wins() {
+        for number in 1..500 {
+            let place = Place(AtomicU64::new(number));
+            let (is_committed, is_withdrawn) = std::thread::scope(|scope| {
+                let other = scope.spawn(|| place.withdraw());
+                let is_committed = place.commit(number);
+                (is_committed, other.join().expect("it ends"))
+            });
+            assert_ne!(is_committed, is_withdrawn);
+            assert_eq!(place.close(number), is_committed);
+        }
     }
 }

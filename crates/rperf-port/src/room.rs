@@ -17,18 +17,44 @@ const MOST: u64 = 64 << 10;
 /// Where control groups are.
 const GROUPS: &str = "/sys/fs/cgroup";
 
-/// Bytes that are needed, and those that are free; `None` if there is room, or nothing is known of it.
-pub fn lack() -> Option<(u64, u64)> {
+/// The file of a control group with 1 if all of its processes are ended together where memory gets short.
+const TOGETHER: &str = "memory.oom.group";
+
+/// That there is too little room.
+pub struct Lack {
+    /// Bytes that are needed.
+    pub needed: u64,
+    /// Bytes that are free.
+    pub free: u64,
+    /// If memory gets short the system ends the program with its copy.
+    pub ends_together: bool,
+}
+
+/// What is lacking; `None` if there is room, or nothing is known of it.
+pub fn lack() -> Option<Lack> {
     let own = field(
         &text(Path::new("/proc/self/smaps_rollup"))?,
         "Private_Dirty:",
     )?;
     let system = text(Path::new("/proc/meminfo")).and_then(|it| field(&it, "MemAvailable:"));
-    let group =
-        text(Path::new("/proc/self/cgroup")).and_then(|it| of_groups(Path::new(GROUPS), &it));
+    let groups = text(Path::new("/proc/self/cgroup")).unwrap_or_default();
+    let group = of_groups(Path::new(GROUPS), &groups);
     let free = system.into_iter().chain(group).min()?;
-    let needed = own / PART + OWN;
-    (free < needed).then_some((needed, free))
+    let ends_together = end_together(Path::new(GROUPS), &groups);
+    let needed = needed(own, ends_together);
+    let lack = Lack {
+        needed,
+        free,
+        ends_together,
+    };
+    (free < needed).then_some(lack)
+}
+
+/// Bytes that have to be free for a copy of a process with so many of its own: all of them where the copy
+/// isn't ended alone.
+fn needed(own: u64, ends_together: bool) -> u64 {
+    let part = if ends_together { 1 } else { PART };
+    (own / part).saturating_add(OWN)
 }
 
 /// The bytes in the line with this name, which has kB.
@@ -41,7 +67,19 @@ fn field(text: &str, name: &str) -> Option<u64> {
 
 /// What is free in the control groups that `groups` lists (`/proc/self/cgroup`), and in those above them.
 fn of_groups(root: &Path, groups: &str) -> Option<u64> {
-    let free = groups.lines().flat_map(|line| {
+    let all = all_groups(root, groups).into_iter();
+    all.filter_map(|(group, names)| names.free(&group)).min()
+}
+
+/// Whether the system ends all processes of one of these groups together.
+fn end_together(root: &Path, groups: &str) -> bool {
+    let is_one = |group: &Path| text(&group.join(TOGETHER)).is_some_and(|it| it.trim() == "1");
+    all_groups(root, groups).iter().any(|it| is_one(&it.0))
+}
+
+/// The directories of these groups that limit memory, and of those above them.
+fn all_groups(root: &Path, groups: &str) -> Vec<(PathBuf, &'static Names)> {
+    let all = groups.lines().flat_map(|line| {
         let mut parts = line.splitn(3, ':');
         let (_, controllers, path) = (parts.next(), parts.next(), parts.next());
         let path = path.unwrap_or_default().trim_start_matches('/');
@@ -52,9 +90,9 @@ fn of_groups(root: &Path, groups: &str) -> Option<u64> {
         };
         let group = root.join(path);
         let all = group.ancestors().take_while(|it| it.starts_with(&root));
-        all.filter_map(|it| names.free(it)).collect()
+        all.map(|it| (it.to_owned(), names)).collect()
     });
-    free.min()
+    all.collect()
 }
 
 /// What the files of a control group are called.
@@ -126,6 +164,22 @@ mod tests {
         write("memory/x/memory.usage_in_bytes", "30\n");
         assert_eq!(free("3:cpu,memory:/x\n0::/a/b\n"), Some(40));
         assert_eq!(free("3:cpu:/x\nnonsense\n"), None);
+    }
+
+    #[test]
+    fn a_group_that_is_ended_together_needs_room_for_all() {
+        let root = tempfile::tempdir().expect("a directory");
+        let group = root.path().join("a/b");
+        std::fs::create_dir_all(&group).expect("made");
+        let ends = || end_together(root.path(), "0::/a/b\n");
+        assert!(!ends());
+        std::fs::write(group.join(TOGETHER), "0\n").expect("written");
+        assert!(!ends());
+        // Without a limit of its own.
+        std::fs::write(root.path().join("a").join(TOGETHER), "1\n").expect("written");
+        assert!(ends());
+        assert_eq!(needed(400 << 20, false), 116 << 20);
+        assert_eq!(needed(400 << 20, true), 416 << 20);
     }
 
     #[test]

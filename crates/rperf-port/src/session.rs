@@ -264,6 +264,7 @@ impl Vm {
                 answer(clients, task, &body);
             }
             (Task::Heap, reply) if is_its => self.copies.take(reply, clients),
+            (Task::Heap, Reply::Forked(pid)) => self.copies.note(pid),
             (Task::Begin, Reply::Begun) => self.session_begun(clients),
             (Task::Begin, Reply::Failed(why)) => {
                 let refusal = Refusal::new(Code::Failed, why, "try again");
@@ -402,9 +403,11 @@ impl Vm {
         }
         if self.questions.is_late(Task::Heap) {
             let why = self.lateness(clients, Task::Heap);
-            self.questions.withdraw(Task::Heap);
-            let refusal = Refusal::new(Code::Silent, why, "try again");
-            self.copies.take(Reply::Refused(refusal), clients);
+            // The copy may be being made: then it answers.
+            if self.questions.withdraw(Task::Heap) {
+                let refusal = Refusal::new(Code::Silent, why, "try again");
+                self.copies.take(Reply::Refused(refusal), clients);
+            }
         }
         if self.questions.is_late(Task::Snapshot) {
             let why = why(clients, Task::Snapshot);

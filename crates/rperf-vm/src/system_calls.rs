@@ -2,6 +2,7 @@
 //! process tries the calls as the extension is loaded, when the program is small still. On Linux; any
 //! thread.
 
+use std::ffi::{c_int, c_void};
 use std::fs;
 use std::mem::MaybeUninit;
 use std::ptr;
@@ -14,6 +15,9 @@ pub enum Calls {
     ShortSlices,
     /// `timer_create`.
     Timer,
+    /// What makes a copy of the process that the program doesn't see: a process that shares its memory, and
+    /// a fork of that.
+    Copy,
 }
 
 /// What was learnt.
@@ -22,6 +26,7 @@ struct Learnt {
     filters: u32,
     short_slices: bool,
     timer: bool,
+    copy: bool,
 }
 
 static LEARNT: OnceLock<Learnt> = OnceLock::new();
@@ -35,6 +40,7 @@ pub fn learn() {
             filters,
             short_slices: all || survives(make_short_slices),
             timer: all || survives(make_timer),
+            copy: filters == 0 || survives(make_copy),
         }
     });
 }
@@ -47,6 +53,7 @@ pub fn may(calls: Calls) -> bool {
         (None, _) => filters == 0,
         (Some(learnt), Calls::ShortSlices) => learnt.short_slices,
         (Some(learnt), Calls::Timer) => learnt.timer,
+        (Some(learnt), Calls::Copy) => learnt.copy,
     }
 }
 
@@ -89,14 +96,14 @@ fn survives(calls: fn()) -> bool {
     child > 0 && ends_well(child as libc::pid_t)
 }
 
-/// Whether the child ends by itself.
+/// Whether the child ends by itself, and well.
 fn ends_well(child: libc::pid_t) -> bool {
     let mut status = 0;
     loop {
         // SAFETY: `status` is valid for the call. A child without a signal is waited for by __WALL only.
         let waited = unsafe { libc::waitpid(child, &raw mut status, libc::__WALL) };
         if waited == child {
-            return libc::WIFEXITED(status);
+            return libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0;
         }
         if std::io::Error::last_os_error().raw_os_error() != Some(libc::EINTR) {
             return false;
@@ -159,6 +166,88 @@ fn make_timer() {
     }
 }
 
+/// Makes the calls of [`Calls::Copy`], and ends the process with status 1 if one of the two that they make
+/// is ended for them. System calls alone: fork(3) would want locks that other threads may have.
+fn make_copy() {
+    const STACK: usize = 64 << 10;
+    extern "C" fn between(_: *mut c_void) -> c_int {
+        // SAFETY: as fork makes it; the process makes system calls only, and ends.
+        unsafe {
+            let mut number: c_int = 0;
+            let flags = libc::CLONE_CHILD_SETTID | libc::CLONE_CHILD_CLEARTID | libc::SIGCHLD;
+            let place = &raw mut number;
+            let copy = fork(flags, place);
+            if copy == 0 {
+                make_calls_of_copy();
+                libc::syscall(libc::SYS_exit_group, 0);
+            }
+            c_int::from(copy > 0 && !ends_well(copy as libc::pid_t))
+        }
+    }
+    let (access, kind) = (
+        libc::PROT_READ | libc::PROT_WRITE,
+        libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+    );
+    // SAFETY: new memory, on which only the process runs that is made here, while this one waits.
+    let is_well = unsafe {
+        // Its child's end is no news for a handler of the program's.
+        libc::signal(libc::SIGCHLD, libc::SIG_DFL);
+        let stack = libc::mmap(ptr::null_mut(), STACK, access, kind, -1, 0);
+        if stack == libc::MAP_FAILED {
+            return;
+        }
+        let flags = libc::CLONE_VM | libc::CLONE_VFORK;
+        let made = libc::clone(
+            between,
+            stack.wrapping_byte_add(STACK),
+            flags,
+            ptr::null_mut(),
+        );
+        // One that can't be made is an error then, too.
+        made < 0 || ends_well(made)
+    };
+    if !is_well {
+        // SAFETY: ends this process at once.
+        unsafe { libc::syscall(libc::SYS_exit_group, 1) };
+    }
+}
+
+/// The system call that fork(3) makes.
+///
+/// # Safety
+/// The child makes system calls only.
+unsafe fn fork(flags: c_int, number: *mut c_int) -> libc::c_long {
+    let flags = libc::c_long::from(flags);
+    // The last two arguments have another order on other machines.
+    #[cfg(target_arch = "x86_64")]
+    let (third, fourth) = (number.expose_provenance(), 0_usize);
+    #[cfg(not(target_arch = "x86_64"))]
+    let (third, fourth) = (0_usize, number.expose_provenance());
+    // SAFETY: the number's place is the caller's.
+    unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, third, fourth) }
+}
+
+/// Makes the calls with which the copy shuts itself off. They have no effect beyond this process.
+fn make_calls_of_copy() {
+    let none = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: system calls on numbers, and on memory of this function.
+    unsafe {
+        libc::setsid();
+        libc::syscall(
+            libc::SYS_close_range,
+            libc::c_uint::MAX,
+            libc::c_uint::MAX,
+            0,
+        );
+        libc::setrlimit(libc::RLIMIT_CORE, &raw const none);
+        libc::setpriority(libc::PRIO_PROCESS, 0, 10);
+        libc::alarm(30);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -190,6 +279,12 @@ mod tests {
         assert!(survives(|| {}));
         assert!(survives(make_timer));
         assert!(survives(make_short_slices));
+        assert!(survives(make_copy));
+        fn ends_ill() {
+            // SAFETY: ends the child.
+            unsafe { libc::syscall(libc::SYS_exit_group, 1) };
+        }
         assert!(!survives(is_killed));
+        assert!(!survives(ends_ill));
     }
 }

@@ -70,7 +70,7 @@ pub fn take(process: ProcessId, how: How<'_>) -> Result<HeapFile, HeapError> {
         error => error.into(),
     })?;
     let mut stream = BufReader::with_capacity(PIECE, stream.take(MOST));
-    let graph = read(&mut stream).map_err(|error| match error {
+    let graph = read(&mut stream, free_memory()).map_err(|error| match error {
         ReadError::Short => HeapError::Ended,
         ReadError::Io(error) if error.kind() == ErrorKind::TimedOut => AskError::Silent.into(),
         error => HeapError::Unreadable(error),
@@ -88,4 +88,30 @@ pub fn take(process: ProcessId, how: How<'_>) -> Result<HeapFile, HeapError> {
         elapsed_ns: u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX),
     };
     Ok(answer::of(&graph, facts, how.class))
+}
+
+/// Bytes of memory that this machine has free; no bound where that isn't known.
+#[expect(clippy::disallowed_methods, reason = "a file of the kernel's")]
+fn free_memory() -> u64 {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    free_in(&text).unwrap_or(u64::MAX)
+}
+
+fn free_in(text: &str) -> Option<u64> {
+    let mut lines = text.lines();
+    let rest = lines.find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kb: u64 = rest.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kb.checked_mul(1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::free_in;
+
+    #[test]
+    fn the_kernel_tells_free_memory_in_kb() {
+        let text = "MemTotal: 9 kB\nMemAvailable:   7 kB\n";
+        assert_eq!(free_in(text), Some(7 * 1024));
+        assert_eq!(free_in("MemTotal: 9 kB\n"), None);
+    }
 }

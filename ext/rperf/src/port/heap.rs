@@ -6,15 +6,18 @@ use crate::ruby::aside;
 use crate::ruby::heap::{Missing, Quiet};
 use crate::ruby::object_graph::{Before, Functions, ThreadFacts};
 use crate::text;
-use magnus::rb_sys::AsRawValue;
+use magnus::rb_sys::{AsRawValue, protect};
 use magnus::{Error, RArray, RModule, RString, Ruby, Symbol, Thread, TryConvert, prelude::*};
+use rb_sys::Qnil;
 use rperf_heap::write::Sink;
 use rperf_port::handed_over;
 use rperf_port::request;
 use rperf_port::task::{Question, Reply};
 use rperf_protocol::message::STREAM_HEAD;
 use rperf_protocol::refusal::{Code, Refusal};
+use rperf_vm::system_calls::{Calls, may};
 use std::ffi::c_int;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// What Ruby says: the collector, threads with their names and those of their local variables, and global
 /// variables.
@@ -53,14 +56,18 @@ pub fn send(ruby: &Ruby, helper: RModule, question: Question) -> Result<Reply, E
             return Ok(refused(Code::Failed, &error, "use another version of Ruby"));
         }
     };
+    if let Some(refusal) = unfit() {
+        return Ok(Reply::Refused(refusal));
+    }
     let own = ruby.thread_current().as_raw();
     let Some(quiet) = Quiet::of(ruby, gvl)? else {
         let error = "the program has other Ractors, which change their objects at any time";
         return Ok(refused(Code::Failed, error, "ask when they have ended"));
     };
-    let Some(client) = handed_over::take().filter(|_| request::is_wanted(question)) else {
-        return Ok(refused(Code::Failed, "the client has gone", "ask again"));
-    };
+    let gone = || refused(Code::Failed, "the client has gone", "ask again");
+    if !request::is_wanted(question) {
+        return Ok(gone());
+    }
     let Some(before) = Before::take(&quiet, functions, own, &threads, &globals) else {
         return Ok(refused(
             Code::Failed,
@@ -68,12 +75,26 @@ pub fn send(ruby: &Ruby, helper: RModule, question: Question) -> Result<Reply, E
             "ask again",
         ));
     };
+    // From here on nobody else answers the client, and the port's thread hears of the copy.
+    if !request::commit(question) {
+        return Ok(gone());
+    }
+    let Some(client) = handed_over::take() else {
+        return Ok(gone());
+    };
     let kept = client.descriptor();
     let made = aside::make(kept, &mut || {
-        // The program may have exchanged the file meanwhile.
-        if client.is_ours() && Socket(kept).take(STREAM_HEAD.as_bytes()) {
-            before.send(Socket(kept));
-        }
+        begin_copy();
+        // What an extension's function raises ends the walk here: further up there is nobody for it.
+        let _ = protect(|| {
+            let _ = catch_unwind(AssertUnwindSafe(|| {
+                // The program may have exchanged the file meanwhile.
+                if client.is_ours() && Socket(kept).take(STREAM_HEAD.as_bytes()) {
+                    before.send(Socket(kept));
+                }
+            }));
+            Qnil.into()
+        });
     });
     Ok(match made {
         Ok(pid) => Reply::Forked(pid),
@@ -88,15 +109,42 @@ pub fn send(ruby: &Ruby, helper: RModule, question: Question) -> Result<Reply, E
     })
 }
 
+/// Why the copy can't be made in this process.
+fn unfit() -> Option<Refusal> {
+    if let Some(library) = aside::unfit_library() {
+        let error = format!("the program's C library is too old for a copy of it: {library}");
+        return Some(Refusal::new(Code::Failed, &error, "glibc 2.25 can do it"));
+    }
+    if !may(Calls::Copy) {
+        let error =
+            "a filter of system calls (seccomp) would end the program's copy, or the program";
+        let hint = "have it allow clone(CLONE_VM | CLONE_VFORK) and what fork calls";
+        return Some(Refusal::new(Code::Failed, error, hint));
+    }
+    None
+}
+
+/// In the copy, before anything else of Ruby's: no collection runs there, whatever is allocated, nor does a
+/// warning run the program's code.
+fn begin_copy() {
+    // SAFETY: on the thread that has the GVL, in a process that has no other one. No collection is under way,
+    // so none is ended here.
+    unsafe {
+        rb_sys::rb_gc_disable();
+        *rb_sys::rb_ruby_verbose_ptr() = Qnil.into();
+    }
+}
+
 fn refused(code: Code, error: &str, hint: &str) -> Reply {
     Reply::Refused(Refusal::new(code, error, hint))
 }
 
-/// Whether a global variable can be read by its name: those of the VM with one sign are no variables, and
-/// `$FILENAME` opens the next file of the command line.
+/// Whether a global variable can be read by its name: those of the VM with one sign are no variables,
+/// `$FILENAME` opens the next file of the command line, and the VM takes a name for one in ASCII.
 fn is_readable(name: &[u8]) -> bool {
-    name.get(1).is_some_and(u8::is_ascii_alphabetic) && name != b"$FILENAME"
-        || name.len() > 2 && name[1] == b'_'
+    let is_long = name.get(1).is_some_and(u8::is_ascii_alphabetic)
+        || name.len() > 2 && name.get(1) == Some(&b'_');
+    is_long && name.is_ascii() && name != b"$FILENAME"
 }
 
 fn thread(facts: magnus::Value) -> Result<ThreadFacts, Error> {

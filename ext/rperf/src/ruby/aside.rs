@@ -30,6 +30,28 @@ struct Stage<'a> {
     error: c_int,
 }
 
+/// The C library, if it is one in which no copy can be made: in glibc before 2.25, clone(2) overwrites the
+/// caller's numbers where memory is shared.
+pub fn unfit_library() -> Option<String> {
+    #[cfg(target_env = "gnu")]
+    {
+        // SAFETY: text that stays.
+        let version = unsafe { std::ffi::CStr::from_ptr(libc::gnu_get_libc_version()) };
+        let version = version.to_string_lossy();
+        (!is_fit(&version)).then(|| format!("glibc {version}"))
+    }
+    #[cfg(not(target_env = "gnu"))]
+    None
+}
+
+/// Whether it is glibc 2.25 or a later one.
+#[cfg(target_env = "gnu")]
+fn is_fit(version: &str) -> bool {
+    let mut numbers = version.split('.').map(|it| it.parse::<u32>().ok());
+    let number = (numbers.next().flatten(), numbers.next().flatten());
+    matches!(number, (Some(major), Some(minor)) if (major, minor) >= (2, 25))
+}
+
 /// Makes the copy, in which `work` runs, and nothing after it: with the descriptor `kept` and no other one,
 /// and for half a minute at most. Its number. With the GVL; what `work` may use is what a thread with the
 /// GVL may, but it doesn't run Ruby code, has no other threads, and isn't on this thread's stack.
@@ -53,13 +75,16 @@ pub fn make(kept: c_int, work: &mut dyn FnMut()) -> io::Result<libc::pid_t> {
         )
     };
     let failed = io::Error::last_os_error();
-    if made > 0 {
-        await_end(made);
-    }
+    let status = if made > 0 { await_end(made) } else { 0 };
     // SAFETY: the set is that which was in force.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const previous, ptr::null_mut()) };
     match (made, stage.pid) {
         (..0, _) => Err(failed),
+        (_, ..=0) if libc::WIFSIGNALED(status) => {
+            let signal = libc::WTERMSIG(status);
+            let error = format!("the process that was to make it was ended by signal {signal}");
+            Err(io::Error::other(error))
+        }
         (_, ..=0) => Err(io::Error::from_raw_os_error(stage.error)),
         (_, pid) => Ok(pid),
     }
@@ -87,13 +112,14 @@ extern "C" fn begin(stage: *mut c_void) -> c_int {
     0
 }
 
-/// Takes the process in between from the kernel, which has ended.
-fn await_end(pid: libc::pid_t) {
+/// Takes the process in between from the kernel, which has ended. Its status.
+fn await_end(pid: libc::pid_t) -> c_int {
     let mut status = 0;
     // SAFETY: it is a child of ours that nobody else knows.
     while unsafe { libc::waitpid(pid, &raw mut status, libc::__WCLONE) } < 0
         && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
     {}
+    status
 }
 
 /// Blocks all signals, so that the process in between runs no handler of the program. Those that were
@@ -108,12 +134,13 @@ fn block_signals() -> libc::sigset_t {
     }
 }
 
-/// In the copy, before anything else: it reaches nobody but by `kept`, has handlers of no signal, leaves no
-/// core (it has all that the program knows), takes no CPU that others want, is the first one to go where
+/// In the copy, before anything else: it reaches nobody but by `kept`, is in no group of processes that is
+/// stopped together, has handlers of no signal, leaves no core (it has all that the program knows), takes no CPU that others want, is the first one to go where
 /// memory gets short, and ends soon.
 fn shut_off(kept: c_int) {
     // SAFETY: system calls on numbers, and on memory of this function.
     unsafe {
+        libc::setsid();
         let prefer = libc::open(
             c"/proc/self/oom_score_adj".as_ptr(),
             libc::O_WRONLY | libc::O_CLOEXEC,
@@ -195,5 +222,18 @@ impl Drop for Stack {
     fn drop(&mut self) {
         // SAFETY: mapped by `new`, and nobody runs on it any more.
         unsafe { libc::munmap(self.0, STACK) };
+    }
+}
+
+#[cfg(all(test, target_env = "gnu"))]
+mod tests {
+    use super::is_fit;
+
+    #[test]
+    fn old_libraries_are_told() {
+        let fit = ["2.25", "2.36", "2.41.9000", "3.0"];
+        assert!(fit.into_iter().all(is_fit));
+        let unfit = ["2.24", "2.17", "1.99", "", "2"];
+        assert!(!unfit.into_iter().any(is_fit));
     }
 }

@@ -1,7 +1,7 @@
 //! The graph of all objects, as the forked child sends it: what each object is, its bytes, and what it refers
-//! to. The functions are exported by the VM, and looked up by name; they make no objects and take no lock
-//! that another thread could have had at the fork: marking functions of extensions apart, there are none
-//! while there is one Ractor.
+//! to. The functions are exported by the VM, and looked up by name. Some ask the VM for memory, and those of
+//! extensions may do anything: so the collector is switched off in the child. The VM's take no lock that
+//! another thread could have had at the fork, while there is one Ractor.
 
 mod names;
 

@@ -1,5 +1,5 @@
-//! The names of references, modules and variables, for the graph. In the forked child; nothing here makes
-//! objects or runs Ruby code.
+//! The names of references, modules and variables, for the graph. In the forked child; nothing here runs
+//! Ruby code. What is allocated here is never collected: the collector is off.
 
 use crate::ruby::heap::{EachEntry, Missing, OfObject, find};
 use magnus::rb_sys::protect;
