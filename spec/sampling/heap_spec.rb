@@ -323,7 +323,8 @@ RSpec.describe "Objects in use", vm: true do
         puts error.message
       end
     RUBY
-    expect(redefined.stdout.lines).to match([start_with("this Ruby has no ObjectSpace::WeakMap as this rperf knows it")])
+    expect(redefined.stdout.lines)
+      .to match([start_with("this Ruby has no ObjectSpace::WeakMap as this rperf knows it")])
   end
 
   it "are in maps that no program finds, and without objects that it doesn't see" do

@@ -278,10 +278,10 @@ mod tests {
             ),
             (
                 "inuse_objects and inuse_space: made in the session, and alive when this was taken, in \
-                 process 7-1f",
+                 process 7-1f-1",
                 Note::InUse("7-1f-1".into()),
-                Note::InUseLeftOut,
             ),
+            (IN_USE_LEFT_OUT, Note::InUseLeftOut),
             ("mode: wall", Note::Text("mode: wall".into())),
             (
                 "chosen: A#b, C.d",

@@ -62,7 +62,7 @@ pub fn graphs() -> Vec<Vec<u8>> {
 
 /// The input is such a graph, of which all is told; or a file in which it was kept.
 pub fn read_objects(input: &[u8]) {
-    if let Ok(graph) = read(input) {
+    if let Ok(graph) = read(input, u64::MAX) {
         let file = answer::of(&graph, HeapFacts::default(), Some("Orderé"));
         let json = file.to_json();
         assert!(HeapFile::read(json.as_bytes()).is_ok());
