@@ -26,6 +26,7 @@ RSpec.describe "rperf heap", vm: true, if: Gem::Platform.local.os == "linux" do
     options = arguments.any?(Integer) ? ["--force"] : []
     outcome = rperf("heap", "--json", *options, *arguments.map(&:to_s))
     expect([outcome.stderr, outcome.status.exitstatus]).to eq(["", 0])
+    arguments.grep(Integer) { |pid| no_copy(pid) }
     JSON.parse(outcome.stdout).tap { |it| expect(it["whole"]).to be(true) if it["kind"] == "rperf heap" }
   end
 
@@ -38,6 +39,8 @@ RSpec.describe "rperf heap", vm: true, if: Gem::Platform.local.os == "linux" do
   def holder(answer, name)
     answer["holders"].find { |it| it["name"] == name } || raise("no #{name}: #{answer["holders"].first(12)}")
   end
+
+  def no_copy(pid) = wait_until("the end of the copy") { copies(pid).empty? }
 
   # The copies of a program that send its objects.
   def copies(pid)
@@ -319,6 +322,7 @@ RSpec.describe "rperf heap", vm: true, if: Gem::Platform.local.os == "linux" do
           expect(refusal_of(pid)).to include("a snapshot of its objects is under way already")
           Process.kill(:KILL, copy)
           expect { ObjectGraphs.new("rpheap1\n#{connection.read}") }.to raise_error(RuntimeError)
+          no_copy(pid)
           expect(refusal_of(pid)).to match(/less than 10 s old/)
           expect(rperf("stacks", pid.to_s).status).to be_success
         end
@@ -329,7 +333,7 @@ RSpec.describe "rperf heap", vm: true, if: Gem::Platform.local.os == "linux" do
       holding("$objects = Array.new(300_000) { Object.new }") do |pid, socket|
         waiting(pid, socket) do |_, connection|
           connection.close
-          wait_until("the end of the copy") { copies(pid).empty? }
+          no_copy(pid)
         end
       end
     end

@@ -24,6 +24,9 @@ const LIFE: Duration = Duration::from_secs(40);
 /// Bytes of `/proc/PID/stat` at most.
 const MOST: u64 = 4096;
 
+/// Where the size of the address space is among the fields of `/proc/PID/stat` behind the name: proc(5).
+const VSIZE: usize = 20;
+
 /// How often it is looked whether a copy has ended whose parent this process is.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -37,17 +40,17 @@ pub struct Copies {
     is_ours: bool,
 }
 
-/// Whether a process runs: it may have ended without that anybody has taken it from the kernel.
+/// Whether a process runs. One that ends lets go of its memory first; it may have ended without that anybody
+/// has taken it from the kernel.
 fn runs(pid: i32) -> bool {
     let file = OpenOptions::new()
         .read(true)
         .open(format!("/proc/{pid}/stat"));
     let mut text = String::new();
     let read = file.and_then(|file| file.take(MOST).read_to_string(&mut text));
-    let state = text
-        .rsplit_once(") ")
-        .and_then(|(_, rest)| rest.chars().next());
-    read.is_ok() && state.is_some_and(|it| !"ZX".contains(it))
+    let fields = text.rsplit_once(") ").map_or("", |(_, rest)| rest);
+    let has_memory = fields.split(' ').nth(VSIZE).is_some_and(|it| it != "0");
+    read.is_ok() && has_memory && !fields.starts_with(['Z', 'X'])
 }
 
 /// Whether it waits for a copy of the process, for which the VM was asked.
