@@ -5,17 +5,15 @@ mod changes;
 mod page;
 
 use crate::checked;
+use crate::kept_rows::{self, is_number, refused};
 use crate::live::words::{message, of_failure};
-use crate::output::{shown, write_whole};
-use crate::refusal::{FAILURE, Refusal, say};
+use crate::refusal::{FAILURE, Refusal};
 use crate::report::screen::Screen;
 use rperf_format::bytes_text;
 use rperf_heap::file::{HeapFile, NoHeapFile};
-use rperf_session::input;
 use rperf_session::process_id::ProcessId;
 use rperf_watch::heap::{HeapError, How, take};
 use std::ffi::{OsStr, OsString};
-use std::io::Read;
 use std::path::Path;
 
 /// What the help of the command ends with.
@@ -94,7 +92,8 @@ pub fn run(args: &HeapArgs) -> Result<i32, Refusal> {
         });
     }
     if let Some(path) = &output {
-        return written(path, &file);
+        let what = format!("{} of objects", bytes_text(file.total.bytes));
+        return kept_rows::write(path, &file.to_json(), &what);
     }
     let screen = Screen::stdout(true);
     let text = match (&base, args.json || is_to_stdout) {
@@ -141,34 +140,8 @@ fn refuse_what_has_no_effect(args: &HeapArgs) -> Result<(), Refusal> {
             "a file has no paths to the instances of a class: ask the program, by its PID",
         );
     }
-    let asks = is_number(&args.target) || args.base.as_deref().is_some_and(is_number);
-    for (is_given, option) in [(args.force, "--force"), (args.no_wake, "--no-wake")] {
-        if is_given && !asks {
-            let message = format!("{option} is for a program that is asked, not for a file");
-            return Err(Refusal::usage(format!("{message}: leave it out")));
-        }
-    }
-    Ok(())
-}
-
-/// Whether it is a process: what has digits only.
-fn is_number(target: &OsStr) -> bool {
-    let text = target.as_encoded_bytes();
-    !text.is_empty() && text.iter().all(u8::is_ascii_digit)
-}
-
-fn written(path: &Path, file: &HeapFile) -> Result<i32, Refusal> {
-    let written = write_whole(path, file.to_json().as_bytes());
-    written.map_err(|error| Refusal {
-        message: format!("can't write {}: {error}", path.display()),
-        status: FAILURE,
-    })?;
-    let bytes = bytes_text(file.total.bytes);
-    say(&format!(
-        "wrote {} ({bytes} of objects)",
-        shown(path).display()
-    ));
-    Ok(0)
+    let options = [(args.force, "--force"), (args.no_wake, "--no-wake")];
+    kept_rows::refuse_for_files(&args.target, args.base.as_deref(), options)
 }
 
 /// The rows of a process, or those in a file.
@@ -201,16 +174,8 @@ fn taken(target: &OsStr, args: &HeapArgs) -> Result<HeapFile, Refusal> {
 }
 
 fn of_file(path: &Path) -> Result<HeapFile, Refusal> {
-    let refused =
-        |error: &dyn std::fmt::Display| Refusal::usage(format!("{}: {error}", path.display()));
-    let (file, _) = input::open(path).map_err(|error| Refusal::usage(error.to_string()))?;
-    let mut bytes = Vec::new();
-    let read_whole = file.take(MOST + 1).read_to_end(&mut bytes);
-    read_whole.map_err(|error| refused(&error))?;
-    if bytes.len() as u64 > MOST {
-        return Err(refused(&NoHeapFile::Other));
-    }
-    HeapFile::read(&bytes).map_err(|error| refused(&error))
+    let bytes = kept_rows::read(path, MOST)?.ok_or_else(|| refused(path, &NoHeapFile::Other))?;
+    HeapFile::read(&bytes).map_err(|error| refused(path, &error))
 }
 
 #[cfg(test)]

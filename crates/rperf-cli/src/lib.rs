@@ -18,6 +18,7 @@ mod forward;
 mod heap;
 mod help;
 mod installation;
+mod kept_rows;
 mod launch;
 mod live;
 mod live_viewer;

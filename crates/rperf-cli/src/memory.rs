@@ -6,17 +6,15 @@ mod page;
 pub use page::since;
 
 use crate::checked;
+use crate::kept_rows::{self, is_number, refused};
 use crate::live::words::{message, of_failure};
-use crate::output::{shown, write_whole};
-use crate::refusal::{FAILURE, Refusal, say};
+use crate::refusal::{FAILURE, Refusal};
 use crate::report::screen::Screen;
-use rperf_format::{MemoryFile, bytes_text};
+use rperf_format::{MemoryFile, NoMemoryFile, bytes_text};
 use rperf_protocol::json::read;
-use rperf_session::input;
 use rperf_session::process_id::ProcessId;
 use rperf_watch::memory::{Look, LookError, look};
 use std::ffi::{OsStr, OsString};
-use std::io::Read;
 use std::path::Path;
 
 /// What the help of the command ends with.
@@ -79,7 +77,8 @@ pub fn run(args: &MemoryArgs) -> Result<i32, Refusal> {
     let base = args.base.as_ref().map(|it| taken(it, args)).transpose()?;
     let file = taken(&args.target, args)?;
     if let Some(path) = &output {
-        return written(path, &file);
+        let what = format!("RSS {}", bytes_text(file.total.rss_bytes));
+        return kept_rows::write(path, &file.to_json(), &what);
     }
     let screen = Screen::stdout(true);
     let text = match (&base, args.json || is_to_stdout) {
@@ -103,31 +102,8 @@ fn refuse_what_has_no_effect(args: &MemoryArgs) -> Result<(), Refusal> {
     if args.pss && (args.json || args.output.is_some()) {
         return refused("JSON always has the PSS: leave --pss out");
     }
-    let asks = is_number(&args.target) || args.base.as_deref().is_some_and(is_number);
-    for (is_given, option) in [(args.objects, "--objects"), (args.no_wake, "--no-wake")] {
-        if is_given && !asks {
-            let message = format!("{option} is for a program that is asked, not for a file");
-            return Err(Refusal::usage(format!("{message}: leave it out")));
-        }
-    }
-    Ok(())
-}
-
-/// Whether it is a process: what has digits only.
-fn is_number(target: &OsStr) -> bool {
-    let text = target.as_encoded_bytes();
-    !text.is_empty() && text.iter().all(u8::is_ascii_digit)
-}
-
-fn written(path: &Path, file: &MemoryFile) -> Result<i32, Refusal> {
-    let written = write_whole(path, file.to_json().as_bytes());
-    written.map_err(|error| Refusal {
-        message: format!("can't write {}: {error}", path.display()),
-        status: FAILURE,
-    })?;
-    let rss = bytes_text(file.total.rss_bytes);
-    say(&format!("wrote {} (RSS {rss})", shown(path).display()));
-    Ok(0)
+    let options = [(args.objects, "--objects"), (args.no_wake, "--no-wake")];
+    kept_rows::refuse_for_files(&args.target, args.base.as_deref(), options)
 }
 
 /// The rows of a process, or those in a file.
@@ -152,18 +128,10 @@ fn taken(target: &OsStr, args: &MemoryArgs) -> Result<MemoryFile, Refusal> {
 }
 
 fn of_file(path: &Path) -> Result<MemoryFile, Refusal> {
-    let refused =
-        |error: &dyn std::fmt::Display| Refusal::usage(format!("{}: {error}", path.display()));
-    let (file, _) = input::open(path).map_err(|error| Refusal::usage(error.to_string()))?;
-    let mut bytes = Vec::new();
-    let read_whole = file.take(MOST + 1).read_to_end(&mut bytes);
-    read_whole.map_err(|error| refused(&error))?;
-    let other = rperf_format::NoMemoryFile::Other;
-    if bytes.len() as u64 > MOST {
-        return Err(refused(&other));
-    }
-    let file: MemoryFile = read(&bytes).map_err(|_| refused(&other))?;
-    file.check().map_err(|error| refused(&error))
+    let other = NoMemoryFile::Other;
+    let bytes = kept_rows::read(path, MOST)?.ok_or_else(|| refused(path, &other))?;
+    let file: MemoryFile = read(&bytes).map_err(|_| refused(path, &other))?;
+    file.check().map_err(|error| refused(path, &error))
 }
 
 #[cfg(test)]

@@ -213,7 +213,7 @@ pub unsafe fn in_main_ractor(work: impl FnOnce(&mut Gvl<'_>)) {
 /// [`in_main_ractor`] also while no time counts.
 ///
 /// # Safety
-/// As there.
+/// In a callback of the VM on a thread that runs Ruby code.
 pub unsafe fn with_session_of_main_ractor(work: impl FnOnce(&mut Gvl<'_>)) {
     // SAFETY: by this function's contract.
     let AnyGvl::Main(mut gvl) = (unsafe { AnyGvl::assume_held() }) else {
