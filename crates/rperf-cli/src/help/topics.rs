@@ -35,11 +35,14 @@ macro_rules! topic {
 }
 
 /// All pages, in the order of docs/guide/README.md.
-pub const TOPICS: [Topic; 46] = [
+pub const TOPICS: [Topic; 49] = [
     topic!("tutorial", "start", "guide"),
     topic!("recipes", "recipe", "slow", "install"),
     topic!("recipes-tests",),
     topic!("recipes-servers", "servers", "puma"),
+    topic!("memory-grows", "grows", "growth", "fragmentation"),
+    topic!("gc-is-slow", "slow-gc"),
+    topic!("container-killed", "killed", "oom", "oomkilled"),
     topic!("modes", "mode", "cpu", "wall"),
     topic!("stat-page", "page"),
     topic!("states", "state", "gvl", "what-to-look-for"),
@@ -91,14 +94,7 @@ pub const TOPICS: [Topic; 46] = [
     topic!("tracing", "calls", "count-calls"),
     topic!("allocations", "objects", "alloc", "measure"),
     topic!("what-stays", "leaks", "leak", "inuse"),
-    topic!(
-        "memory",
-        "rss",
-        "pss",
-        "smaps",
-        "malloc",
-        "container-killed"
-    ),
+    topic!("memory", "rss", "pss", "smaps", "malloc"),
     topic!("heap", "dominators", "retained", "holders"),
     topic!(
         "garbage-collection",
