@@ -52,6 +52,23 @@ RSpec.describe "rperf attach", vm: true do
     end
   end
 
+  it "follows what is made meanwhile, and joins a session that does, but says so of one that doesn't" do
+    attached = lambda do |session|
+      program = "KEPT = []\ndef keep = 5_000.times { KEPT << Object.new }\n#{session}\nThread.new { loop { keep } }"
+      working(program) { |it| attach(it.pid, "--duration", 1, "--measure", "heap", "-o", "x.pb.gz") }
+    end
+    rows = -> { profile_in.top(value: "inuse_objects", sort: :total) }
+    kept = -> { rows[].find { |row| row[:name] == "Object#keep" }[:total] }
+    expect(attached[""].messages).to contain_exactly(start_with("rperf: wrote "))
+    expect(kept[]).to be > 5_000
+    expect(attached["Rperf.start(mode: :wall, measure: :heap)"].messages.size).to eq(2)
+    expect(kept[]).to be > 5_000
+    told = attached["Rperf.start(mode: :wall)"]
+    expect(told.status.exitstatus).to eq(0)
+    expect(told.messages[1]).to match(/lacks objects, because the session that the program had already doesn't sample/)
+    expect { kept[] }.to raise_error(ArgumentError, /inuse_objects/)
+  end
+
   it "profiles all threads of a running program for as long as it is told, and leaves nothing behind" do
     working do |program|
       outcome = attach(program.pid, "--duration", 1, "-o", "x.pb.gz")
