@@ -125,6 +125,13 @@ RSpec.describe "rperf heap", vm: true, if: Gem::Platform.local.os == "linux" do
     end
   end
 
+  it "tells what the main script's local variables hold" do
+    holding("big = Array.new(20_000) { |n| n.to_s * 20 }", rest: "p big.size") do |pid, _|
+      main = holder(answer_of(pid), "local variables of the main script")
+      expect([main["class"], main["objects"]]).to eq(["Array", 20_001])
+    end
+  end
+
   it "prints tables, and paths to the instances of a class, and keeps no text of the program" do
     holding("#{leaky}\n$word = 'bananarama'") do |pid, socket|
       page = rperf("heap", pid.to_s).stdout.dup.force_encoding("UTF-8")

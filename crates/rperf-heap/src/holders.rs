@@ -12,6 +12,9 @@ use rustc_hash::FxHashMap;
 /// What rperf holds itself is one row.
 const OWN: &str = "rperf";
 
+/// The holder of what is in the main script's local variables.
+const MAIN_SCRIPT: &str = "local variables of the main script";
+
 /// Ruby's class of Ractors.
 const RACTOR: &str = "Ractor";
 
@@ -85,6 +88,18 @@ impl Known<'_> {
         above
     }
 
+    /// Whether the main script's local variables hold an object.
+    fn is_of_main_script(&self, object: u32) -> bool {
+        let mut above = self.dominators.dominator(object);
+        while let Some(object) = above.filter(|it| self.graph.is_internal(*it)) {
+            if self.names.is_main_script(object) {
+                return true;
+            }
+            above = self.dominators.dominator(object);
+        }
+        false
+    }
+
     /// The names by which an object is held.
     fn names_of(&self, object: u32) -> Called {
         let above = self.above(object);
@@ -94,6 +109,9 @@ impl Known<'_> {
         let names = self.names.of_object(object);
         if !names.names.is_empty() {
             return names;
+        }
+        if self.is_of_main_script(object) {
+            return Called::one(MAIN_SCRIPT.into());
         }
         let path = self.paths.to(self.paths.of_objects[object as usize]);
         Called::one(match (above, path.first()) {

@@ -6,6 +6,9 @@ use crate::graph::Graph;
 /// The module whose objects are ours.
 const OWN: &str = "Rperf";
 
+/// Ruby's constant with the local variables of the main script.
+const MAIN_SCRIPT: &str = "TOPLEVEL_BINDING";
+
 /// Names of an object that are told.
 const NAMES: usize = 3;
 
@@ -27,6 +30,8 @@ pub struct Names<'a> {
     variables: Vec<(u32, u32)>,
     /// Who is a root, and its place in the list; in this order.
     roots: Vec<(u32, u32)>,
+    /// What the VM has for itself of the main script's local variables.
+    main_script: Vec<u32>,
 }
 
 /// The names of an object.
@@ -73,12 +78,26 @@ impl<'a> Names<'a> {
         let roots = graph.roots.iter().enumerate();
         let mut roots: Vec<_> = roots.map(|(at, it)| (it.target, at as u32)).collect();
         roots.sort_unstable();
+        let bindings = from_places
+            .iter()
+            .filter(|it| graph.text(it.2) == MAIN_SCRIPT && graph.name(it.1) == Some("Object"));
+        let held = bindings.flat_map(|it| graph.references(it.0));
+        let main_script = held
+            .map(|it| it.target)
+            .filter(|&it| graph.is_internal(it))
+            .collect();
         Names {
             graph,
             from_places,
             variables,
             roots,
+            main_script,
         }
+    }
+
+    /// Whether something is the VM's, for the main script's local variables.
+    pub fn is_main_script(&self, object: u32) -> bool {
+        self.main_script.contains(&object)
     }
 
     /// The names by which places and global variables hold an object.
