@@ -4,6 +4,7 @@
 
 use super::age::{Age, Moment};
 use super::countdown::{Gaps, weight};
+use super::followed::FollowedSample;
 use super::site::{Site, Weight};
 use rperf_model::NodeId;
 use rperf_vm::{Dither, FrameWord};
@@ -214,6 +215,17 @@ impl InUse {
             sum.add(sample.weight());
         }
         sums
+    }
+
+    /// All samples, as they are at `now`, with their sites.
+    pub(super) fn followed(
+        &self,
+        now: Moment,
+    ) -> impl Iterator<Item = (FollowedSample, Option<Site>)> + '_ {
+        self.samples.iter().map(move |it| {
+            let (size, born) = ((it.bytes, it.mean), (it.born_ns, it.collections));
+            (FollowedSample::at(now, it.number, size, born), it.site)
+        })
     }
 
     /// Objects of which nobody knows whether they are in use.

@@ -4,11 +4,13 @@
 //! another thread could have had at the fork, while there is one Ractor.
 
 mod names;
+mod samples;
 
 use super::heap::{Missing, OfObject, Quiet, each_page, find, has_size, type_of};
 use super::threads::RubyThread;
 use names::Names;
 pub use names::ThreadFacts;
+pub use samples::Samples;
 use rb_sys::VALUE;
 use rperf_heap::kind::Kind;
 use rperf_heap::write::{Object, Reference, Sink, Writer};
@@ -102,8 +104,8 @@ impl<'a> Before<'a> {
         })
     }
 
-    /// Sends the graph. In the child.
-    pub fn send(&self, sink: impl Sink) -> bool {
+    /// Sends the graph, and the samples of its objects. In the child.
+    pub fn send(&self, sink: impl Sink, samples: Option<&Samples<'_>>) -> bool {
         let (slots, count) = Slots::of(&self.pages);
         let mut writer = Writer::begin(sink, count);
         let mut names = Names::new(&self.functions.names, self.threads);
@@ -123,7 +125,7 @@ impl<'a> Before<'a> {
                 }
             }
         }
-        writer.end_objects() && self.send_rest(&slots, &mut names, writer)
+        writer.end_objects() && self.send_rest(&slots, &mut names, samples, writer)
     }
 
     fn send_object<S: Sink>(
@@ -185,6 +187,7 @@ impl<'a> Before<'a> {
         &self,
         slots: &Slots,
         names: &mut Names<'_>,
+        samples: Option<&Samples<'_>>,
         mut writer: Writer<S>,
     ) -> bool {
         for &(category, value) in &self.roots {
@@ -215,6 +218,9 @@ impl<'a> Before<'a> {
                 let name = names.text(&thread.name, &mut writer);
                 writer.called(number, name);
             }
+        }
+        if samples.is_some_and(|it| !it.send(slots, names, &mut writer)) {
+            return false;
         }
         // What comes now runs functions of extensions that define variables: if one ends the process, all
         // else has been sent.
