@@ -171,9 +171,8 @@ fn paths(known: &Known<'_>, row: &Row<'_>) -> Vec<SitePath> {
         }
     }
     let mut steps: Vec<_> = steps.into_iter().collect();
-    steps.sort_unstable_by(|one, other| {
-        other.1.total_cmp(&one.1).then_with(|| one.0.cmp(&other.0))
-    });
+    steps
+        .sort_unstable_by(|one, other| other.1.total_cmp(&one.1).then_with(|| one.0.cmp(&other.0)));
     steps.truncate(PATHS);
     let all = row.estimate.bytes.max(f64::MIN_POSITIVE);
     let paths = steps.into_iter().map(|(step, bytes)| {
@@ -186,4 +185,124 @@ fn paths(known: &Known<'_>, row: &Row<'_>) -> Vec<SitePath> {
         }
     });
     paths.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::file::{HeapFacts, HeapFile};
+    use crate::graph::Graph;
+    use crate::kind::Kind;
+    use crate::sampled::{Sampled, Session};
+    use crate::{answer, test_graphs};
+
+    const MEAN: u64 = 64 << 10;
+
+    /// A class, a Hash that is a root and holds so many objects, one that nothing refers to; each but the first two is
+    /// sampled, at the first site.
+    fn graph(count: u32) -> Graph {
+        let mut targets = vec![vec![], (2..count + 2).collect()];
+        targets.extend(vec![vec![]; count as usize + 1]);
+        let mut graph = test_graphs::of(&targets, &[0, 1]);
+        graph.texts = ["", "Item", "Cart#add", "/srv/cart.rb", "Api#get", "POST /a"]
+            .map(Box::from)
+            .to_vec();
+        graph.called = vec![(0, 1)];
+        graph.kinds[0] = Kind(Kind::CLASS);
+        graph.classes[0] = NONE;
+        graph.classes[1] = NONE;
+        let samples = (2..count + 3).map(|object| Sample {
+            object,
+            site: 1,
+            bytes: 40,
+            mean: MEAN,
+            age_ns: u64::from(object),
+            collections: 7,
+        });
+        graph.sampled = Sampled {
+            session: Some(Session {
+                elapsed_ns: 9,
+                bytes_per_sample: MEAN,
+                lost_bytes: 0,
+            }),
+            sites: vec![Site {
+                made_in: Place {
+                    method: 2,
+                    path: 3,
+                    line: 41,
+                },
+                called_by: Place::default(),
+                endpoint: 5,
+            }],
+            samples: samples.collect(),
+        };
+        graph
+    }
+
+    fn sites(graph: &Graph) -> Sites {
+        let file = answer::of(graph, HeapFacts::default(), None);
+        let json = HeapFile::read(file.to_json().as_bytes()).expect("a file");
+        assert_eq!(json, file);
+        file.sites.expect("sites")
+    }
+
+    #[test]
+    fn a_sample_stands_for_many_objects_with_the_bytes_that_they_have() {
+        let count = 400;
+        let mut graph = graph(count);
+        // As many as the samples stand for: a row has no more than there are.
+        graph.bytes[1] = 1 << 40;
+        for object in 2..count + 2 {
+            graph.bytes[object as usize] = 200;
+        }
+        let told = sites(&graph);
+        assert_eq!((told.samples, told.unreferenced_samples), (400, 1));
+        let [row] = &told.rows[..] else {
+            panic!("{:?}", told.rows)
+        };
+        assert_eq!(row.made_in.as_ref().map(|it| it.line), Some(41));
+        assert_eq!((row.called_by.as_ref(), &*row.endpoint), (None, "POST /a"));
+        // There are 401 of that class, one of 1 byte.
+        assert_eq!((row.objects, row.bytes), (401, 400 * 200 + 1));
+        let weight = graph.sampled.samples[0].weight();
+        let deviation = (400.0 * weight * (weight - 1.0)).sqrt() * 200.0;
+        assert!((row.deviation_bytes as f64 - deviation).abs() < 1.0);
+        assert!((weight - 65536.0 / 40.0 - 0.5).abs() < 0.1, "{weight}");
+        assert_eq!((row.median_age_ns, row.oldest_ns), (201, 401));
+        assert_eq!(row.median_collections, 7);
+        assert!((row.held_by[0].part - 1.0).abs() < 1e-9);
+        // With a mean that is short, each stands for itself.
+        for sample in &mut graph.sampled.samples {
+            sample.mean = 1;
+        }
+        let row = sites(&graph).rows.remove(0);
+        assert_eq!((row.objects, row.bytes), (400, 80_000));
+        assert_eq!(row.deviation_bytes, 0);
+    }
+
+    #[test]
+    fn rows_are_of_one_site_and_one_class_and_some_have_no_site() {
+        let mut graph = graph(10);
+        for sample in &mut graph.sampled.samples[..3] {
+            sample.site = 0;
+        }
+        // The same place, sent twice.
+        graph.sampled.sites.push(graph.sampled.sites[0]);
+        graph.sampled.samples[9].site = 2;
+        graph.classes[12] = NONE;
+        let told = sites(&graph);
+        let known = |it: &&SiteRow| it.made_in.is_some();
+        let samples = |rows: Vec<&SiteRow>| rows.iter().map(|it| it.samples).sum::<u64>();
+        assert_eq!(told.rows.len(), 2, "{:?}", told.rows);
+        assert_eq!(samples(told.rows.iter().filter(known).collect()), 7);
+        assert!(told.rows.iter().all(|it| it.class == "Item"));
+    }
+
+    #[test]
+    fn a_program_without_a_session_has_no_sites() {
+        let mut graph = graph(1);
+        graph.sampled = Sampled::default();
+        let file = answer::of(&graph, HeapFacts::default(), None);
+        assert_eq!(file.sites, None);
+    }
 }

@@ -3,9 +3,7 @@
 use crate::kind::Kind;
 use crate::sampled::{Place, Sample, Session, Site};
 pub use crate::tags::LONGEST_NAME;
-use crate::tags::{
-    CALLED, END, MAGIC, NAME, OBJECT, OBJECTS_END, ROOT, SAMPLE, SESSION, SITE,
-};
+use crate::tags::{CALLED, END, MAGIC, NAME, OBJECT, OBJECTS_END, ROOT, SAMPLE, SESSION, SITE};
 
 /// How many bytes are sent at a time.
 const PIECE: usize = 64 << 10;

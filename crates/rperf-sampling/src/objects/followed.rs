@@ -252,7 +252,10 @@ mod tests {
         let followed = sampler.followed(now).expect("they are followed");
         assert_eq!((followed.since_ns, followed.lost_bytes), (50, 0));
         assert_eq!(followed.bytes_per_sample, 64 << 10);
-        let ages = followed.samples.iter().map(|it| (it.age_ns, it.collections));
+        let ages = followed
+            .samples
+            .iter()
+            .map(|it| (it.age_ns, it.collections));
         assert_eq!(ages.collect::<Vec<_>>(), [(1000, 2); 3]);
         let names = followed.words().iter().map(|word| match word {
             8 => name("Array#map", "<internal:array>"),
@@ -261,17 +264,19 @@ mod tests {
             _ => name("Rperf.start", "/srv/rperf/lib/rperf.rb"),
         });
         let names: Vec<_> = names.collect();
-        let sites: Vec<_> = followed.sites(&names, Some("/srv/rperf/lib/rperf")).collect();
+        let sites: Vec<_> = followed
+            .sites(&names, Some("/srv/rperf/lib/rperf"))
+            .collect();
         let place = |method, path, line| Some(PlaceOfSite { method, path, line });
         let map = place("Array#map", "<internal:array>", 1);
         assert_eq!(sites[0].made_in, map);
-        assert_eq!(
-            sites[0].called_by,
-            place("Cart#add", "/srv/app/cart.rb", 2)
-        );
+        assert_eq!(sites[0].called_by, place("Cart#add", "/srv/app/cart.rb", 2));
         assert_eq!(sites[0].endpoint, Some("GET /"));
         assert_eq!(sites[1].made_in, place("Cart#add", "/srv/app/cart.rb", 5));
-        assert_eq!((sites[1].called_by, sites[1].endpoint), (None, Some("Mail")));
+        assert_eq!(
+            (sites[1].called_by, sites[1].endpoint),
+            (None, Some("Mail"))
+        );
         let last = NamedSite {
             made_in: map,
             called_by: None,
