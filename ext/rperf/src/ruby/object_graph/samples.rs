@@ -1,8 +1,8 @@
 //! Samples of objects, for the graph: which they are, and where they were made. All of it is made before the
 //! fork, on the thread that forks.
 
-use super::Slots;
 use super::names::Names;
+use super::slots::Slots;
 use rb_sys::VALUE;
 use rperf_heap::sampled::{Place, Sample, Session, Site};
 use rperf_heap::write::{LONGEST_NAME, Sink, Writer};
@@ -21,7 +21,7 @@ pub struct Samples<'a> {
 impl Samples<'_> {
     /// Sends those whose objects are in the graph. In the child: it reads memory that nobody else uses there,
     /// and takes no lock. False once nobody reads any more.
-    pub(super) fn send<S: Sink>(
+    pub fn send<S: Sink>(
         &self,
         slots: &Slots,
         names: &mut Names<'_>,
