@@ -124,7 +124,7 @@ pub struct Sites {
     pub lost_bytes: u64,
     /// Samples whose objects something refers to.
     pub samples: u64,
-    /// Those whose objects nothing refers to: no row has them.
+    /// Samples whose objects nothing refers to: no row has them.
     pub unreferenced_samples: u64,
     /// What the samples stand for.
     pub total: Sum,

@@ -29,7 +29,7 @@ const MAX_BYTES: u64 = 1 << 60;
 const PER_OBJECT: u64 = 160;
 const PER_REFERENCE: u64 = 40;
 const PER_NAME: u64 = 96;
-/// Of a site or a sample: with its row, and the paths of that.
+/// Bytes of a site or a sample, with its row and the paths of that.
 const PER_SITE: u64 = 512;
 
 /// Why a stream gives no graph.

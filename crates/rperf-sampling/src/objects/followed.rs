@@ -1,7 +1,6 @@
 //! The samples that are followed, for who looks at the objects themselves: which they are, and where they were
 //! made. On the thread that asks, with the GVL only for what is taken from the session.
 
-use super::age::Moment;
 use super::site::Site;
 use rperf_model::{Category, LabelSetId, NodeId, Origin, label_keys};
 use rperf_vm::{CapturedNode, FrameWord, LabelTexts, ResolvedFrame};
@@ -85,7 +84,7 @@ pub(super) struct Sites<'a> {
 }
 
 impl FollowedSamples {
-    /// Those `samples`, each with its site.
+    /// Samples, each with its site.
     pub(super) fn of(
         samples: impl Iterator<Item = (FollowedSample, Option<Site>)>,
         of: &Sites<'_>,
@@ -174,29 +173,10 @@ impl Sites<'_> {
     }
 }
 
-impl FollowedSample {
-    /// At `now`, of an object that was made at `born_ns`, and that a collection could take from `collections` on.
-    pub(super) fn at(
-        now: Moment,
-        number: u64,
-        (bytes, mean): (u64, u64),
-        (born_ns, collections): (u64, u64),
-    ) -> Self {
-        Self {
-            number,
-            site: None,
-            bytes,
-            mean,
-            age_ns: now.ns.saturating_sub(born_ns),
-            collections: now.collections.saturating_sub(collections),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::objects::{ObjectSampler, Put, SampledObject};
+    use crate::objects::{Moment, ObjectSampler, Put, SampledObject};
     use rperf_vm::{LabelSet, Stack};
 
     fn name(name: &str, path: &str) -> ResolvedFrame {

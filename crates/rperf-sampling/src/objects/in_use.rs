@@ -223,8 +223,15 @@ impl InUse {
         now: Moment,
     ) -> impl Iterator<Item = (FollowedSample, Option<Site>)> + '_ {
         self.samples.iter().map(move |it| {
-            let (size, born) = ((it.bytes, it.mean), (it.born_ns, it.collections));
-            (FollowedSample::at(now, it.number, size, born), it.site)
+            let sample = FollowedSample {
+                number: it.number,
+                site: None,
+                bytes: it.bytes,
+                mean: it.mean,
+                age_ns: now.ns.saturating_sub(it.born_ns),
+                collections: now.collections.saturating_sub(it.collections),
+            };
+            (sample, it.site)
         })
     }
 
