@@ -18,7 +18,10 @@ class ObjectGraphs
     [socket, head]
   end
 
-  attr_reader :nodes, :roots, :called, :names
+  # Numbers of a session that follows objects, of a site, and of a sample.
+  OF_SAMPLES = { 7 => 3, 8 => 7, 9 => 6 }.freeze
+
+  attr_reader :nodes, :roots, :called, :names, :samples
 
   def initialize(bytes)
     @bytes = bytes
@@ -30,6 +33,7 @@ class ObjectGraphs
     @names = [nil]
     @roots = []
     @called = {}
+    @samples = []
     record until @ended
   end
 
@@ -39,13 +43,14 @@ class ObjectGraphs
   private
 
   def record
-    case byte
+    case (tag = byte)
     when 1 then @names << take(number).force_encoding("UTF-8")
     when 2 then object
     when 3 then @roots << [@names.fetch(number), number, @names.fetch(number)]
     when 4 then @called[number] = @names.fetch(number)
     when 5 then @ended = number == @nodes.sum { |it| it.references.size } || raise("references are missing")
     when 6 then @nodes.size == @count || raise("objects are missing")
+    when 7..9 then @samples << [tag, *Array.new(OF_SAMPLES.fetch(tag)) { number }]
     else raise "no record"
     end
   end

@@ -3,6 +3,8 @@
 
 mod changes;
 mod page;
+mod sites;
+mod steps;
 
 use crate::checked;
 use crate::kept_rows::{self, is_number, refused};
@@ -25,9 +27,12 @@ Examples:
   rperf heap monday.json                shows them
   rperf heap --base monday.json 4711    what has changed since
 
+Where a session of the program has --measure heap, the page begins with the places in code that
+have made what is still there ('rperf help what-stays').
+
 A copy of the program walks its objects, and the program runs on: it stops for the time of a
-fork. Nothing of what objects contain is shown or kept: only names of classes, constants and
-variables.
+fork. Nothing of what objects contain is shown or kept: only names of classes, constants,
+variables, methods and endpoints.
 
 Exit status: 0; 1 if the program can't be looked at, or the output not be written; 2 for wrong
 options and files that can't be read.

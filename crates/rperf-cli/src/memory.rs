@@ -3,7 +3,7 @@
 
 mod page;
 
-pub use page::since;
+pub use page::{elapsed, since};
 
 use crate::checked;
 use crate::kept_rows::{self, is_number, refused};

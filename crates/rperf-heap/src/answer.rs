@@ -6,6 +6,7 @@ use crate::graph::{Graph, NONE};
 use crate::holders::Known;
 use crate::names::Names;
 use crate::paths::Paths;
+use crate::sites;
 use crate::tree::Tree;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
@@ -35,6 +36,7 @@ pub fn of(graph: &Graph, facts: HeapFacts, class: Option<&str>) -> HeapFile {
         classes: classes(&known),
         holders: known.holders(MOST),
         paths: class.map(|it| paths_to(&known, it)),
+        sites: sites::of(&known, &of_classes(graph)),
         ..HeapFile::of(facts)
     };
     for object in 0..graph.len() as u32 {
@@ -52,6 +54,23 @@ impl Sum {
         self.objects += 1;
         self.bytes = self.bytes.saturating_add(bytes);
     }
+}
+
+/// The objects of each class, by its name, if there are samples of them.
+fn of_classes(graph: &Graph) -> FxHashMap<&str, Sum> {
+    let mut sums: FxHashMap<u32, Sum> = FxHashMap::default();
+    if graph.sampled.session.is_some() {
+        for (class, bytes) in graph.classes.iter().zip(&graph.bytes) {
+            sums.entry(*class).or_default().add(*bytes);
+        }
+    }
+    let mut named: FxHashMap<&str, Sum> = FxHashMap::default();
+    for (class, sum) in sums {
+        let all = named.entry(graph.name_of_class(class)).or_default();
+        all.objects += sum.objects;
+        all.bytes = all.bytes.saturating_add(sum.bytes);
+    }
+    named
 }
 
 /// A row for each name of classes: those without one are one row, as are those that a program defines again.

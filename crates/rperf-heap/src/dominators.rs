@@ -244,13 +244,13 @@ impl Before {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_graphs::{any, reached_without};
+    use crate::test_graphs::{any_graph, reached_without};
     use proptest::prelude::*;
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(500))]
         #[test]
-        fn they_are_those_without_which_nothing_is_reached(graph in any()) {
+        fn they_are_those_without_which_nothing_is_reached(graph in any_graph()) {
             let found = Dominators::of(&graph);
             let reached = reached_without(&graph, None);
             for (object, is_reached) in reached.iter().enumerate() {

@@ -62,6 +62,78 @@ pub struct PathRow {
     pub retained_bytes: u64,
 }
 
+/// A place in code.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct CodePlace {
+    /// The method.
+    pub method: String,
+    /// Its file.
+    pub path: String,
+    /// The line; 0 if it isn't known.
+    pub line: u32,
+}
+
+/// How some of a site's objects are held.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct SitePath {
+    /// What holds them.
+    pub holder: String,
+    /// The classes of the objects from there, and the instance variables that refer to them.
+    pub steps: Vec<(String, String)>,
+    /// Which part of the site's bytes, from 0 to 1.
+    pub part: f64,
+}
+
+/// What a place in code has made of a class that is there still. All amounts are estimated.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct SiteRow {
+    /// Where it was made; `None` if that isn't known.
+    pub made_in: Option<CodePlace>,
+    /// Where the application has called that, if it is another place.
+    pub called_by: Option<CodePlace>,
+    /// The endpoint or job that it was made for; empty for none.
+    pub endpoint: String,
+    /// What the class is called.
+    pub class: String,
+    /// How many samples there are.
+    pub samples: u64,
+    /// How many objects these stand for.
+    pub objects: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// One standard deviation of the bytes.
+    pub deviation_bytes: u64,
+    /// Half of the objects are older than this, in ns.
+    pub median_age_ns: u64,
+    /// So many collections have begun since half of them were made, or more.
+    pub median_collections: u64,
+    /// The age of the oldest sample, in ns.
+    pub oldest_ns: u64,
+    /// How they are held, the most bytes first.
+    pub held_by: Vec<SitePath>,
+}
+
+/// What the session in the program knows of where objects were made.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Sites {
+    /// For how long it has run, in ns.
+    pub session_ns: u64,
+    /// Bytes of slots that a sample stands for at most, in the mean.
+    pub bytes_per_sample: u64,
+    /// Bytes of slots of objects that couldn't be followed.
+    pub lost_bytes: u64,
+    /// Samples whose objects something refers to.
+    pub samples: u64,
+    /// Samples whose objects nothing refers to: no row has them.
+    pub unreferenced_samples: u64,
+    /// What the samples stand for.
+    pub total: Sum,
+    /// One standard deviation of these bytes.
+    pub deviation_bytes: u64,
+    /// The sites, those with most bytes first.
+    pub rows: Vec<SiteRow>,
+}
+
 /// Some objects, and their bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sum {
@@ -87,7 +159,7 @@ pub struct HeapFacts {
 }
 
 /// The file.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct HeapFile {
     /// The version of its form.
     pub version: u32,
@@ -111,6 +183,9 @@ pub struct HeapFile {
     /// The paths to the instances of the class that was asked for.
     #[serde(default)]
     pub paths: Option<Vec<PathRow>>,
+    /// Where objects were made, if a session follows samples of them.
+    #[serde(default)]
+    pub sites: Option<Sites>,
 }
 
 /// Why something is no such file.

@@ -1,6 +1,7 @@
 //! The graph: objects by their numbers, their references one behind the other, roots and names.
 
 use crate::kind::Kind;
+use crate::sampled::Sampled;
 use crate::write::Reference;
 
 /// No object, or no name.
@@ -38,6 +39,8 @@ pub struct Graph {
     pub called: Vec<(u32, u32)>,
     /// All names; that with number 0 is empty.
     pub texts: Vec<Box<str>>,
+    /// What a session knows of them.
+    pub sampled: Sampled,
     /// Whether roots and names are all there.
     pub is_whole: bool,
 }
@@ -84,7 +87,12 @@ impl Graph {
 
     /// What the class of an object is called.
     pub fn class_name(&self, object: u32) -> &str {
-        match self.classes[object as usize] {
+        self.name_of_class(self.classes[object as usize])
+    }
+
+    /// What a class is called, or what has none.
+    pub fn name_of_class(&self, class: u32) -> &str {
+        match class {
             NONE => "(VM)",
             class => self.name(class).unwrap_or("(anonymous class)"),
         }

@@ -16,6 +16,8 @@ pub mod kind;
 mod names;
 mod paths;
 pub mod read;
+pub mod sampled;
+mod sites;
 mod tags;
 mod tree;
 pub mod write;

@@ -3,7 +3,10 @@
 
 use crate::graph::{Graph, NONE, Root};
 use crate::kind::Kind;
-use crate::tags::{CALLED, END, LONGEST_NAME, MAGIC, NAME, OBJECT, OBJECTS_END, ROOT};
+use crate::sampled::{Place, Sample, Session, Site};
+use crate::tags::{
+    CALLED, END, LONGEST_NAME, MAGIC, NAME, OBJECT, OBJECTS_END, ROOT, SAMPLE, SESSION, SITE,
+};
 use std::io::{self, BufRead};
 
 /// Objects at most.
@@ -12,6 +15,10 @@ pub const MAX_OBJECTS: u64 = 64 << 20;
 pub const MAX_REFERENCES: u64 = 256 << 20;
 /// Names, and roots, at most.
 const MAX_NAMES: usize = 4 << 20;
+/// Samples, and sites, at most.
+const MAX_SAMPLES: usize = 1 << 20;
+/// The mean gap between samples at most, in bytes.
+const MAX_GAP: u64 = 1 << 40;
 /// Bytes of all names at most.
 const MAX_TEXT: usize = 256 << 20;
 /// Bytes of all objects together: their sums are to have room.
@@ -22,6 +29,8 @@ const MAX_BYTES: u64 = 1 << 60;
 const PER_OBJECT: u64 = 160;
 const PER_REFERENCE: u64 = 40;
 const PER_NAME: u64 = 96;
+/// Bytes of a site or a sample, with its row and the paths of that.
+const PER_SITE: u64 = 512;
 
 /// Why a stream gives no graph.
 #[derive(Debug, thiserror::Error)]
@@ -156,6 +165,9 @@ impl<I: BufRead> Reader<I> {
                     self.spend(PER_NAME)?;
                     self.graph.called.push(called);
                 }
+                SESSION => self.session()?,
+                SITE => self.site()?,
+                SAMPLE => self.sample()?,
                 END => {
                     let references = self.number()?;
                     return match references == self.graph.targets.len() as u64 {
@@ -166,6 +178,61 @@ impl<I: BufRead> Reader<I> {
                 _ => return Err(ReadError::Damaged),
             }
         }
+    }
+
+    fn session(&mut self) -> Result<(), ReadError> {
+        self.graph.sampled.session = Some(Session {
+            elapsed_ns: self.number()?,
+            bytes_per_sample: self.number()?,
+            lost_bytes: self.number()?,
+        });
+        Ok(())
+    }
+
+    fn site(&mut self) -> Result<(), ReadError> {
+        let site = Site {
+            made_in: self.place()?,
+            called_by: self.place()?,
+            endpoint: self.name_number()?,
+        };
+        if self.graph.sampled.sites.len() >= MAX_SAMPLES {
+            return Err(ReadError::TooLarge);
+        }
+        self.spend(PER_SITE)?;
+        self.graph.sampled.sites.push(site);
+        Ok(())
+    }
+
+    fn place(&mut self) -> Result<Place, ReadError> {
+        Ok(Place {
+            method: self.name_number()?,
+            path: self.name_number()?,
+            line: u32::try_from(self.number()?).map_err(|_| ReadError::Damaged)?,
+        })
+    }
+
+    fn sample(&mut self) -> Result<(), ReadError> {
+        let sample = Sample {
+            object: self.object_number()?,
+            site: u32::try_from(self.number()?).map_err(|_| ReadError::Damaged)?,
+            bytes: self.number()?,
+            mean: self.number()?,
+            age_ns: self.number()?,
+            collections: self.number()?,
+        };
+        let gaps = 1..=MAX_GAP;
+        if sample.site as usize > self.graph.sampled.sites.len()
+            || !gaps.contains(&sample.bytes)
+            || !gaps.contains(&sample.mean)
+        {
+            return Err(ReadError::Damaged);
+        }
+        if self.graph.sampled.samples.len() >= MAX_SAMPLES {
+            return Err(ReadError::TooLarge);
+        }
+        self.spend(PER_SITE)?;
+        self.graph.sampled.samples.push(sample);
+        Ok(())
     }
 
     fn name(&mut self) -> Result<(), ReadError> {

@@ -3,6 +3,7 @@
 use crate::graph::{Graph, Root};
 use crate::kind::Kind;
 use crate::read::{self, ReadError};
+use crate::sampled::{Place, Sample, Sampled, Session, Site};
 use crate::write::{Object, Reference, Sink, Writer};
 use proptest::prelude::*;
 
@@ -34,15 +35,52 @@ pub fn of(targets: &[Vec<u32>], roots: &[u32]) -> Graph {
 }
 
 /// Any small graph.
-pub fn any() -> impl Strategy<Value = Graph> {
+pub fn any_graph() -> impl Strategy<Value = Graph> {
     (1_u32..24).prop_flat_map(|count| {
         let targets = prop::collection::vec(prop::collection::vec(0..count, 0..4), count as usize);
         let roots = prop::collection::vec(0..count, 0..4);
         let bytes = prop::collection::vec(0_u64..1000, count as usize);
-        (targets, roots, bytes).prop_map(|(targets, roots, bytes)| Graph {
-            bytes,
-            ..of(&targets, &roots)
+        (targets, roots, bytes, any_samples(count)).prop_map(|(targets, roots, bytes, sampled)| {
+            Graph {
+                bytes,
+                sampled,
+                ..of(&targets, &roots)
+            }
         })
+    })
+}
+
+/// What a session may know of so many objects.
+fn any_samples(count: u32) -> impl Strategy<Value = Sampled> {
+    let sample = (0..count, 0_u32..3, 1_u64..700, 1_u64..1 << 20, any::<u64>());
+    let samples = prop::collection::vec(sample, 0..6);
+    (samples, any::<u32>()).prop_map(|(samples, line)| Sampled {
+        session: Some(Session {
+            elapsed_ns: 7,
+            bytes_per_sample: 64 << 10,
+            lost_bytes: u64::MAX,
+        }),
+        sites: vec![
+            Site::default(),
+            Site {
+                called_by: Place {
+                    line,
+                    ..Place::default()
+                },
+                ..Site::default()
+            },
+        ],
+        samples: samples
+            .into_iter()
+            .map(|(object, site, bytes, mean, age_ns)| Sample {
+                object,
+                site,
+                bytes,
+                mean,
+                age_ns,
+                collections: 3,
+            })
+            .collect(),
     })
 }
 
@@ -94,6 +132,15 @@ pub fn stream(graph: &Graph) -> Vec<u8> {
         }));
     }
     assert!(writer.end_objects());
+    if let Some(session) = &graph.sampled.session {
+        writer.session(session);
+    }
+    for site in &graph.sampled.sites {
+        assert!(writer.site(site));
+    }
+    for sample in &graph.sampled.samples {
+        assert!(writer.sample(sample));
+    }
     for root in &graph.roots {
         writer.root(root.category, root.target, root.variable);
     }
@@ -106,13 +153,13 @@ pub fn stream(graph: &Graph) -> Vec<u8> {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read(graph in any()) {
+    fn what_is_written_is_read(graph in any_graph()) {
         let bytes = stream(&graph);
         prop_assert_eq!(read(&bytes[..]).expect("a graph"), graph);
     }
 
     #[test]
-    fn what_ends_early_or_is_damaged_is_told(graph in any(), cut: prop::sample::Index, byte: u8) {
+    fn what_ends_early_or_is_damaged_is_told(graph in any_graph(), cut: prop::sample::Index, byte: u8) {
         let bytes = stream(&graph);
         let cut = cut.index(bytes.len());
         match read(&bytes[..cut]) {
@@ -123,7 +170,7 @@ proptest! {
         let mut damaged = bytes;
         damaged[cut] = byte;
         if let Ok(graph) = read(&damaged[..]) {
-            crate::dominators::Dominators::of(&graph);
+            crate::answer::of(&graph, crate::file::HeapFacts::default(), None);
         }
     }
 
@@ -155,6 +202,18 @@ fn numbers_beyond_what_there_is_are_refused() {
     let many = [1, 2, 1, 0, 1, 0, 0xff, 0xff, 0xff, 0xff, 0x0f];
     assert!(matches!(read(&many), Err(ReadError::TooLarge)));
     assert!(is_damaged(&[0, 2, 1, 0, 1, 0, 0]));
+    // One object; then a sample of a second one, of a site that there isn't, of no bytes, with no gap, and a
+    // site whose line has more than 32 bits. The last one is as it should be.
+    let with = |rest: &[u8]| [&[1, 2, 1, 0, 1, 0, 0, 6][..], rest, &[5, 0]].concat();
+    assert!(is_damaged(&with(&[9, 1, 0, 40, 99, 0, 0])));
+    assert!(is_damaged(&with(&[9, 0, 1, 40, 99, 0, 0])));
+    assert!(is_damaged(&with(&[9, 0, 0, 0, 99, 0, 0])));
+    assert!(is_damaged(&with(&[9, 0, 0, 40, 0, 0, 0])));
+    assert!(is_damaged(&with(&[
+        8, 0, 0, 0xff, 0xff, 0xff, 0xff, 0x10, 0, 0, 0, 0
+    ])));
+    assert!(is_damaged(&with(&[8, 0, 1, 1, 0, 0, 0, 0])));
+    assert!(read(&with(&[8, 0, 0, 0, 0, 0, 0, 0, 9, 0, 1, 40, 99, 0, 0])).is_ok());
     assert!(matches!(
         super::read::read(&b"rpheap2\n"[..], u64::MAX),
         Err(ReadError::Other)

@@ -1,7 +1,9 @@
 //! The writer of the stream, in the program's forked child. It allocates its buffer, and nothing else.
 
 use crate::kind::Kind;
-use crate::tags::{CALLED, END, LONGEST_NAME, MAGIC, NAME, OBJECT, OBJECTS_END, ROOT};
+use crate::sampled::{Place, Sample, Session, Site};
+pub use crate::tags::LONGEST_NAME;
+use crate::tags::{CALLED, END, MAGIC, NAME, OBJECT, OBJECTS_END, ROOT, SAMPLE, SESSION, SITE};
 
 /// How many bytes are sent at a time.
 const PIECE: usize = 64 << 10;
@@ -114,6 +116,38 @@ impl<S: Sink> Writer<S> {
         self.buffer.push(CALLED);
         self.number(u64::from(object));
         self.number(u64::from(name));
+        self.buffer.len() < PIECE || self.send()
+    }
+
+    /// Writes the session that follows samples.
+    pub fn session(&mut self, session: &Session) {
+        self.buffer.push(SESSION);
+        self.number(session.elapsed_ns);
+        self.number(session.bytes_per_sample);
+        self.number(session.lost_bytes);
+    }
+
+    /// Writes the next site.
+    pub fn site(&mut self, site: &Site) -> bool {
+        self.buffer.push(SITE);
+        for Place { method, path, line } in [site.made_in, site.called_by] {
+            self.number(u64::from(method));
+            self.number(u64::from(path));
+            self.number(u64::from(line));
+        }
+        self.number(u64::from(site.endpoint));
+        self.buffer.len() < PIECE || self.send()
+    }
+
+    /// Writes a sample.
+    pub fn sample(&mut self, sample: &Sample) -> bool {
+        self.buffer.push(SAMPLE);
+        self.number(u64::from(sample.object));
+        self.number(u64::from(sample.site));
+        self.number(sample.bytes);
+        self.number(sample.mean);
+        self.number(sample.age_ns);
+        self.number(sample.collections);
         self.buffer.len() < PIECE || self.send()
     }
 

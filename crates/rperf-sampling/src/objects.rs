@@ -8,6 +8,7 @@
 
 mod age;
 mod countdown;
+mod followed;
 mod in_use;
 mod limit;
 mod site;
@@ -17,6 +18,7 @@ mod sums;
 pub use age::Moment;
 pub use countdown::Countdown;
 use countdown::Gaps;
+pub use followed::{FollowedSample, FollowedSamples, NamedSite, PlaceOfSite};
 use in_use::InUse;
 pub use in_use::{Held, Put};
 use limit::CostLimit;
@@ -38,6 +40,7 @@ pub struct ObjectSampler {
     table: SiteTable,
     /// If objects are followed for as long as they live.
     in_use: Option<InUse>,
+    since_ns: u64,
 }
 
 impl ObjectSampler {
@@ -48,6 +51,7 @@ impl ObjectSampler {
             limit: CostLimit::new(max_overhead, now_ns),
             table: SiteTable::new(),
             in_use: None,
+            since_ns: now_ns,
         }
     }
 
@@ -146,6 +150,16 @@ impl ObjectSampler {
             }
         });
         sums
+    }
+
+    /// The samples that are followed, at `now`; `None` if none are.
+    pub fn followed(&self, now: Moment) -> Option<FollowedSamples> {
+        let in_use = self.in_use.as_ref()?;
+        let mut followed = self.table.followed(in_use.followed(now));
+        followed.bytes_per_sample = self.gaps.usual().max(in_use.longest_mean());
+        followed.lost_bytes = in_use.unknown().bytes.round() as u64;
+        followed.since_ns = self.since_ns;
+        Some(followed)
     }
 
     /// Lets go of what has been sampled, but for what is in use. The caller keeps the words of

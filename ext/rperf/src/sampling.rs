@@ -1,6 +1,7 @@
 //! The begin and the end of sessions and sections, and what they have collected.
 
 pub mod live;
+pub mod objects_made;
 pub mod section;
 pub mod snapshot;
 pub mod start;

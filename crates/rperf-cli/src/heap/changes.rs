@@ -2,6 +2,7 @@
 //! `heap`.
 
 use super::page::head;
+use super::sites;
 use crate::report::screen::Screen;
 use rperf_format::bytes_text;
 use rperf_format::table::{Column, Row, Style, Table};
@@ -83,6 +84,15 @@ fn holders(file: &HeapFile) -> impl Iterator<Item = (String, Amounts)> {
     })
 }
 
+/// Sites as both have them; `None` if one of the two has none.
+fn sites(base: &HeapFile, file: &HeapFile) -> Option<Vec<Change>> {
+    let (base, now) = (base.sites.as_ref()?, file.sites.as_ref()?);
+    let amounts = |sites| {
+        sites::amounts(sites).map(|(name, bytes, objects)| (name, Amounts { bytes, objects }))
+    };
+    Some(changes(amounts(base), amounts(now)))
+}
+
 /// The tables.
 pub fn page(base: &HeapFile, file: &HeapFile, rows: usize, screen: Screen) -> String {
     let of = match (file.facts.pid, &file.facts.program) == (base.facts.pid, &base.facts.program) {
@@ -92,14 +102,21 @@ pub fn page(base: &HeapFile, file: &HeapFile, rows: usize, screen: Screen) -> St
     let since = since(base, file);
     let mut text = screen.wrapped(&format!("{}\n{since}{of}\n", head(file)));
     let total = base.total.bytes.max(file.total.bytes);
-    for (heading, what, changes) in [
+    let of_sites = sites(base, file).map(|it| {
+        (
+            "Retained by allocation site, estimated",
+            "site, class, endpoint",
+            it,
+        )
+    });
+    for (heading, what, changes) in of_sites.into_iter().chain([
         ("Classes", "class", changes(classes(base), classes(file))),
         (
             "Holders: what would go with them",
             "holder",
             changes(holders(base), holders(file)),
         ),
-    ] {
+    ]) {
         text += &format!("\n{heading}\n");
         if changes.is_empty() {
             text += "(nothing has changed)\n";
@@ -187,6 +204,7 @@ pub fn as_json(base: &HeapFile, file: &HeapFile) -> String {
         "base": base.facts,
         "now": file.facts,
         "total": total.to_json(),
+        "sites": sites(base, file).map(rows),
         "classes": rows(changes(classes(base), classes(file))),
         "holders": rows(changes(holders(base), holders(file))),
     });

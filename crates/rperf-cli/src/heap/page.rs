@@ -1,5 +1,7 @@
 //! The page of `rperf heap`. Called by `heap`.
 
+use super::sites;
+use super::steps::{class_by, joined, left_out};
 use crate::report::screen::Screen;
 use rperf_format::bytes_text;
 use rperf_format::table::{Column, Row, Style, Table};
@@ -7,15 +9,13 @@ use rperf_heap::file::{ClassRow, HeapFile, Holder, PathRow, PathStep};
 use rperf_report::numbers::{counted, grouped, milliseconds, percent};
 use rperf_report::terminal_text::shown;
 
-/// Steps of a path that are shown; of a longer one the first and the last ones.
-const STEPS: usize = 12;
-
 const NOT_WHOLE: &str = "The copy of the program was ended before it had sent all names: some constants and \
                          variables are missing.";
 
 /// The tables. `class`: the paths to its instances, and nothing else.
 pub fn of(file: &HeapFile, class: Option<&str>, rows: usize, screen: Screen) -> String {
     let mut text = screen.wrapped(&(head(file) + "\n"));
+    text += &sites::table(file, class, rows, screen);
     if let (Some(class), Some(paths)) = (class, &file.paths) {
         text += &format!("\nPaths to instances of {}\n", shown(class));
         text += &screen.table(&paths_table(paths, rows));
@@ -55,17 +55,6 @@ pub fn head(file: &HeapFile) -> String {
         shown(&facts.ruby),
         milliseconds(facts.elapsed_ns),
     )
-}
-
-fn left_out(all: usize, rows: usize) -> String {
-    match all.saturating_sub(rows) {
-        0 => String::new(),
-        more => format!(
-            "({} more, -n 0 shows them)
-",
-            grouped(more as u64)
-        ),
-    }
 }
 
 fn classes_table(file: &HeapFile, rows: usize) -> Table {
@@ -141,23 +130,6 @@ fn step(step: &PathStep) -> String {
     }
 }
 
-/// A class, with the variable that refers to its objects in front.
-fn class_by(class: &str, name: &str) -> String {
-    match name {
-        "" => shown(class).into(),
-        name => format!("{} {}", shown(name), shown(class)),
-    }
-}
-
-fn joined(mut steps: Vec<String>) -> String {
-    if steps.len() > STEPS {
-        let more = steps.len() - STEPS;
-        let middle = STEPS / 2;
-        steps.splice(middle..middle + more, [format!("({more} more)")]);
-    }
-    steps.join(" → ")
-}
-
 fn paths_table(paths: &[PathRow], rows: usize) -> Table {
     let columns = vec![
         Column::new("retained"),
@@ -190,16 +162,6 @@ fn paths_table(paths: &[PathRow], rows: usize) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn long_paths_lose_their_middle() {
-        let steps = |count: usize| joined((1..=count).map(|it| it.to_string()).collect());
-        assert_eq!(steps(3), "1 → 2 → 3");
-        assert_eq!(
-            steps(14),
-            "1 → 2 → 3 → 4 → 5 → 6 → (2 more) → 9 → 10 → 11 → 12 → 13 → 14"
-        );
-    }
 
     #[test]
     fn a_page_has_units_and_says_what_is_missing() {

@@ -81,17 +81,21 @@ pub fn changes(base: &MemoryFile, file: &MemoryFile, screen: Screen) -> String {
     text
 }
 
-/// How long lies between the two.
-pub fn since(base_ns: u64, now_ns: u64) -> String {
-    const NS: u64 = 1_000_000_000;
-    let seconds = now_ns.abs_diff(base_ns) / NS;
+/// So much time, in two units.
+pub fn elapsed(ns: u64) -> String {
+    let seconds = ns / 1_000_000_000;
     let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
-    let time = match (days, hours, minutes) {
+    match (days, hours, minutes) {
         (0, 0, 0) => format!("{seconds} s"),
         (0, 0, _) => format!("{minutes} min {} s", seconds % 60),
         (0, _, _) => format!("{hours} h {} min", minutes % 60),
         _ => format!("{days} d {} h", hours % 24),
-    };
+    }
+}
+
+/// How long lies between the two.
+pub fn since(base_ns: u64, now_ns: u64) -> String {
+    let time = elapsed(now_ns.abs_diff(base_ns));
     match now_ns >= base_ns {
         true => format!("compared with {time} before"),
         false => format!("compared with {time} later"),

@@ -4,6 +4,7 @@ use rperf_heap::answer;
 use rperf_heap::file::{HeapFacts, HeapFile};
 use rperf_heap::kind::Kind;
 use rperf_heap::read::read;
+use rperf_heap::sampled::{Place, Sample, Session, Site};
 use rperf_heap::write::{Object, Reference, Sink, Writer};
 
 struct Bytes<'a>(&'a mut Vec<u8>);
@@ -15,7 +16,7 @@ impl Sink for Bytes<'_> {
     }
 }
 
-/// Two graphs: one of a class with instances, and a ring without names.
+/// Two graphs: one of a class with instances, some of them sampled, and a ring without names.
 pub fn graphs() -> Vec<Vec<u8>> {
     let mut graph = Vec::new();
     let mut writer = Writer::begin(Bytes(&mut graph), 4);
@@ -38,6 +39,31 @@ pub fn graphs() -> Vec<Vec<u8>> {
         });
     }
     writer.end_objects();
+    writer.session(&Session {
+        elapsed_ns: 9,
+        bytes_per_sample: 64 << 10,
+        lost_bytes: 3,
+    });
+    let made_in = Place {
+        method: name,
+        path: variable,
+        line: 41,
+    };
+    writer.site(&Site {
+        made_in,
+        called_by: made_in,
+        endpoint: name,
+    });
+    for (object, site) in [(1, 1), (2, 0), (2, 1)] {
+        writer.sample(&Sample {
+            object,
+            site,
+            bytes: 40,
+            mean: 64 << 10,
+            age_ns: 7 << 30,
+            collections: 3,
+        });
+    }
     writer.root(name, 0, 0);
     writer.root(name, 1, variable);
     writer.called(0, name);

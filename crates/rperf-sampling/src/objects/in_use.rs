@@ -4,6 +4,7 @@
 
 use super::age::{Age, Moment};
 use super::countdown::{Gaps, weight};
+use super::followed::FollowedSample;
 use super::site::{Site, Weight};
 use rperf_model::NodeId;
 use rperf_vm::{Dither, FrameWord};
@@ -214,6 +215,24 @@ impl InUse {
             sum.add(sample.weight());
         }
         sums
+    }
+
+    /// All samples, as they are at `now`, with their sites.
+    pub(super) fn followed(
+        &self,
+        now: Moment,
+    ) -> impl Iterator<Item = (FollowedSample, Option<Site>)> + '_ {
+        self.samples.iter().map(move |it| {
+            let sample = FollowedSample {
+                number: it.number,
+                site: None,
+                bytes: it.bytes,
+                mean: it.mean,
+                age_ns: now.ns.saturating_sub(it.born_ns),
+                collections: now.collections.saturating_sub(it.collections),
+            };
+            (sample, it.site)
+        })
     }
 
     /// Objects of which nobody knows whether they are in use.

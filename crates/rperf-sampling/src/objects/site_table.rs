@@ -1,5 +1,6 @@
 //! Samples of objects, summed by stack, class, thread and labels, within bounds.
 
+use super::followed::{FollowedSample, FollowedSamples, Sites};
 use super::site::{SampledObject, Site, Weight};
 use super::sums::SampledObjects;
 use rperf_model::LabelSetId;
@@ -149,6 +150,19 @@ impl SiteTable {
             bytes_per_sample,
             in_use: None,
         }
+    }
+
+    /// Samples that are followed, with their sites here.
+    pub(super) fn followed(
+        &self,
+        samples: impl Iterator<Item = (FollowedSample, Option<Site>)>,
+    ) -> FollowedSamples {
+        let sites = Sites {
+            nodes: self.tree.nodes(),
+            frames: self.tree.frames(),
+            label_sets: self.labels.sets(),
+        };
+        FollowedSamples::of(samples, &sites)
     }
 
     /// Bytes held.

@@ -4,11 +4,13 @@
 use crate::native;
 use crate::ruby::aside;
 use crate::ruby::heap::{Missing, Quiet};
-use crate::ruby::object_graph::{Before, Functions, ThreadFacts};
+use crate::ruby::object_graph::{Before, Functions, Samples, ThreadFacts};
+use crate::sampling::objects_made;
 use crate::text;
 use magnus::rb_sys::{AsRawValue, protect};
 use magnus::{Error, RArray, RModule, RString, Ruby, Symbol, Thread, TryConvert, prelude::*};
 use rb_sys::Qnil;
+use rperf_heap::sampled::Session;
 use rperf_heap::write::Sink;
 use rperf_port::handed_over;
 use rperf_port::request;
@@ -32,6 +34,7 @@ const PATIENCE_MS: c_int = 10_000;
 /// Has a copy of the process send the graph to the client that was handed over.
 pub fn send(ruby: &Ruby, helper: RModule, question: Question) -> Result<Reply, Error> {
     let gvl = &mut native::gvl(ruby);
+    let made = objects_made::take(gvl)?;
     super::memory::await_collection(helper, gvl, question)?;
     let facts: RArray = helper.funcall("heap", ())?;
     let (collector, threads, globals) = Facts::try_convert(facts.as_value())?;
@@ -60,7 +63,7 @@ pub fn send(ruby: &Ruby, helper: RModule, question: Question) -> Result<Reply, E
         return Ok(Reply::Refused(refusal));
     }
     let own = ruby.thread_current().as_raw();
-    let Some(quiet) = Quiet::of(ruby, gvl)? else {
+    let Some(mut quiet) = Quiet::of(ruby, gvl)? else {
         let error = "the program has other Ractors, which change their objects at any time";
         return Ok(refused(Code::Failed, error, "ask when they have ended"));
     };
@@ -75,6 +78,15 @@ pub fn send(ruby: &Ruby, helper: RModule, question: Question) -> Result<Reply, E
             "ask again",
         ));
     };
+    let samples = made.as_ref().map(|made| Samples {
+        session: Session {
+            elapsed_ns: made.elapsed_ns(),
+            bytes_per_sample: made.samples().bytes_per_sample,
+            lost_bytes: made.samples().lost_bytes,
+        },
+        sites: made.sites(),
+        objects: made.located(quiet.gvl()),
+    });
     // From here on nobody else answers the client, and the port's thread hears of the copy.
     if !request::commit(question) {
         return Ok(gone());
@@ -90,7 +102,7 @@ pub fn send(ruby: &Ruby, helper: RModule, question: Question) -> Result<Reply, E
             let _ = catch_unwind(AssertUnwindSafe(|| {
                 // The program may have exchanged the file meanwhile.
                 if client.is_ours() && Socket(kept).take(STREAM_HEAD.as_bytes()) {
-                    before.send(Socket(kept));
+                    before.send(Socket(kept), samples.as_ref());
                 }
             }));
             Qnil.into()

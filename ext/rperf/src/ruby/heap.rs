@@ -9,7 +9,6 @@ use magnus::{Error, Ruby};
 use rb_sys::VALUE;
 use rperf_vm::Gvl;
 use std::ffi::{CStr, c_int, c_void};
-use std::marker::PhantomData;
 use std::mem::transmute;
 
 type Callback = unsafe extern "C" fn(*mut c_void, *mut c_void, usize, *mut c_void) -> c_int;
@@ -34,14 +33,19 @@ pub fn find(name: &CStr) -> Option<*mut c_void> {
 
 /// A program whose heap only this thread uses: it has the GVL, and there are no other Ractors, whose
 /// threads have GVLs of their own, and would change the list of pages and the objects meanwhile.
-pub struct Quiet<'a, 'gvl>(PhantomData<&'a Gvl<'gvl>>);
+pub struct Quiet<'a, 'gvl>(&'a mut Gvl<'gvl>);
 
 impl<'a, 'gvl> Quiet<'a, 'gvl> {
     /// `None` if there are other Ractors. Only the main Ractor makes the first other one, so there are
     /// none as long as this thread keeps the GVL and runs no Ruby code. Runs Ruby code.
     pub fn of(ruby: &Ruby, gvl: &'a mut Gvl<'gvl>) -> Result<Option<Self>, Error> {
         let are_there = ractor::are_there_others(ruby, gvl)?;
-        Ok((!are_there).then_some(Quiet(PhantomData)))
+        Ok((!are_there).then_some(Quiet(gvl)))
+    }
+
+    /// The GVL, for what runs no Ruby code and keeps it.
+    pub fn gvl(&mut self) -> &mut Gvl<'gvl> {
+        self.0
     }
 }
 

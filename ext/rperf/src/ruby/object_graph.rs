@@ -4,8 +4,10 @@
 //! another thread could have had at the fork, while there is one Ractor.
 
 mod names;
+mod samples;
+mod slots;
 
-use super::heap::{Missing, OfObject, Quiet, each_page, find, has_size, type_of};
+use super::heap::{Missing, OfObject, Quiet, each_page, find, type_of};
 use super::threads::RubyThread;
 use names::Names;
 pub use names::ThreadFacts;
@@ -13,6 +15,8 @@ use rb_sys::VALUE;
 use rperf_heap::kind::Kind;
 use rperf_heap::write::{Object, Reference, Sink, Writer};
 use rperf_vm::Gvl;
+pub use samples::Samples;
+use slots::{Slots, flags, is_live};
 use std::ffi::{CStr, c_char, c_void};
 use std::mem::transmute;
 use std::ptr::with_exposed_provenance;
@@ -102,8 +106,8 @@ impl<'a> Before<'a> {
         })
     }
 
-    /// Sends the graph. In the child.
-    pub fn send(&self, sink: impl Sink) -> bool {
+    /// Sends the graph, and the samples of its objects. In the child.
+    pub fn send(&self, sink: impl Sink, samples: Option<&Samples<'_>>) -> bool {
         let (slots, count) = Slots::of(&self.pages);
         let mut writer = Writer::begin(sink, count);
         let mut names = Names::new(&self.functions.names, self.threads);
@@ -123,7 +127,7 @@ impl<'a> Before<'a> {
                 }
             }
         }
-        writer.end_objects() && self.send_rest(&slots, &mut names, writer)
+        writer.end_objects() && self.send_rest(&slots, &mut names, samples, writer)
     }
 
     fn send_object<S: Sink>(
@@ -185,6 +189,7 @@ impl<'a> Before<'a> {
         &self,
         slots: &Slots,
         names: &mut Names<'_>,
+        samples: Option<&Samples<'_>>,
         mut writer: Writer<S>,
     ) -> bool {
         for &(category, value) in &self.roots {
@@ -215,6 +220,9 @@ impl<'a> Before<'a> {
                 let name = names.text(&thread.name, &mut writer);
                 writer.called(number, name);
             }
+        }
+        if samples.is_some_and(|it| !it.send(slots, names, &mut writer)) {
+            return false;
         }
         // What comes now runs functions of extensions that define variables: if one ends the process, all
         // else has been sent.
@@ -286,98 +294,5 @@ unsafe extern "C" fn push_root(category: *const c_char, value: VALUE, roots: *mu
     unsafe {
         let category = CStr::from_ptr::<'static>(category);
         (*roots.cast::<Vec<(&'static CStr, VALUE)>>()).push((category, value));
-    }
-}
-
-/// The flags of the slot.
-fn flags(slot: usize) -> usize {
-    // SAFETY: a slot of a page of objects, which begins with flags, 0 where it has no object.
-    unsafe { with_exposed_provenance::<usize>(slot).read() }
-}
-
-fn is_live(slot: usize) -> bool {
-    has_size(flags(slot))
-}
-
-/// The numbers of objects by their addresses.
-struct Slots {
-    /// Pages by the number of their 64 KB, in a table with free places: page and 1.
-    places: Vec<(usize, u32)>,
-    pages: Vec<Page>,
-    /// The number of each slot's object and 1.
-    numbers: Vec<u32>,
-}
-
-struct Page {
-    start: usize,
-    end: usize,
-    slot: usize,
-    first: usize,
-}
-
-const BLOCK: usize = 16;
-
-impl Slots {
-    /// The table, and how many objects there are.
-    fn of(pages: &[(usize, usize, usize)]) -> (Self, u32) {
-        let blocks: usize = pages.iter().map(|it| ((it.1 - it.0) >> BLOCK) + 2).sum();
-        let mut slots = Slots {
-            places: vec![(0, 0); (blocks * 2).next_power_of_two()],
-            pages: Vec::with_capacity(pages.len()),
-            numbers: Vec::new(),
-        };
-        let mut count = 0;
-        for &(start, end, slot) in pages {
-            slots.pages.push(Page {
-                start,
-                end,
-                slot: slot.max(1),
-                first: slots.numbers.len(),
-            });
-            let number = slots.pages.len() as u32;
-            for block in (start >> BLOCK)..=(end.saturating_sub(1) >> BLOCK) {
-                slots.put(block, number);
-            }
-            for object in (start..end).step_by(slot.max(1)) {
-                let is_live = is_live(object) && count < u32::MAX - 1;
-                count += u32::from(is_live);
-                slots.numbers.push(if is_live { count } else { 0 });
-            }
-        }
-        (slots, count)
-    }
-
-    fn put(&mut self, block: usize, page: u32) {
-        let mut place = self.place(block);
-        while self.places[place].1 != 0 {
-            place = (place + 1) & (self.places.len() - 1);
-        }
-        self.places[place] = (block, page);
-    }
-
-    fn place(&self, block: usize) -> usize {
-        block.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 20 & (self.places.len() - 1)
-    }
-
-    /// The number of the object at this address; `None` if there is none.
-    fn number(&self, address: usize) -> Option<u32> {
-        let block = address >> BLOCK;
-        let mut place = self.place(block);
-        loop {
-            match self.places[place] {
-                (_, 0) => return None,
-                (known, page) if known == block => {
-                    let page = &self.pages[page as usize - 1];
-                    if (page.start..page.end).contains(&address) {
-                        let slot = (address - page.start) / page.slot;
-                        let is_begin = (address - page.start).is_multiple_of(page.slot);
-                        let number = self.numbers.get(page.first + slot).copied();
-                        return number.filter(|it| is_begin && *it > 0).map(|it| it - 1);
-                    }
-                }
-                _ => {}
-            }
-            place = (place + 1) & (self.places.len() - 1);
-        }
     }
 }

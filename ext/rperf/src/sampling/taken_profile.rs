@@ -255,6 +255,14 @@ impl CompleteProfile {
 
 /// Names what `job` keeps alive. Other threads run meanwhile.
 fn named(gvl: &mut Gvl<'_>, job: JobId, interrupts: &mut Interrupts) -> FrameNames {
+    while name_some(gvl, job) {
+        interrupts.let_others_run(gvl);
+    }
+    roots::take_named(gvl, job)
+}
+
+/// Names some of what `job` keeps alive. Returns whether there is more.
+pub(super) fn name_some(gvl: &mut Gvl<'_>, job: JobId) -> bool {
     let next = |gvl: &Gvl<'_>, named| {
         roots::with_unnamed(gvl, job, |frames| {
             if let Some((frame, name)) = named {
@@ -263,8 +271,5 @@ fn named(gvl: &mut Gvl<'_>, job: JobId, interrupts: &mut Interrupts) -> FrameNam
             frames.next()
         })?
     };
-    while resolve::name_frames(gvl, LIMIT, next) {
-        interrupts.let_others_run(gvl);
-    }
-    roots::take_named(gvl, job)
+    resolve::name_frames(gvl, LIMIT, next)
 }

@@ -161,6 +161,50 @@ fn look(gvl: &mut Gvl<'_>) {
     }
 }
 
+/// Which numbers are in which map. Makes objects; others may change the maps from here on.
+pub fn listed(gvl: &mut Gvl<'_>) -> Vec<(WeakMap, Vec<u64>)> {
+    let left = COUNTDOWN.pause();
+    let maps = all(gvl).into_iter();
+    let listed = maps.filter_map(|map| Some((map, map.numbers(gvl)?)));
+    let listed = listed.collect();
+    COUNTDOWN.go_on(left);
+    listed
+}
+
+/// Finds the objects of numbers that were listed, as far as they live. Makes no objects, and lets no other thread
+/// run.
+pub fn each_listed(
+    gvl: &mut Gvl<'_>,
+    listed: &[(WeakMap, Vec<u64>)],
+    mut found: impl FnMut(u64, VALUE),
+) {
+    let maps = all(gvl);
+    // What is left of a map may have come there since.
+    let Some(&open) = maps.last() else {
+        return;
+    };
+    for (map, numbers) in listed {
+        let is_there = maps.iter().any(|it| it.object() == map.object());
+        for &number in numbers {
+            let object = match is_there {
+                true => map.get(gvl, number).or_else(|| open.get(gvl, number)),
+                false => open.get(gvl, number),
+            };
+            if let Some(object) = object {
+                found(number, object);
+            }
+        }
+    }
+}
+
+/// All maps; the open one is the last.
+fn all(gvl: &Gvl<'_>) -> Vec<WeakMap> {
+    let maps = with_maps(gvl, |maps| (maps.open(), maps.full()));
+    maps.map_or_else(Vec::new, |(open, full)| {
+        full.into_iter().chain([open]).collect()
+    })
+}
+
 fn move_all(gvl: &mut Gvl<'_>, map: WeakMap, numbers: Vec<u64>) {
     for number in numbers {
         let moved = map.get(gvl, number).map(|object| add(gvl, number, object));

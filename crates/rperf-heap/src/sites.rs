@@ -1,0 +1,308 @@
+//! Where the objects were made that are there still, as a session in the program has sampled them, and how
+//! they are held.
+//!
+//! A sample stands for `w` objects, the reciprocal of the probability with which it was drawn, and so for `w`
+//! times the bytes that its object has by now, in its slot and from malloc. The variance of such a sum is that
+//! of w (w - 1) bytes² for each sample. A row has no more than all objects of its class have, which are counted.
+
+use crate::file::{CodePlace, SitePath, SiteRow, Sites, Sum};
+use crate::graph::NONE;
+use crate::holders::Known;
+use crate::sampled::{Place, Sample, Site};
+use rustc_hash::FxHashMap;
+use std::cmp::Reverse;
+
+/// Rows that are kept.
+const MOST: usize = 1000;
+
+/// Paths of a row that are kept.
+const PATHS: usize = 3;
+
+/// What a row is of: its site, and the name of its class.
+type Key<'a> = (Option<Site>, &'a str);
+
+/// What a row has.
+#[derive(Default)]
+struct Row<'a> {
+    samples: Vec<&'a Sample>,
+    estimate: Estimate,
+}
+
+/// What samples stand for.
+#[derive(Default, Clone, Copy)]
+struct Estimate {
+    objects: f64,
+    bytes: f64,
+    variance: f64,
+}
+
+impl Estimate {
+    fn add(&mut self, weight: f64, bytes: u64) {
+        let bytes = bytes as f64;
+        self.objects += weight;
+        self.bytes += weight * bytes;
+        self.variance += weight * (weight - 1.0) * bytes * bytes;
+    }
+
+    fn deviation(&self) -> u64 {
+        self.variance.sqrt().round() as u64
+    }
+
+    /// No more than there are.
+    fn within(&self, all: Sum) -> Sum {
+        Sum {
+            objects: (self.objects.round() as u64).min(all.objects),
+            bytes: (self.bytes.round() as u64).min(all.bytes),
+        }
+    }
+}
+
+/// The sites, if there is a session that knows them. `of_classes`: the objects of each class by its name.
+pub fn of(known: &Known<'_>, of_classes: &FxHashMap<&str, Sum>) -> Option<Sites> {
+    let graph = known.graph;
+    let session = graph.sampled.session?;
+    let mut sites = Sites {
+        session_ns: session.elapsed_ns,
+        bytes_per_sample: session.bytes_per_sample,
+        lost_bytes: session.lost_bytes,
+        ..Sites::default()
+    };
+    let mut rows: FxHashMap<Key<'_>, Row<'_>> = FxHashMap::default();
+    let mut all = Estimate::default();
+    for sample in &graph.sampled.samples {
+        if !known.dominators.is_reached(sample.object) {
+            sites.unreferenced_samples += 1;
+            continue;
+        }
+        sites.samples += 1;
+        let site = graph.sampled.site(sample).copied();
+        let row = rows
+            .entry((site, graph.class_name(sample.object)))
+            .or_default();
+        let bytes = graph.bytes[sample.object as usize];
+        row.estimate.add(sample.weight(), bytes);
+        all.add(sample.weight(), bytes);
+        row.samples.push(sample);
+    }
+    sites.deviation_bytes = all.deviation();
+    let mut told: Vec<_> = rows
+        .into_iter()
+        .map(|((site, class), row)| told(known, site, class, row, of_classes))
+        .collect();
+    for row in &told {
+        sites.total.objects = sites.total.objects.saturating_add(row.objects);
+        sites.total.bytes = sites.total.bytes.saturating_add(row.bytes);
+    }
+    told.sort_by(|one, other| {
+        let key = |it: &SiteRow| (Reverse(it.bytes), Reverse(it.samples));
+        let texts = |it: &SiteRow| {
+            (
+                it.made_in.clone(),
+                it.called_by.clone(),
+                it.class.clone(),
+                it.endpoint.clone(),
+            )
+        };
+        key(one)
+            .cmp(&key(other))
+            .then_with(|| texts(one).cmp(&texts(other)))
+    });
+    told.truncate(MOST);
+    sites.rows = told;
+    Some(sites)
+}
+
+fn told(
+    known: &Known<'_>,
+    site: Option<Site>,
+    class: &str,
+    row: Row<'_>,
+    of_classes: &FxHashMap<&str, Sum>,
+) -> SiteRow {
+    let place = |place: Place| {
+        (place.method > 0).then(|| CodePlace {
+            method: known.graph.text(place.method).into(),
+            path: known.graph.text(place.path).into(),
+            line: place.line,
+        })
+    };
+    let all = of_classes.get(class).copied().unwrap_or_default();
+    let sum = row.estimate.within(all);
+    let ages = |age: fn(&Sample) -> u64| {
+        let ages = row.samples.iter().map(|it| (age(it), it.weight()));
+        ages.collect::<Vec<_>>()
+    };
+    SiteRow {
+        made_in: site.and_then(|it| place(it.made_in)),
+        called_by: site.and_then(|it| place(it.called_by)),
+        endpoint: site.map_or_else(String::new, |it| known.graph.text(it.endpoint).into()),
+        class: class.into(),
+        samples: row.samples.len() as u64,
+        objects: sum.objects,
+        bytes: sum.bytes,
+        deviation_bytes: row.estimate.deviation(),
+        median_age_ns: median(ages(|it| it.age_ns)),
+        median_collections: median(ages(|it| it.collections)),
+        oldest_ns: row.samples.iter().map(|it| it.age_ns).max().unwrap_or(0),
+        held_by: paths(known, &row),
+    }
+}
+
+/// The value that half of the weight doesn't reach.
+fn median(mut values: Vec<(u64, f64)>) -> u64 {
+    values.sort_unstable_by_key(|it| it.0);
+    let half = values.iter().map(|it| it.1).sum::<f64>() / 2.0;
+    let mut sum = 0.0;
+    let middle = values.iter().find(|it| {
+        sum += it.1;
+        sum >= half
+    });
+    middle.map_or(0, |it| it.0)
+}
+
+/// How most of a row's bytes are held.
+fn paths(known: &Known<'_>, row: &Row<'_>) -> Vec<SitePath> {
+    let mut steps: FxHashMap<u32, f64> = FxHashMap::default();
+    for sample in &row.samples {
+        let step = known.paths.of_objects[sample.object as usize];
+        if step != NONE {
+            let bytes = known.graph.bytes[sample.object as usize] as f64;
+            *steps.entry(step).or_default() += sample.weight() * bytes;
+        }
+    }
+    let mut steps: Vec<_> = steps.into_iter().collect();
+    steps
+        .sort_unstable_by(|one, other| other.1.total_cmp(&one.1).then_with(|| one.0.cmp(&other.0)));
+    steps.truncate(PATHS);
+    let all = row.estimate.bytes.max(f64::MIN_POSITIVE);
+    let paths = steps.into_iter().map(|(step, bytes)| {
+        let (holder, steps) = known.path(step);
+        let part = bytes / all;
+        SitePath {
+            holder,
+            steps,
+            part,
+        }
+    });
+    paths.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::file::{HeapFacts, HeapFile};
+    use crate::graph::Graph;
+    use crate::kind::Kind;
+    use crate::sampled::{Sampled, Session};
+    use crate::{answer, test_graphs};
+
+    const MEAN: u64 = 64 << 10;
+
+    /// A class, a Hash that is a root and holds so many objects, one that nothing refers to; each but the first two is
+    /// sampled, at the first site.
+    fn graph(count: u32) -> Graph {
+        let mut targets = vec![vec![], (2..count + 2).collect()];
+        targets.extend(vec![vec![]; count as usize + 1]);
+        let mut graph = test_graphs::of(&targets, &[0, 1]);
+        graph.texts = ["", "Item", "Cart#add", "/srv/cart.rb", "Api#get", "POST /a"]
+            .map(Box::from)
+            .to_vec();
+        graph.called = vec![(0, 1)];
+        graph.kinds[0] = Kind(Kind::CLASS);
+        graph.classes[0] = NONE;
+        graph.classes[1] = NONE;
+        let samples = (2..count + 3).map(|object| Sample {
+            object,
+            site: 1,
+            bytes: 40,
+            mean: MEAN,
+            age_ns: u64::from(object),
+            collections: 7,
+        });
+        graph.sampled = Sampled {
+            session: Some(Session {
+                elapsed_ns: 9,
+                bytes_per_sample: MEAN,
+                lost_bytes: 0,
+            }),
+            sites: vec![Site {
+                made_in: Place {
+                    method: 2,
+                    path: 3,
+                    line: 41,
+                },
+                called_by: Place::default(),
+                endpoint: 5,
+            }],
+            samples: samples.collect(),
+        };
+        graph
+    }
+
+    fn sites(graph: &Graph) -> Sites {
+        let file = answer::of(graph, HeapFacts::default(), None);
+        let json = HeapFile::read(file.to_json().as_bytes()).expect("a file");
+        assert_eq!(json, file);
+        file.sites.expect("sites")
+    }
+
+    #[test]
+    fn a_sample_stands_for_many_objects_with_the_bytes_that_they_have() {
+        let count = 400;
+        let mut graph = graph(count);
+        // As many as the samples stand for: a row has no more than there are.
+        graph.bytes[1] = 1 << 40;
+        for object in 2..count + 2 {
+            graph.bytes[object as usize] = 200;
+        }
+        let told = sites(&graph);
+        assert_eq!((told.samples, told.unreferenced_samples), (400, 1));
+        let [row] = &told.rows[..] else {
+            panic!("{:?}", told.rows)
+        };
+        assert_eq!(row.made_in.as_ref().map(|it| it.line), Some(41));
+        assert_eq!((row.called_by.as_ref(), &*row.endpoint), (None, "POST /a"));
+        // There are 401 of that class, one of 1 byte.
+        assert_eq!((row.objects, row.bytes), (401, 400 * 200 + 1));
+        let weight = graph.sampled.samples[0].weight();
+        let deviation = (400.0 * weight * (weight - 1.0)).sqrt() * 200.0;
+        assert!((row.deviation_bytes as f64 - deviation).abs() < 1.0);
+        assert!((weight - 65536.0 / 40.0 - 0.5).abs() < 0.1, "{weight}");
+        assert_eq!((row.median_age_ns, row.oldest_ns), (201, 401));
+        assert_eq!(row.median_collections, 7);
+        assert!((row.held_by[0].part - 1.0).abs() < 1e-9);
+        // With a mean that is short, each stands for itself.
+        for sample in &mut graph.sampled.samples {
+            sample.mean = 1;
+        }
+        let row = sites(&graph).rows.remove(0);
+        assert_eq!((row.objects, row.bytes), (400, 80_000));
+        assert_eq!(row.deviation_bytes, 0);
+    }
+
+    #[test]
+    fn rows_are_of_one_site_and_one_class_and_some_have_no_site() {
+        let mut graph = graph(10);
+        for sample in &mut graph.sampled.samples[..3] {
+            sample.site = 0;
+        }
+        // The same place, sent twice.
+        graph.sampled.sites.push(graph.sampled.sites[0]);
+        graph.sampled.samples[9].site = 2;
+        graph.classes[12] = NONE;
+        let told = sites(&graph);
+        let known = |it: &&SiteRow| it.made_in.is_some();
+        let samples = |rows: Vec<&SiteRow>| rows.iter().map(|it| it.samples).sum::<u64>();
+        assert_eq!(told.rows.len(), 2, "{:?}", told.rows);
+        assert_eq!(samples(told.rows.iter().filter(known).collect()), 7);
+        assert!(told.rows.iter().all(|it| it.class == "Item"));
+    }
+
+    #[test]
+    fn a_program_without_a_session_has_no_sites() {
+        let mut graph = graph(1);
+        graph.sampled = Sampled::default();
+        let file = answer::of(&graph, HeapFacts::default(), None);
+        assert_eq!(file.sites, None);
+    }
+}
