@@ -103,7 +103,7 @@ impl Known<'_> {
     /// The names by which an object is held.
     fn names_of(&self, object: u32) -> Called {
         let above = self.above(object);
-        if above.is_some_and(|it| self.names.is_own(it)) {
+        if above.is_some_and(|it| self.names.is_own(it)) || self.names.is_in_own_variable(object) {
             return Called::one(OWN.into());
         }
         let names = self.names.of_object(object);

@@ -6,6 +6,9 @@ use crate::graph::Graph;
 /// The module whose objects are ours.
 const OWN: &str = "Rperf";
 
+/// What names of our local variables of threads begin with.
+const OWN_VARIABLES: &str = "[:__rperf_";
+
 /// Ruby's constant with the local variables of the main script.
 const MAIN_SCRIPT: &str = "TOPLEVEL_BINDING";
 
@@ -32,6 +35,8 @@ pub struct Names<'a> {
     roots: Vec<(u32, u32)>,
     /// What the VM has for itself of the main script's local variables.
     main_script: Vec<u32>,
+    /// A fiber that runs in a thread, or began with it, and that thread; in this order.
+    fibers: Vec<(u32, u32)>,
 }
 
 /// The names of an object.
@@ -86,12 +91,21 @@ impl<'a> Names<'a> {
             .map(|it| it.target)
             .filter(|&it| graph.is_internal(it))
             .collect();
+        let threads = (0..graph.len() as u32).filter(|&it| graph.kinds[it as usize].is_thread());
+        let fibers = threads.flat_map(|thread| {
+            let held = graph.references(thread).map(|it| it.target);
+            let fibers = held.filter(|&it| graph.kinds[it as usize].is_fiber());
+            fibers.map(move |it| (it, thread))
+        });
+        let mut fibers: Vec<_> = fibers.collect();
+        fibers.sort_unstable();
         Names {
             graph,
             from_places,
             variables,
             roots,
             main_script,
+            fibers,
         }
     }
 
@@ -149,7 +163,10 @@ impl<'a> Names<'a> {
             };
         }
         if kind.is_fiber() {
-            return "a Fiber".into();
+            return match those_of(&self.fibers, place, |it| it.0).first() {
+                Some(&(_, thread)) => format!("a Fiber of {}", self.of_place(thread)),
+                None => "a Fiber".into(),
+            };
         }
         let what = match kind.is_singleton() {
             true => return self.of_singleton(place),
@@ -178,6 +195,13 @@ impl<'a> Names<'a> {
             Some(name) => format!("singleton methods of {name}"),
             None => "singleton methods of an object".into(),
         }
+    }
+
+    /// Whether rperf holds an object by a local variable of a thread.
+    pub fn is_in_own_variable(&self, object: u32) -> bool {
+        let held = those_of(&self.from_places, object, |it| it.0);
+        let mut texts = held.iter().map(|it| self.graph.text(it.2));
+        texts.any(|text| text.starts_with(OWN_VARIABLES))
     }
 
     /// What something is called that a place refers to by no name.

@@ -6,8 +6,9 @@ use super::sites;
 use crate::report::screen::Screen;
 use rperf_format::bytes_text;
 use rperf_format::table::{Column, Row, Style, Table};
-use rperf_heap::file::HeapFile;
-use rperf_report::numbers::{grouped, percent};
+use rperf_heap::file::{HeapFile, Sum};
+
+use rperf_report::numbers::{counted, grouped, percent};
 use rperf_report::terminal_text::shown;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -124,6 +125,20 @@ pub fn page(base: &HeapFile, file: &HeapFile, rows: usize, screen: Screen) -> St
         }
         text += &screen.table(&table(&changes, what, total, rows));
     }
+    if base.unreferenced.objects.max(file.unreferenced.objects) > 0 {
+        let garbage = |it: Sum| {
+            format!(
+                "{} ({})",
+                counted(it.objects, "object"),
+                bytes_text(it.bytes)
+            )
+        };
+        text += &screen.wrapped(&format!(
+            "\nNothing referred to {} of the classes before, and to {} now: the next collection frees them.\n",
+            garbage(base.unreferenced),
+            garbage(file.unreferenced),
+        ));
+    }
     text
 }
 
@@ -187,23 +202,21 @@ fn since(base: &HeapFile, file: &HeapFile) -> String {
 /// The rows as JSON.
 pub fn as_json(base: &HeapFile, file: &HeapFile) -> String {
     let rows = |changes: Vec<Change>| changes.iter().map(Change::to_json).collect::<Vec<_>>();
-    let total = Change {
-        name: "total".into(),
-        before: Amounts {
-            bytes: base.total.bytes,
-            objects: base.total.objects,
-        },
-        now: Amounts {
-            bytes: file.total.bytes,
-            objects: file.total.objects,
-        },
+    let change = |name: &str, base: Sum, now: Sum| {
+        let amounts = |it: Sum| Amounts {
+            bytes: it.bytes,
+            objects: it.objects,
+        };
+        let (name, before, now) = (name.into(), amounts(base), amounts(now));
+        Change { name, before, now }.to_json()
     };
     let object = json!({
         "version": 1,
         "kind": "rperf heap change",
         "base": base.facts,
         "now": file.facts,
-        "total": total.to_json(),
+        "total": change("total", base.total, file.total),
+        "unreferenced": change("unreferenced", base.unreferenced, file.unreferenced),
         "sites": sites(base, file).map(rows),
         "classes": rows(changes(classes(base), classes(file))),
         "holders": rows(changes(holders(base), holders(file))),
