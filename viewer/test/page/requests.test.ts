@@ -1,52 +1,39 @@
 // The tab "Requests": of a made-up shop, and of a server's profile, with the numbers that the command tells.
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
-import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { pathToFileURL } from "node:url";
-import { gunzipSync } from "node:zlib";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
-import { decode, type ProfileFile } from "../../src/format/decode.ts";
 import { opsByTime } from "../../src/model/ops.ts";
 import { allTimes, fullName } from "../../src/model/requests.ts";
-import { axeViolations, openBrowser, openPage, writePage } from "../support/browser.ts";
+import * as pages from "../support/browser.ts";
+import {
+  assertFits,
+  axeViolations,
+  chips,
+  hash,
+  NARROW_AND_FORCED,
+  openBrowser,
+  text,
+  writePage,
+} from "../support/browser.ts";
+import { Checkout, ROOT } from "../support/checkout.ts";
 import { type Draft, encode } from "../support/encode.ts";
 import { exampleReport } from "../support/example.ts";
 import { shopThatWaits, slowShop } from "../support/requests.ts";
 import { opsJson, rounded, sumsJson, timesJson, whyJson } from "../support/told.ts";
 
-declare const VIEWER: string;
-
-const ROOT = join(VIEWER, "..");
-const DIRECTORY = join(VIEWER, "node_modules", ".cache", "requests");
-
+const checkout = new Checkout("requests");
 let browser: Browser;
 let shop: string;
 before(async () => {
-  rmSync(DIRECTORY, { recursive: true, force: true });
-  mkdirSync(DIRECTORY, { recursive: true });
   browser = await openBrowser();
   shop = `${writePage("shop", encode(slowShop()))}#view=requests`;
 });
 after(() => browser?.close());
 
-async function visit(url: string, steps: (page: Page) => Promise<void>, options: BrowserContextOptions = {}) {
-  const { page, requests, errors } = await openPage(browser, url, options);
-  try {
-    await steps(page);
-    assert.deepEqual(errors, []);
-    assert.deepEqual(requests, []);
-  } finally {
-    await page.context().close();
-  }
-}
-
-const text = (page: Page, selector: string) => page.locator(selector).first().innerText();
-const hash = async (page: Page) => new URLSearchParams(new URL(page.url()).hash.slice(1));
-/** The filters that are on: kind and text. */
-const chips = async (page: Page) =>
-  (await page.locator(".chip").allInnerTexts()).map((chip) => chip.split("\n").slice(0, 2).join(" "));
+const visit = (url: string, steps: (page: Page) => Promise<void>, options?: BrowserContextOptions) =>
+  pages.visit(browser, url, steps, options);
 
 test("without requests there is no tab, and its URL shows another view", async () => {
   await visit(`${writePage("no-requests", exampleReport())}#view=requests`, async (page) => {
@@ -210,46 +197,24 @@ test("axe finds nothing, whatever is explained, light and dark", async () => {
 });
 
 test("it works at 200 % zoom, on a narrow window and with forced colours", async () => {
-  for (const options of [
-    { viewport: { width: 640, height: 480 } },
-    { viewport: { width: 400, height: 800 } },
-    { forcedColors: "active" as const },
-  ])
+  for (const options of NARROW_AND_FORCED)
     await visit(
       shop,
       async (page) => {
         await page.getByRole("button", { name: "GET /cart" }).click();
         assert.ok(await page.locator(".requests").getByRole("button", { name: "Hog#spin" }).first().isVisible());
-        const overflow = await page.evaluate(
-          () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
-        );
-        assert.ok(overflow <= 0, `the page is ${overflow} px too wide`);
+        await assertFits(page);
       },
       options,
     );
 });
 
-/** Runs a Ruby program with this checkout's rperf, and returns what it prints. */
-function run(...args: string[]): string {
-  return execFileSync(join(ROOT, "bin", "env"), ["ruby", ...args], {
-    cwd: DIRECTORY,
-    encoding: "utf8",
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-}
-
-const rperf = (...args: string[]) => run(join(ROOT, "exe", "rperf"), ...args);
-
-/** What the page has in it. */
-function dataOf(path: string): ProfileFile {
-  const [, data] = readFileSync(path, "utf8").match(/id="profile">([^<]*)</) ?? [];
-  return decode(gunzipSync(Buffer.from(data, "base64")));
-}
+const rperf = (...args: string[]) => checkout.rperf(...args);
 
 test("a server's requests: the numbers of rperf why --json, of each endpoint and job", async () => {
-  run(join(ROOT, "spec", "fixtures", "slow_requests.rb"));
+  checkout.ruby(join(ROOT, "spec", "fixtures", "slow_requests.rb"));
   rperf("report", "slow.pb.gz", "--html", "-o", "page.html");
-  const file = dataOf(join(DIRECTORY, "page.html"));
+  const file = checkout.dataOf("page.html");
   const all = allTimes(file.profiles[0].requests.all());
   assert.deepEqual(all.map(timesJson), JSON.parse(rperf("why", "slow.pb.gz", "--json")).endpoints);
   assert.deepEqual(all.map(({ requests }) => requests.name).sort(), [
@@ -269,7 +234,7 @@ test("a server's requests: the numbers of rperf why --json, of each endpoint and
     if (told.unknown_share !== null) told.unknown_share = rounded(told.unknown_share);
     assert.deepEqual(whyJson(file, requests), told, requests.name);
   }
-  const url = `${pathToFileURL(join(DIRECTORY, "page.html")).href}#view=requests&request=`;
+  const url = `${pathToFileURL(checkout.path("page.html")).href}#view=requests&request=`;
   const parts = "table:has(caption:text('What a request took'))";
   await visit(`${url}endpoint%3DGET+/orders`, async (page) => {
     assert.match(await text(page, parts), /blocked Kernel#sleep, in Shop#slow_query\s*\S*slow_requests\.rb:10\n/);
@@ -286,9 +251,9 @@ test("a server's requests: the numbers of rperf why --json, of each endpoint and
 });
 
 test("a server's ops: the numbers of rperf why --json and rperf report --ops, and a way to their samples", async () => {
-  run(join(VIEWER, "test", "support", "ops.rb"));
+  checkout.ruby(join(ROOT, "viewer", "test", "support", "ops.rb"));
   rperf("report", "ops.pb.gz", "--html", "-o", "ops.html");
-  const all = dataOf(join(DIRECTORY, "ops.html")).profiles[0].requests.all();
+  const all = checkout.dataOf("ops.html").profiles[0].requests.all();
   const [about, orders] = all;
   assert.deepEqual([about.name, about.ops, orders.name], ["GET /about", [], "GET /orders"]);
   const told = JSON.parse(rperf("why", "ops.pb.gz", fullName(orders), "--json"));
@@ -303,7 +268,7 @@ test("a server's ops: the numbers of rperf why --json and rperf report --ops, an
     repeats.map((it: Record<string, unknown>) => [it.name, it.requests, it.repeated]),
   );
   assert.equal(repeats.length, 1);
-  const url = `${pathToFileURL(join(DIRECTORY, "ops.html")).href}#view=requests&request=endpoint%3DGET+/orders`;
+  const url = `${pathToFileURL(checkout.path("ops.html")).href}#view=requests&request=endpoint%3DGET+/orders`;
   await visit(url, async (page) => {
     assert.match(
       await text(page, SUMS),
