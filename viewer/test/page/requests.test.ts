@@ -171,6 +171,57 @@ test("what isn't known of a wait for the GVL has a row, as long as it is worth o
   });
 });
 
+test("who had the GVL is told of the requests that waited, or else of all others that did", async () => {
+  const holders = (page: Page) => page.locator("table:has(caption:text('Who had the GVL'))").innerText();
+  const cart = "&request=endpoint%3DGET+/cart";
+  await visit(shop + cart, async (page) => {
+    assert.match(await holders(page), /^Who had the GVL while others waited for it, whoever they were, in the whole/);
+    assert.match(await holders(page), /waits\s+share\s+who.*\s+720 ms\s+90\.0 %\s+job=ExportJob Hog#spin/);
+  });
+  await visit(`${shop}${cart}&tagfocus=job%3DExportJob`, async (page) => {
+    assert.match(await holders(page), /whoever they were, in all that passes the filters\s/);
+    assert.doesNotMatch(await holders(page), /hand-over/);
+  });
+  await visit(`${writePage("waits", encode(shopThatWaits()))}#view=requests${cart}`, async (page) => {
+    assert.match(await holders(page), /^Who had the GVL while these requests waited for it, per request, by samples/);
+    assert.match(await holders(page), /typical\s+tail\s+share\s+who/);
+    assert.doesNotMatch(await holders(page), /others/);
+  });
+});
+
+test("why collections ran is a table, by what they took of the tail", async () => {
+  const causes = "table:has(caption:text('Why these collections ran, per request, by samples'))";
+  const draft = slowShop();
+  const labelSets = draft.labelSets ?? [];
+  const [, typical, tail] = labelSets;
+  const collections: [of: typeof typical, cause: string, ms: number][] = [
+    [tail, "minor <b>newobj</b>", 20],
+    [tail, "major oldgen", 30],
+    [typical, "major oldgen", 100],
+    // It takes less of the tail than of typical ones.
+    [typical, "major GC.start", 10],
+  ];
+  const [profile] = draft.profiles;
+  for (const [of, cause, ms] of collections) {
+    const labelSet = labelSets.push([...of, ["%gc", cause]]) - 1;
+    profile.rows.push({ node: 9, labelSet, state: 3, thread: 0, values: [1, ms * 1e6, 0] });
+  }
+  await visit(
+    `${writePage("collections", encode(draft))}#view=requests`,
+    async (page) => {
+      assert.match(
+        await text(page, causes),
+        /typical\s+tail\s+difference\s+share\s+cause\s+0 s\s+800 µs\s+\+800 µs\s+80\.0 %\s+minor <b>newobj<\/b>\s+1\.00 ms\s+1\.20 ms\s+\+200 µs\s+20\.0 %\s+major oldgen$/,
+      );
+      assert.doesNotMatch(await text(page, causes), /GC\.start/);
+      assert.deepEqual(await axeViolations(page), []);
+      await page.getByRole("button", { name: "GET /cart" }).click();
+      assert.equal(await page.locator(causes).count(), 0);
+    },
+    { bypassCSP: true },
+  );
+});
+
 test("an endpoint is a filter for all views", async () => {
   await visit(shop, async (page) => {
     await page.getByRole("button", { name: "job=ExportJob" }).click();
