@@ -60,7 +60,7 @@ export class LoadTree {
   private readonly loadedBy: Int32Array;
   private readonly site: Int32Array;
 
-  /** The tree of all files that run or are loaded in the kept rows. */
+  /** The tree of all files, with the time of the kept rows. */
   constructor(
     private readonly profile: ProfileFile,
     rows: ProfileRows,
@@ -73,8 +73,8 @@ export class LoadTree {
     this.loadedBy = new Int32Array(parent.length).fill(-1);
     this.site = new Int32Array(parent.length).fill(-1);
     const used = new Uint8Array(parent.length);
-    for (let row = 0; row < kept.length; row++)
-      if (kept[row]) for (let node = rows.node[row]; node !== 0 && !used[node]; node = parent[node]) used[node] = 1;
+    // Rows that filters leave out tell which file a line loads, too.
+    for (const leaf of rows.node) for (let node = leaf; node !== 0 && !used[node]; node = parent[node]) used[node] = 1;
     this.read(used);
     this.addValues(rows, kept, values);
     for (let row = this.rows.length - 1; row > 0; row--) {

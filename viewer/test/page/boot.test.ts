@@ -143,7 +143,7 @@ test("the tree of files opens and closes by keys, and leads to the flame graph b
 
 test("other filters and value types change the numbers", async () => {
   await visit(`${shop}&ignore=set&type=alloc_objects`, async (page) => {
-    assert.match(await text(page, ".boot p"), /^Loading 3 files: 530 \(34\.6 % of all\)/);
+    assert.match(await text(page, ".boot p"), /^Loading 4 files: 530 \(34\.6 % of all\)/);
   });
   await visit(`${shop}&focus=nothing`, async (page) => {
     assert.match(await text(page, ".boot"), /No files were loaded/);
