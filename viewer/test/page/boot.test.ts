@@ -189,8 +189,8 @@ test("a program's start: the numbers of rperf report --boot --format json, and a
   assert.deepEqual(
     boot.initializers().map(({ name, place: { file, line } }) => [name, file.split("/").pop(), line]),
     [
-      ["block in <class:Railtie>", "boot.rb", 30],
-      ["block in <class:Railtie>", "boot.rb", 33],
+      ["block in <class:Railtie>", "boot.rb", 31],
+      ["block in <class:Railtie>", "boot.rb", 34],
     ],
   );
   await visit(`${pathToFileURL(checkout.path("page.html")).href}#view=boot`, async (page) => {

@@ -164,7 +164,7 @@ test("a suite's tests: the numbers of rperf report --tests --format json, and a 
     ],
   );
   await visit(`${pathToFileURL(checkout.path("page.html")).href}#view=tests`, async (page) => {
-    await page.getByRole("button", { name: "CartTest#test_waits" }).click();
+    await section(page, "Slowest tests").getByRole("button", { name: "CartTest#test_waits" }).click();
     assert.deepEqual(await chips(page), ["tagfocus example=^CartTest#test_waits$"]);
     assert.match(await page.locator(".summary").innerText(), /of wall time \([\d.]+ % of all; filters are on\)/);
   });

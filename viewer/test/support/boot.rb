@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# A program that loads files of the standard library and runs two initializers in the way of Rails. Writes boot.pb.gz, for
-# boot.test.ts: `ruby boot.rb record` runs itself below the command.
+# A program that loads files of the standard library and runs two initializers in the way of Rails. Writes boot.pb.gz,
+# for boot.test.ts: `ruby boot.rb record` runs itself below the command.
 require "rbconfig"
 
 root = File.expand_path("../../..", __dir__)
@@ -18,6 +18,7 @@ OptionParser.new
 # As Rails has it.
 module Rails
   module Initializable
+    # It calls its block.
     class Initializer
       def initialize(&block) = @block = block
       def run = instance_exec(&@block)
