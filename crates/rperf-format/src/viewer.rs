@@ -11,6 +11,7 @@ mod page;
 mod requests;
 mod suite;
 mod tables;
+mod timed;
 
 pub use columns::{ColumnEntry, Columns};
 pub(crate) use page::write_page;

@@ -12,7 +12,7 @@ use crate::code_paths::CodePaths;
 use crate::groups::{gem, is_file};
 use crate::top::Sort;
 use load_tree::{LoadTree, What};
-use rperf_model::{Column, FrameId, Profile, StringId};
+use rperf_model::{Column, FrameId, NodeId, Profile, StringId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
 
@@ -292,35 +292,54 @@ fn branches(tree: &LoadTree, shown: &Shown<'_>) -> Vec<LoadBranch> {
     branches
 }
 
-/// The blocks that Rails runs as initializers, each with all below it.
-fn initializers(profile: &Profile, column: Column, shown: &Shown<'_>) -> Vec<Initializer> {
+/// The nodes of the call tree at which an initializer of Rails begins: where Rails calls the first code
+/// in a file. In the order of their numbers, each with its block.
+pub fn initializer_nodes(profile: &Profile) -> Vec<(NodeId, FrameId)> {
     let text = |id: StringId| profile.strings.get(id);
     let frame = |id| profile.frames.get(id);
     let runs = |id| frame(id).is_some_and(|it| text(it.name) == RUNS_INITIALIZER);
     let in_file = |id| frame(id).is_some_and(|it| is_file(text(it.path)));
+    let mut found = Vec::new();
     if !profile.frames.iter().any(|(frame, _)| runs(frame)) {
+        return found;
+    }
+    // For each node: whether the next frame in a file is an initializer.
+    let mut begins = vec![false];
+    for (id, node) in profile.tree.iter() {
+        let is_next = begins[node.parent.0 as usize];
+        let is_one = is_next && !runs(node.frame) && in_file(node.frame);
+        if is_one {
+            found.push((id, node.frame));
+        }
+        begins.push(runs(node.frame) || is_next && !is_one);
+    }
+    found
+}
+
+/// The blocks that Rails runs as initializers, each with all below it.
+fn initializers(profile: &Profile, column: Column, shown: &Shown<'_>) -> Vec<Initializer> {
+    let mut starts = initializer_nodes(profile).into_iter().peekable();
+    if starts.peek().is_none() {
         return Vec::new();
     }
-    // For each node: the initializer that runs; and whether the next frame in a file is one.
-    let mut running: Vec<(Option<FrameId>, bool)> = vec![(None, false)];
-    for (_, node) in profile.tree.iter() {
-        let (running_above, begins) = running[node.parent.0 as usize];
-        running.push(match (runs(node.frame), begins) {
-            (true, _) => (running_above, true),
-            (false, true) if in_file(node.frame) => (Some(node.frame), false),
-            (false, begins) => (running_above, begins),
-        });
+    let text = |id: StringId| profile.strings.get(id);
+    // For each node: the initializer that runs.
+    let mut running: Vec<Option<FrameId>> = vec![None];
+    for (id, node) in profile.tree.iter() {
+        let start = starts.next_if(|(start, _)| *start == id);
+        let above = running[node.parent.0 as usize];
+        running.push(start.map(|(_, frame)| frame).or(above));
     }
     let mut sums: FxHashMap<FrameId, i64> = FxHashMap::default();
     for row in profile.weights.iter() {
-        if let (Some(frame), _) = running[row.key.node.0 as usize] {
+        if let Some(frame) = running[row.key.node.0 as usize] {
             let sum = sums.entry(frame).or_default();
             *sum = sum.saturating_add(row.value(column));
         }
     }
     let sums = sums.into_iter().filter(|(_, total)| *total != 0);
     let shown = |(id, total)| {
-        let frame = frame(id)?;
+        let frame = profile.frames.get(id)?;
         Some(Initializer {
             name: text(frame.name).into(),
             place: shown.place(PlaceKind::Line, Some(frame.path), frame.first_line),

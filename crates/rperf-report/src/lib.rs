@@ -61,7 +61,9 @@ mod waits;
 mod walk;
 mod why;
 
-pub use boot::{Boot, Initializer, LoadBranch, LoadedFile, LoadedGem, Place, PlaceKind};
+pub use boot::{
+    Boot, Initializer, LoadBranch, LoadedFile, LoadedGem, Place, PlaceKind, initializer_nodes,
+};
 pub use calls::call_costs::{CallCost, CallCosts, FunctionCosts, FunctionKind};
 pub use calls::call_diff::{CallChange, CallDiff, CallDiffError};
 pub use calls::joined_calls::JoinedCalls;

@@ -1,5 +1,6 @@
 import type { MethodChange, ProfileFile } from "../format/decode.ts";
 import type { TotalChange } from "../format/header.ts";
+import { Boot } from "../model/boot.ts";
 import { BoxTree, outermostNodes } from "../model/box_tree.ts";
 import { baseScale, NORMALISATIONS, type Normalisation } from "../model/changes.ts";
 import { type Found, search, searchPattern } from "../model/search.ts";
@@ -16,6 +17,8 @@ export class Session {
   private cachedFor: View | null = null;
   private lastKey = "";
   private readonly sums = new Map<string, number>();
+  /** Whether each profile has a boot, as far as somebody has asked. */
+  private readonly boots = new Map<number, boolean>();
   /** The columns of `beside` for the last view: to clear them is much quicker than to get new memory. */
   private readonly besides: Sums[] = [];
 
@@ -131,6 +134,31 @@ export class Session {
       const found = search(view, pattern);
       return found === "too slow" ? "The pattern takes too long. Use a simpler one." : found;
     });
+  }
+
+  /** Whether people may ask for the boot of the state's profile. Traces have no samples that would tell it. */
+  hasBoot(state: State): boolean {
+    const { query, target } = this.view(state);
+    const { valueTypes, defaultType } = this.file;
+    let isThere = this.boots.get(query.target);
+    if (isThere === undefined) {
+      const { idle, values } = target.rows;
+      const has = (column: string) => valueTypes.some(({ name }, type) => name === column && values[type]);
+      const isTraced = has("calls") && (has("block_calls") || (has("call_time") && !has("samples")));
+      const counted = Uint8Array.from(idle, (isIdle) => 1 - isIdle);
+      isThere = !isTraced && new Boot(this.file, target.rows, counted, values[defaultType]).isThere;
+      this.boots.set(query.target, isThere);
+    }
+    return isThere;
+  }
+
+  /** The loading of the files of what passes the filters, but for those that keep a part of it. */
+  boot(state: State): Boot {
+    const { query, target } = this.view(state);
+    return this.kept(
+      "boot",
+      () => new Boot(this.file, target.rows, target.keptForBoot, target.rows.values[query.type]),
+    );
   }
 
   /** The number of the value type with this name; -1 where it isn't measured. */

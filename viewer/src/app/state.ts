@@ -10,6 +10,7 @@ export const VIEWS = [
   "labels",
   "requests",
   "tests",
+  "boot",
   "changes",
   "snapshots",
 ] as const;
@@ -51,6 +52,9 @@ export interface State {
   testSort: string;
   testFileSort: string;
   factorySort: string;
+  bootFileSort: string;
+  bootGemSort: string;
+  initializerSort: string;
   /** What the boxes of the call graph are, and how many there may be. */
   graphBy: string;
   graphCount: string;
@@ -81,6 +85,9 @@ export const INITIAL: State = {
   testSort: "",
   testFileSort: "",
   factorySort: "",
+  bootFileSort: "",
+  bootGemSort: "",
+  initializerSort: "",
   graphBy: "method",
   graphCount: "80",
 };
@@ -147,6 +154,9 @@ export function fromHash(hash: string, initial: State): State {
     testSort: text("testSort"),
     testFileSort: text("testFileSort"),
     factorySort: text("factorySort"),
+    bootFileSort: text("bootFileSort"),
+    bootGemSort: text("bootGemSort"),
+    initializerSort: text("initializerSort"),
     graphBy: text("graphBy"),
     graphCount: text("graphCount"),
   };

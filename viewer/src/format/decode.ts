@@ -28,6 +28,8 @@ export interface NodeTable {
   parent: Uint32Array;
   frame: Uint32Array;
   line: Uint32Array;
+  /** The nodes at which an initializer of Rails begins, each with the first line of its block. */
+  initializers: Map<number, number>;
 }
 
 export type Label = [key: string, value: string];
@@ -203,6 +205,7 @@ function nodeTable(columns: Columns, frameCount: number): NodeTable {
     parent: new Uint32Array(count + 1),
     frame: new Uint32Array(count + 1),
     line: new Uint32Array(count + 1),
+    initializers: initializerTable(columns, count + 1),
   };
   for (let i = 0; i < count; i++) {
     const delta = deltas[i];
@@ -219,6 +222,13 @@ function nodeTable(columns: Columns, frameCount: number): NodeTable {
     if (hasLines) nodes.line[node] = linesOf.next(frame, lines[node - 1]);
   }
   return nodes;
+}
+
+function initializerTable(columns: Columns, nodeCount: number): Map<number, number> {
+  const count = columns.count("initializers/node");
+  const nodes = columns.deltas("initializers/node", count, nodeCount);
+  const lines = columns.unsigned("initializers/line", count);
+  return new Map(Array.from(nodes, (node, i) => [node, lines[i]]));
 }
 
 /** Lists of what was seen in each of several contexts. An index one beyond a list's end adds the next new item to it. */

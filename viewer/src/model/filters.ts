@@ -1,6 +1,6 @@
 import type { ProfileFile, ProfileRows } from "../format/decode.ts";
 
-/** The filters of pprof's, with the same names and meanings, and two of ours. */
+/** The filters of pprof's, with the same names and meanings, and three of ours. */
 export const FILTER_KINDS = [
   "focus",
   "ignore",
@@ -12,6 +12,7 @@ export const FILTER_KINDS = [
   "tagleaf",
   "thread",
   "pid",
+  "boot",
 ] as const;
 export type FilterKind = (typeof FILTER_KINDS)[number];
 
@@ -32,13 +33,22 @@ export const FILTER_HELP: Record<FilterKind, string> = {
   tagleaf: "splits by label: its values become the last frames (KEY,KEY...)",
   thread: "keeps one thread: its number, or a text in its name",
   pid: "keeps one process: its number",
+  boot: "keeps the loading of files: all, file PATH, line PATH:LINE, gem NAME, initializer PATH:LINE NAME",
 };
 
 const MAX_PATTERN = 200;
+/** Paths and names may be longer than patterns that people write. */
+const MAX_BOOT = 5_000;
+
+/** What a filter of the kind "boot" may name: all that loads files, or a part of it. */
+export const ALL_LOADING = "all";
+const BOOT_TEXT = /^(?:all$|(?:file|line|gem|initializer) .)/;
 
 /** What is wrong with a filter's text, or null. */
 export function filterProblem({ kind, text }: Filter): string | null {
   if (text === "") return "is empty";
+  if (kind === "boot" && !BOOT_TEXT.test(text)) return "is not all, file, line, gem or initializer with a name";
+  if (kind === "boot" && text.length <= MAX_BOOT) return null;
   if (text.length > MAX_PATTERN) return `is longer than ${MAX_PATTERN} characters`;
   if (kind === "tagroot" || kind === "tagleaf" || kind === "pid") return null;
   try {
@@ -74,9 +84,12 @@ export function labelIs(key: string, value: string): string {
   return text;
 }
 
-/** As options of the command line, ready to paste into a shell. */
+/** As options of the command line, ready to paste into a shell. It has none for a part of the boot. */
 export function asFlags(filters: Filter[]): string {
-  return filters.map(({ kind, text }) => `--${kind}=${quoted(text)}`).join(" ");
+  return filters
+    .filter(({ kind }) => kind !== "boot")
+    .map(({ kind, text }) => `--${kind}=${quoted(text)}`)
+    .join(" ");
 }
 
 function quoted(text: string): string {

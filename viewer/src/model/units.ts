@@ -47,6 +47,11 @@ export function formatCount(value: number): string {
   return value.toLocaleString("en-US", { maximumFractionDigits: 1 });
 }
 
+/** So many of something: `1 file`, `2 files`. */
+export function counted(count: number, what: string): string {
+  return `${formatCount(count)} ${what}${count === 1 ? "" : "s"}`;
+}
+
 /** A moment as the reader's place has it, or nothing. */
 export function formatWhen(ms: number | null): string {
   return ms === null ? "" : new Date(ms).toLocaleString();

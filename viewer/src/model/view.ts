@@ -1,4 +1,5 @@
 import type { ProfileFile, ProfileRows } from "../format/decode.ts";
+import { Boot } from "./boot.ts";
 import { CallTree, type Shape, withoutFrames } from "./call_tree.ts";
 import { type Filter, hiddenFrames, labelKeys, matchFrames, rowFilter, tagText } from "./filters.ts";
 import { withLabelFrames } from "./label_frames.ts";
@@ -23,6 +24,8 @@ export interface Side {
   node: Uint32Array;
   /** Whether each row passes the filters. */
   kept: Uint8Array;
+  /** The same but for filters of the kind "boot". */
+  keptForBoot: Uint8Array;
   scale: number;
   self: Float64Array;
   total: Float64Array;
@@ -32,6 +35,9 @@ export interface Side {
   /** The sum of the rows of idle threads, whether they count or not. */
   idle: number;
 }
+
+/** Which rows pass the filters. */
+type Kept = Pick<Side, "kept" | "keptForBoot">;
 
 /** What all parts of the page show: a tree with the values of one or two profiles. */
 export interface View {
@@ -55,7 +61,7 @@ export interface Sums {
 export class Views {
   private readonly plain: CallTree;
   private shape: { key: string; value: Shape } | null = null;
-  private kept: { key: string; value: Uint8Array[] } | null = null;
+  private kept: { key: string; value: Kept[] } | null = null;
   private readonly sums = new Map<string, Sums>();
   /** Columns of earlier views: to clear them is much quicker than to get new memory for each filter. */
   private spare: Sums[] = [];
@@ -73,9 +79,9 @@ export class Views {
     const side = (index: number, scale: number): Side => ({
       rows: rows[index],
       node: shape.rowNodes[index],
-      kept: kept[index],
+      ...kept[index],
       scale,
-      ...this.summed(query, shape, rows[index], index, kept[index], scale),
+      ...this.summed(query, shape, rows[index], index, kept[index].kept, scale),
     });
     return {
       file: this.file,
@@ -126,7 +132,7 @@ export class Views {
   }
 
   /** Rows that pass focus, ignore and the filters of labels, threads and processes. */
-  private keptRows(query: Query, rows: ProfileRows[]): Uint8Array[] {
+  private keptRows(query: Query, rows: ProfileRows[]): Kept[] {
     const key = JSON.stringify([query.target, query.base, query.filters, query.idle]);
     if (this.kept?.key !== key) {
       const labelled = this.labelledForFocus(query, rows);
@@ -144,12 +150,21 @@ export class Views {
           const counts = query.idle || side.idle[row] === 0;
           kept[row] = counts && inFocus && isLeft && (!passes || passes(row)) ? 1 : 0;
         }
-        return kept;
+        return { kept: this.keptOfBoot(query, side, kept), keptForBoot: kept };
       });
       this.kept = { key, value };
       this.clearSums();
     }
     return this.kept.value;
+  }
+
+  /** Of the kept rows those that pass the filters of the kind "boot". */
+  private keptOfBoot({ filters }: Query, rows: ProfileRows, kept: Uint8Array): Uint8Array {
+    const texts = filters.filter(({ kind }) => kind === "boot").map(({ text }) => text);
+    if (texts.length === 0) return kept;
+    const boot = new Boot(this.file, rows, kept, null);
+    const tests = texts.map((text) => boot.rowFilter(text));
+    return kept.map((isKept, row) => (isKept && tests.every((test) => test(row)) ? 1 : 0));
   }
 
   /** Which nodes focus and ignore let pass. As in pprof they see the frames of labels, and the hidden ones. */

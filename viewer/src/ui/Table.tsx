@@ -1,6 +1,7 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { usePage } from "../app/context.ts";
+import { formatCount } from "../model/units.ts";
 import { useVisibleRows } from "./rows.ts";
 
 const HEIGHT = 28;
@@ -168,6 +169,11 @@ function sorted<T>(rows: T[], columns: Column<T>[], sort: string, name: (row: T)
   keyed.sort((a, b) => (a.value < b.value ? -1 : a.value > b.value ? 1 : 0));
   if (descending) keyed.reverse();
   return keyed.map(({ row }) => row);
+}
+
+/** A column of counts or times. */
+export function number<T>(key: string, help: string, value: (row: T) => number, words = formatCount): Column<T> {
+  return { key, title: key, help, numeric: true, value, cell: (row) => words(value(row)) };
 }
 
 /** A number with a bar behind it for its share of all. */

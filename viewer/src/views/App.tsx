@@ -7,6 +7,7 @@ import { VIEWS, type ViewName } from "../app/state.ts";
 import type { Store } from "../app/store.ts";
 import type { Server } from "../format/server.ts";
 import { Menu } from "../ui/Menu.tsx";
+import { BootView } from "./BootView.tsx";
 import { CallersView } from "./CallersView.tsx";
 import { ChangesView } from "./ChangesView.tsx";
 import { Filters } from "./Filters.tsx";
@@ -33,6 +34,7 @@ const TABS: Record<ViewName, [title: string, view: FunctionComponent]> = {
   labels: ["Labels, threads, states", LabelsView],
   requests: ["Requests", RequestsView],
   tests: ["Tests", TestsView],
+  boot: ["Boot", BootView],
   changes: ["Changes", ChangesView],
   snapshots: ["Snapshots", SnapshotsView],
 };
@@ -99,6 +101,7 @@ export function App({ store, session, server, snapshot, note, open, renew }: Pro
     if (name === "changes") return session.file.profiles.length > 1;
     if (name === "requests") return view.target.rows.requests.length > 0;
     if (name === "tests") return view.target.rows.suite.isThere;
+    if (name === "boot") return session.hasBoot(state);
     return name !== "snapshots" || server !== null || session.file.profiles.length > 1;
   });
   useKeys(page, tabs, () => setHelp(true));

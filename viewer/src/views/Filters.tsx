@@ -6,6 +6,7 @@ import { asFlags, FILTER_HELP, FILTER_KINDS, type FilterKind, filterProblem } fr
 export function Filters() {
   const { state, store, say } = usePage();
   const { filters } = state;
+  const line = asFlags(filters);
   const [kind, setKind] = useState<FilterKind>("focus");
   const [text, setText] = useState("");
   const [problem, setProblem] = useState("");
@@ -20,7 +21,6 @@ export function Filters() {
     setText("");
   };
   const copy = () => {
-    const line = asFlags(filters);
     navigator.clipboard?.writeText(line).then(
       () => say("The options were copied."),
       () => setFlags(line),
@@ -66,15 +66,17 @@ export function Filters() {
       </form>
       {filters.length > 0 && (
         <>
-          <button type="button" onClick={copy} title={asFlags(filters)}>
-            Copy as CLI flags
-          </button>
+          {line !== "" && (
+            <button type="button" onClick={copy} title={line}>
+              Copy as CLI flags
+            </button>
+          )}
           <button type="button" onClick={() => set([])}>
             Remove all
           </button>
         </>
       )}
-      {flags !== "" && filters.length > 0 && <code class="flags">{asFlags(filters)}</code>}
+      {flags !== "" && line !== "" && <code class="flags">{line}</code>}
       {problem !== "" && (
         <span class="problem" role="alert">
           {problem}

@@ -1,8 +1,9 @@
 import { usePage } from "../app/context.ts";
 import type { Suite, SuiteFactory, SuiteFile, SuiteSums, SuiteTest } from "../format/suite.ts";
 import { EXAMPLE, GROUP, labelValues, statesOf, testNote, testTitle, withAllTests, withTest } from "../model/suite.ts";
-import { formatCount, formatShare, formatTime } from "../model/units.ts";
-import { Bar, type Column, Table } from "../ui/Table.tsx";
+import { counted, formatCount, formatTime } from "../model/units.ts";
+import { States } from "../ui/States.tsx";
+import { Bar, type Column, number, Table } from "../ui/Table.tsx";
 
 /** What the tests of a suite took: the slowest ones, their files, and factories. */
 export function TestsView() {
@@ -23,8 +24,6 @@ export function TestsView() {
   );
 }
 
-const counted = (count: number, what: string) => `${formatCount(count)} ${what}${count === 1 ? "" : "s"}`;
-
 /** All together: its states, and how much of it is garbage collection. */
 function Total({ suite: { total }, hasSamples }: { suite: Suite; hasSamples: boolean }) {
   const { state, store } = usePage();
@@ -37,23 +36,11 @@ function Total({ suite: { total }, hasSamples }: { suite: Suite; hasSamples: boo
         {counted(total.count, "test")} in {counted(total.files, "file")}: <strong>{formatTime(total.wall)}</strong>
         {total.objects !== null && `; ${counted(total.objects, "object")}`}
       </p>
-      <div class="states" aria-hidden="true">
-        {states.map(({ key, state }) => (
-          <span
-            key={key}
-            class={`state state-${state}`}
-            style={{ width: `${total.wall > 0 ? (100 * total[key]) / total.wall : 0}%` }}
-          />
-        ))}
-      </div>
-      <ul class="state-legend">
-        {states.map(({ key, title, help, state }) => (
-          <li key={key} title={help}>
-            <span class={`swatch state-${state}`} aria-hidden="true" /> {title} {formatShare(total[key], total.wall)}{" "}
-            <span class="muted">{formatTime(total[key])}</span>
-          </li>
-        ))}
-      </ul>
+      <States
+        parts={states.map((part) => ({ ...part, value: total[part.key] }))}
+        total={total.wall}
+        words={formatTime}
+      />
       <p class="muted">
         Times and objects are exact: those of the threads that run tests, in all processes together. Filters don't
         change them. A test or file that has samples opens the flame graph of these alone.
@@ -102,11 +89,6 @@ function sumColumns<T extends SuiteSums>(suite: Suite): Column<T>[] {
       cell: ({ objects }) => (objects === null ? "–" : formatCount(objects)),
     },
   ];
-}
-
-/** A column of counts or times. */
-function number<T>(key: string, help: string, value: (row: T) => number, words = formatCount): Column<T> {
-  return { key, title: key, help, numeric: true, value, cell: (row) => words(value(row)) };
 }
 
 /** How many rows only the profile has. */

@@ -1,52 +1,39 @@
 // The tab "Requests": of a made-up shop, and of a server's profile, with the numbers that the command tells.
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
-import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { pathToFileURL } from "node:url";
-import { gunzipSync } from "node:zlib";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
-import { decode, type ProfileFile } from "../../src/format/decode.ts";
 import { opsByTime } from "../../src/model/ops.ts";
 import { allTimes, fullName } from "../../src/model/requests.ts";
-import { axeViolations, openBrowser, openPage, writePage } from "../support/browser.ts";
+import * as pages from "../support/browser.ts";
+import {
+  assertFits,
+  axeViolations,
+  chips,
+  hash,
+  NARROW_AND_FORCED,
+  openBrowser,
+  text,
+  writePage,
+} from "../support/browser.ts";
+import { Checkout, ROOT } from "../support/checkout.ts";
 import { type Draft, encode } from "../support/encode.ts";
 import { exampleReport } from "../support/example.ts";
 import { shopThatWaits, slowShop } from "../support/requests.ts";
 import { opsJson, rounded, sumsJson, timesJson, whyJson } from "../support/told.ts";
 
-declare const VIEWER: string;
-
-const ROOT = join(VIEWER, "..");
-const DIRECTORY = join(VIEWER, "node_modules", ".cache", "requests");
-
+const checkout = new Checkout("requests");
 let browser: Browser;
 let shop: string;
 before(async () => {
-  rmSync(DIRECTORY, { recursive: true, force: true });
-  mkdirSync(DIRECTORY, { recursive: true });
   browser = await openBrowser();
   shop = `${writePage("shop", encode(slowShop()))}#view=requests`;
 });
 after(() => browser?.close());
 
-async function visit(url: string, steps: (page: Page) => Promise<void>, options: BrowserContextOptions = {}) {
-  const { page, requests, errors } = await openPage(browser, url, options);
-  try {
-    await steps(page);
-    assert.deepEqual(errors, []);
-    assert.deepEqual(requests, []);
-  } finally {
-    await page.context().close();
-  }
-}
-
-const text = (page: Page, selector: string) => page.locator(selector).first().innerText();
-const hash = async (page: Page) => new URLSearchParams(new URL(page.url()).hash.slice(1));
-/** The filters that are on: kind and text. */
-const chips = async (page: Page) =>
-  (await page.locator(".chip").allInnerTexts()).map((chip) => chip.split("\n").slice(0, 2).join(" "));
+const visit = (url: string, steps: (page: Page) => Promise<void>, options?: BrowserContextOptions) =>
+  pages.visit(browser, url, steps, options);
 
 test("without requests there is no tab, and its URL shows another view", async () => {
   await visit(`${writePage("no-requests", exampleReport())}#view=requests`, async (page) => {
@@ -184,6 +171,57 @@ test("what isn't known of a wait for the GVL has a row, as long as it is worth o
   });
 });
 
+test("who had the GVL is told of the requests that waited, or else of all others that did", async () => {
+  const holders = (page: Page) => page.locator("table:has(caption:text('Who had the GVL'))").innerText();
+  const cart = "&request=endpoint%3DGET+/cart";
+  await visit(shop + cart, async (page) => {
+    assert.match(await holders(page), /^Who had the GVL while others waited for it, whoever they were, in the whole/);
+    assert.match(await holders(page), /waits\s+share\s+who.*\s+700 ms\s+87\.5 %\s+job=ExportJob Hog#spin/);
+  });
+  await visit(`${shop}${cart}&tagfocus=job%3DExportJob`, async (page) => {
+    assert.match(await holders(page), /whoever they were, in all that passes the filters\s/);
+    assert.doesNotMatch(await holders(page), /hand-over/);
+  });
+  await visit(`${writePage("waits", encode(shopThatWaits()))}#view=requests${cart}`, async (page) => {
+    assert.match(await holders(page), /^Who had the GVL while these requests waited for it, per request, by samples/);
+    assert.match(await holders(page), /typical\s+tail\s+share\s+who/);
+    assert.doesNotMatch(await holders(page), /others/);
+  });
+});
+
+test("why collections ran is a table, by what they took of the tail", async () => {
+  const causes = "table:has(caption:text('Why these collections ran, per request, by samples'))";
+  const draft = slowShop();
+  const labelSets = draft.labelSets ?? [];
+  const [, typical, tail] = labelSets;
+  const collections: [of: typeof typical, cause: string, ms: number][] = [
+    [tail, "minor <b>newobj</b>", 20],
+    [tail, "major oldgen", 30],
+    [typical, "major oldgen", 100],
+    // It takes less of the tail than of typical ones.
+    [typical, "major GC.start", 10],
+  ];
+  const [profile] = draft.profiles;
+  for (const [of, cause, ms] of collections) {
+    const labelSet = labelSets.push([...of, ["%gc", cause]]) - 1;
+    profile.rows.push({ node: 9, labelSet, state: 3, thread: 0, values: [1, ms * 1e6, 0] });
+  }
+  await visit(
+    `${writePage("collections", encode(draft))}#view=requests`,
+    async (page) => {
+      assert.match(
+        await text(page, causes),
+        /typical\s+tail\s+difference\s+share\s+cause\s+0 s\s+800 µs\s+\+800 µs\s+80\.0 %\s+minor <b>newobj<\/b>\s+1\.00 ms\s+1\.20 ms\s+\+200 µs\s+20\.0 %\s+major oldgen$/,
+      );
+      assert.doesNotMatch(await text(page, causes), /GC\.start/);
+      assert.deepEqual(await axeViolations(page), []);
+      await page.getByRole("button", { name: "GET /cart" }).click();
+      assert.equal(await page.locator(causes).count(), 0);
+    },
+    { bypassCSP: true },
+  );
+});
+
 test("an endpoint is a filter for all views", async () => {
   await visit(shop, async (page) => {
     await page.getByRole("button", { name: "job=ExportJob" }).click();
@@ -210,46 +248,24 @@ test("axe finds nothing, whatever is explained, light and dark", async () => {
 });
 
 test("it works at 200 % zoom, on a narrow window and with forced colours", async () => {
-  for (const options of [
-    { viewport: { width: 640, height: 480 } },
-    { viewport: { width: 400, height: 800 } },
-    { forcedColors: "active" as const },
-  ])
+  for (const options of NARROW_AND_FORCED)
     await visit(
       shop,
       async (page) => {
         await page.getByRole("button", { name: "GET /cart" }).click();
         assert.ok(await page.locator(".requests").getByRole("button", { name: "Hog#spin" }).first().isVisible());
-        const overflow = await page.evaluate(
-          () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
-        );
-        assert.ok(overflow <= 0, `the page is ${overflow} px too wide`);
+        await assertFits(page);
       },
       options,
     );
 });
 
-/** Runs a Ruby program with this checkout's rperf, and returns what it prints. */
-function run(...args: string[]): string {
-  return execFileSync(join(ROOT, "bin", "env"), ["ruby", ...args], {
-    cwd: DIRECTORY,
-    encoding: "utf8",
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-}
-
-const rperf = (...args: string[]) => run(join(ROOT, "exe", "rperf"), ...args);
-
-/** What the page has in it. */
-function dataOf(path: string): ProfileFile {
-  const [, data] = readFileSync(path, "utf8").match(/id="profile">([^<]*)</) ?? [];
-  return decode(gunzipSync(Buffer.from(data, "base64")));
-}
+const rperf = (...args: string[]) => checkout.rperf(...args);
 
 test("a server's requests: the numbers of rperf why --json, of each endpoint and job", async () => {
-  run(join(ROOT, "spec", "fixtures", "slow_requests.rb"));
+  checkout.ruby(join(ROOT, "spec", "fixtures", "slow_requests.rb"));
   rperf("report", "slow.pb.gz", "--html", "-o", "page.html");
-  const file = dataOf(join(DIRECTORY, "page.html"));
+  const file = checkout.dataOf("page.html");
   const all = allTimes(file.profiles[0].requests.all());
   assert.deepEqual(all.map(timesJson), JSON.parse(rperf("why", "slow.pb.gz", "--json")).endpoints);
   assert.deepEqual(all.map(({ requests }) => requests.name).sort(), [
@@ -269,7 +285,7 @@ test("a server's requests: the numbers of rperf why --json, of each endpoint and
     if (told.unknown_share !== null) told.unknown_share = rounded(told.unknown_share);
     assert.deepEqual(whyJson(file, requests), told, requests.name);
   }
-  const url = `${pathToFileURL(join(DIRECTORY, "page.html")).href}#view=requests&request=`;
+  const url = `${pathToFileURL(checkout.path("page.html")).href}#view=requests&request=`;
   const parts = "table:has(caption:text('What a request took'))";
   await visit(`${url}endpoint%3DGET+/orders`, async (page) => {
     assert.match(await text(page, parts), /blocked Kernel#sleep, in Shop#slow_query\s*\S*slow_requests\.rb:10\n/);
@@ -286,9 +302,9 @@ test("a server's requests: the numbers of rperf why --json, of each endpoint and
 });
 
 test("a server's ops: the numbers of rperf why --json and rperf report --ops, and a way to their samples", async () => {
-  run(join(VIEWER, "test", "support", "ops.rb"));
+  checkout.ruby(join(ROOT, "viewer", "test", "support", "ops.rb"));
   rperf("report", "ops.pb.gz", "--html", "-o", "ops.html");
-  const all = dataOf(join(DIRECTORY, "ops.html")).profiles[0].requests.all();
+  const all = checkout.dataOf("ops.html").profiles[0].requests.all();
   const [about, orders] = all;
   assert.deepEqual([about.name, about.ops, orders.name], ["GET /about", [], "GET /orders"]);
   const told = JSON.parse(rperf("why", "ops.pb.gz", fullName(orders), "--json"));
@@ -303,7 +319,7 @@ test("a server's ops: the numbers of rperf why --json and rperf report --ops, an
     repeats.map((it: Record<string, unknown>) => [it.name, it.requests, it.repeated]),
   );
   assert.equal(repeats.length, 1);
-  const url = `${pathToFileURL(join(DIRECTORY, "ops.html")).href}#view=requests&request=endpoint%3DGET+/orders`;
+  const url = `${pathToFileURL(checkout.path("ops.html")).href}#view=requests&request=endpoint%3DGET+/orders`;
   await visit(url, async (page) => {
     assert.match(
       await text(page, SUMS),

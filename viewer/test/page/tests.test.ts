@@ -1,49 +1,37 @@
 // The tab "Tests": of a made-up suite, and of a real one, with the numbers that the command tells.
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
-import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { pathToFileURL } from "node:url";
-import { gunzipSync } from "node:zlib";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
-import { decode } from "../../src/format/decode.ts";
-import { axeViolations, openBrowser, openPage, writePage } from "../support/browser.ts";
+import * as pages from "../support/browser.ts";
+import {
+  assertFits,
+  axeViolations,
+  chips,
+  NARROW_AND_FORCED,
+  openBrowser,
+  tableRows as rows,
+  section,
+  writePage,
+} from "../support/browser.ts";
+import { Checkout, ROOT } from "../support/checkout.ts";
 import { encode } from "../support/encode.ts";
 import { exampleReport } from "../support/example.ts";
 import { slowShop } from "../support/requests.ts";
 import { shopSuite, shopTests, suiteJson } from "../support/suite.ts";
 
-declare const VIEWER: string;
-
-const ROOT = join(VIEWER, "..");
-const DIRECTORY = join(VIEWER, "node_modules", ".cache", "tests");
-
+const checkout = new Checkout("tests");
 let browser: Browser;
 let shop: string;
 before(async () => {
-  rmSync(DIRECTORY, { recursive: true, force: true });
-  mkdirSync(DIRECTORY, { recursive: true });
   browser = await openBrowser();
   shop = `${writePage("suite", encode(shopTests()))}#view=tests`;
 });
 after(() => browser?.close());
 
-async function visit(url: string, steps: (page: Page) => Promise<void>, options: BrowserContextOptions = {}) {
-  const { page, requests, errors } = await openPage(browser, url, options);
-  try {
-    await steps(page);
-    assert.deepEqual(errors, []);
-    assert.deepEqual(requests, []);
-  } finally {
-    await page.context().close();
-  }
-}
-
-const section = (page: Page, name: string) => page.locator(`section[aria-label='${name}']`);
-const rows = (page: Page, name: string) => section(page, name).locator("tbody tr").allInnerTexts();
-const chips = async (page: Page) =>
-  (await page.locator(".chip").allInnerTexts()).map((chip) => chip.split("\n").slice(0, 2).join(" "));
+const visit = (url: string, steps: (page: Page) => Promise<void>, options?: BrowserContextOptions) =>
+  pages.visit(browser, url, steps, options);
 
 test("without tests there is no tab, and its URL shows another view", async () => {
   await visit(`${writePage("no-tests", exampleReport())}#view=tests`, async (page) => {
@@ -146,40 +134,22 @@ test("axe finds nothing, light and dark, and it works on narrow windows and with
       },
       { colorScheme, bypassCSP: true },
     );
-  for (const options of [
-    { viewport: { width: 640, height: 480 } },
-    { viewport: { width: 400, height: 800 } },
-    { forcedColors: "active" as const },
-  ])
+  for (const options of NARROW_AND_FORCED)
     await visit(
       shop,
       async (page) => {
         assert.ok(await page.getByRole("button", { name: "Cart waits" }).isVisible());
-        const overflow = await page.evaluate(
-          () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
-        );
-        assert.ok(overflow <= 0, `the page is ${overflow} px too wide`);
+        await assertFits(page);
       },
       options,
     );
 });
 
-/** Runs a Ruby program with this checkout's rperf, and returns what it prints. */
-function run(...args: string[]): string {
-  return execFileSync(join(ROOT, "bin", "env"), ["ruby", ...args], {
-    cwd: DIRECTORY,
-    encoding: "utf8",
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-}
-
 test("a suite's tests: the numbers of rperf report --tests --format json, and a way to their samples", async () => {
-  const rperf = (...args: string[]) => run(join(ROOT, "exe", "rperf"), ...args);
-  run(join(VIEWER, "test", "support", "suite.rb"), "record");
+  const rperf = (...args: string[]) => checkout.rperf(...args);
+  checkout.ruby(join(ROOT, "viewer", "test", "support", "suite.rb"), "record");
   rperf("report", "suite.pb.gz", "--html", "-o", "page.html");
-  const path = join(DIRECTORY, "page.html");
-  const [, data] = readFileSync(path, "utf8").match(/id="profile">([^<]*)</) ?? [];
-  const suite = decode(gunzipSync(Buffer.from(data, "base64"))).profiles[0].suite.suite();
+  const suite = checkout.dataOf("page.html").profiles[0].suite.suite();
   assert.ok(suite);
   const { gems: _, ...told } = JSON.parse(
     rperf("report", "--tests", "--format", "json", "-n", "0", "suite.pb.gz"),
@@ -193,8 +163,8 @@ test("a suite's tests: the numbers of rperf report --tests --format json, and a 
       ["team (create)", 1, 1],
     ],
   );
-  await visit(`${pathToFileURL(path).href}#view=tests`, async (page) => {
-    await page.getByRole("button", { name: "CartTest#test_waits" }).click();
+  await visit(`${pathToFileURL(checkout.path("page.html")).href}#view=tests`, async (page) => {
+    await section(page, "Slowest tests").getByRole("button", { name: "CartTest#test_waits" }).click();
     assert.deepEqual(await chips(page), ["tagfocus example=^CartTest#test_waits$"]);
     assert.match(await page.locator(".summary").innerText(), /of wall time \([\d.]+ % of all; filters are on\)/);
   });

@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
@@ -57,6 +58,48 @@ export async function openPage(browser: Browser, url: string, options: BrowserCo
   await page.goto(url);
   await page.waitForSelector("#panel, .failed h1");
   return watched;
+}
+
+/** Opens a page for `steps`; it must make no requests and no errors. */
+export async function visit(
+  browser: Browser,
+  url: string,
+  steps: (page: Page) => Promise<void>,
+  options: BrowserContextOptions = {},
+) {
+  const { page, requests, errors } = await openPage(browser, url, options);
+  try {
+    await steps(page);
+    assert.deepEqual(errors, []);
+    assert.deepEqual(requests, []);
+  } finally {
+    await page.context().close();
+  }
+}
+
+/** A part of a view, and the rows of its table. */
+export const section = (page: Page, name: string) => page.locator(`section[aria-label='${name}']`);
+export const tableRows = (page: Page, name: string) => section(page, name).locator("tbody tr").allInnerTexts();
+
+export const text = (page: Page, selector: string) => page.locator(selector).first().innerText();
+export const hash = async (page: Page) => new URLSearchParams(new URL(page.url()).hash.slice(1));
+/** The filters that are on: kind and text. */
+export const chips = async (page: Page) =>
+  (await page.locator(".chip").allInnerTexts()).map((chip) => chip.split("\n").slice(0, 2).join(" "));
+
+/** Windows at 200 % zoom and of a telephone, and forced colours. */
+export const NARROW_AND_FORCED: BrowserContextOptions[] = [
+  { viewport: { width: 640, height: 480 } },
+  { viewport: { width: 400, height: 800 } },
+  { forcedColors: "active" },
+];
+
+/** The page is no wider than its window. */
+export async function assertFits(page: Page) {
+  const overflow = await page.evaluate(
+    () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
+  );
+  assert.ok(overflow <= 0, `the page is ${overflow} px too wide`);
 }
 
 /** What axe finds in a page, which was opened with `bypassCSP`. */

@@ -14,6 +14,8 @@ export interface Draft {
   frames: { name: string; file?: string; line?: number; category?: number; library?: string; path?: string }[];
   /** Entry i is node i + 1. */
   nodes: { parent: number; frame: number; line?: number }[];
+  /** Nodes at which an initializer begins. */
+  initializers?: { node: number; line: number }[];
   labelSets?: [string, string][][];
   threads?: { number: number; name: string }[];
   sources?: { file: string; text: string }[];
@@ -91,6 +93,16 @@ export function encode(
     nodes.map((node) => lines.index(node.frame, node.line ?? 0)),
   );
   writer.unsigned("lines/line", lines.fresh);
+  if (draft.initializers) {
+    writer.deltas(
+      "initializers/node",
+      draft.initializers.map((it) => it.node),
+    );
+    writer.unsigned(
+      "initializers/line",
+      draft.initializers.map((it) => it.line),
+    );
+  }
   const labels = labelSets.flat();
   writer.unsigned(
     "label_sets/length",

@@ -2,21 +2,16 @@
 
 use super::columns::Columns;
 use super::tables::Tables;
+use super::timed;
 use rperf_model::{LatencyClass, OpCalls, OpSums, Profile};
 use rperf_report::{EndpointOp, Function, ops_by_endpoint};
 
 /// A column, and its number of an op.
 type Column = (&'static str, fn(&OpSums) -> u64);
 
-const COLUMNS: [Column; 15] = [
+const COLUMNS: [Column; 9] = [
     ("calls", |it| it.calls),
     ("requests", |it| it.requests),
-    ("wall", |it| it.wall_ns),
-    ("running", |it| it.running_ns),
-    ("gvl_wait", |it| it.gvl_wait_ns),
-    ("blocked", |it| it.blocked_ns),
-    ("gc", |it| it.gc_ns),
-    ("suspended", |it| it.suspended_ns),
     ("p50", |it| it.blocked.quantile(500)),
     ("p99", |it| it.blocked.quantile(990)),
     ("max", |it| it.blocked.max()),
@@ -29,9 +24,6 @@ const COLUMNS: [Column; 15] = [
     ("tail_calls", |it| of_class(it, LatencyClass::Tail).calls),
     ("tail_wall", |it| of_class(it, LatencyClass::Tail).wall_ns),
 ];
-
-/// Objects that aren't known.
-const UNKNOWN: i64 = -1;
 
 /// Writes a profile's, if it has any; those of the page's first profile have the number 0.
 pub(super) fn write(index: usize, profile: &Profile, tables: &mut Tables, columns: &mut Columns) {
@@ -62,18 +54,14 @@ pub(super) fn write(index: usize, profile: &Profile, tables: &mut Tables, column
         columns.signed(&name(column), all.iter().map(|it| number(it)));
     };
     for (column, number) in COLUMNS {
-        signed(column, &|it| {
-            i64::try_from(number(it.sums)).unwrap_or(i64::MAX)
-        });
+        signed(column, &|it| timed::signed(number(it.sums)));
     }
     signed("repeated", &|it| match it.is_repeated {
-        true => i64::try_from(it.sums.repeated).unwrap_or(i64::MAX),
+        true => timed::signed(it.sums.repeated),
         false => 0,
     });
-    signed("objects", &|it| {
-        let objects = it.sums.objects.map(i64::try_from);
-        objects.map_or(UNKNOWN, |it| it.unwrap_or(i64::MAX))
-    });
+    let sums: Vec<&OpSums> = all.iter().map(|it| it.sums).collect();
+    timed::write(columns, &format!("ops/{index}"), &sums);
 }
 
 fn of_class(sums: &OpSums, class: LatencyClass) -> OpCalls {

@@ -3,6 +3,7 @@
 
 use super::columns::Columns;
 use super::tables::Tables;
+use super::timed;
 use rperf_model::{Profile, SuiteSums};
 use rperf_report::{Sort, Tests};
 
@@ -17,23 +18,6 @@ const LIMITS: Limits = Limits {
     rows: 5_000,
     text: 2 << 20,
 };
-
-/// A column, and its number of an entry.
-type Column = (&'static str, fn(&SuiteSums) -> u64);
-
-/// The columns that all tables have.
-const SUMS: [Column; 7] = [
-    ("count", |it| it.count),
-    ("wall", |it| it.wall_ns),
-    ("running", |it| it.running_ns),
-    ("gvl_wait", |it| it.gvl_wait_ns),
-    ("blocked", |it| it.blocked_ns),
-    ("gc", |it| it.gc_ns),
-    ("suspended", |it| it.suspended_ns),
-];
-
-/// Objects that aren't known.
-const UNKNOWN: i64 = -1;
 
 /// Writes a profile's, if it has any; those of the page's first profile have the number 0.
 pub(super) fn write(index: usize, profile: &Profile, tables: &mut Tables, columns: &mut Columns) {
@@ -114,17 +98,14 @@ impl Table {
         let table = Self {
             name: format!("{table}/{index}"),
         };
-        for (column, number) in SUMS {
-            let numbers: Vec<u64> = rows.iter().map(|it| number(it)).collect();
-            table.number(columns, column, &numbers);
-        }
-        let objects = rows.iter().map(|it| it.objects.map_or(UNKNOWN, signed));
-        columns.signed(&table.column("objects"), objects);
+        let counts: Vec<u64> = rows.iter().map(|it| it.count).collect();
+        table.number(columns, "count", &counts);
+        timed::write(columns, &table.name, &rows);
         table
     }
 
     fn number(&self, columns: &mut Columns, column: &str, numbers: &[u64]) {
-        let numbers = numbers.iter().copied().map(signed);
+        let numbers = numbers.iter().copied().map(timed::signed);
         columns.signed(&self.column(column), numbers);
     }
 
@@ -142,8 +123,4 @@ impl Table {
     fn column(&self, column: &str) -> String {
         format!("{}/{column}", self.name)
     }
-}
-
-fn signed(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
 }

@@ -7,8 +7,9 @@ use rperf_model::{
     CallTree, DisplayFrame, FrameId, FrameText, Meta, Node, NodeId, Profile, State, StringId,
     Weight,
 };
-use rperf_report::CodePaths;
+use rperf_report::{CodePaths, initializer_nodes};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeMap;
 
 /// The frame that stands for the stacks that were left out.
 pub(super) const PRUNED: &str = "(pruned)";
@@ -29,6 +30,8 @@ pub(super) struct Tables {
     origins: Vec<(u32, u32)>,
     /// The call tree, whose frames are rows of `frames`.
     nodes: CallTree,
+    /// The nodes at which an initializer of Rails begins, each with the first line of its block.
+    initializers: BTreeMap<u32, u32>,
     label_sets: Interned<Vec<(u32, u32)>>,
     threads: Interned<(u32, u32)>,
     sources: Vec<(u32, u32)>,
@@ -79,6 +82,7 @@ impl Default for Tables {
             paths: Vec::new(),
             origins: Vec::new(),
             nodes: CallTree::default(),
+            initializers: BTreeMap::new(),
             label_sets: Interned::default(),
             threads: Interned::default(),
             sources: Vec::new(),
@@ -146,6 +150,10 @@ impl Tables {
         columns.bytes("strings/text", &text);
         self.write_frames(columns);
         self.write_nodes(columns);
+        if !self.initializers.is_empty() {
+            columns.deltas("initializers/node", self.initializers.keys().copied());
+            columns.unsigned("initializers/line", self.initializers.values().copied());
+        }
 
         let sets = || self.label_sets.rows();
         columns.unsigned("label_sets/length", sets().map(|set| set.len() as u32));
@@ -352,6 +360,14 @@ fn nodes(
             line,
         };
         nodes[id] = tables.nodes.intern(node).0;
+    }
+    for (node, block) in initializer_nodes(profile) {
+        // The blocks of a class are one frame of the tables: their lines tell them apart.
+        let line = profile.frames.get(block).map_or(0, |it| it.first_line);
+        if is_used[node.0 as usize] {
+            let node = nodes[node.0 as usize];
+            tables.initializers.entry(node).or_insert(line);
+        }
     }
     nodes
 }

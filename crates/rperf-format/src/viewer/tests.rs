@@ -1,5 +1,6 @@
 //! Tests of RPV1: what is written is taken apart again.
 
+mod initializers;
 mod ops;
 mod suite;
 
