@@ -59,7 +59,8 @@ pub fn run(args: DiffArgs) -> Result<i32, Refusal> {
         }
         View::Html(path) => {
             viewer::save(&html(&sides, &options)?, path)?;
-            return Ok(verdict(&diff, &options));
+            let of_values = verdict_of_values(&sides, &options)?;
+            return Ok(verdict(&diff, &options).max(of_values));
         }
         View::Top | View::Text | View::Markdown { .. } | View::Json { .. } | View::Calls => {}
     }
@@ -82,7 +83,8 @@ pub fn run(args: DiffArgs) -> Result<i32, Refusal> {
     };
     write_text(&text, output, screen)?;
     if options.tests.is_none() {
-        return Ok(verdict(&diff, &options));
+        let of_values = verdict_of_values(&sides, &options)?;
+        return Ok(verdict(&diff, &options).max(of_values));
     }
     let [base, target] = Run::tests_of_both([base, target]);
     let of_both = Diff::of(&base, &target, options.sort, options.normalize);
@@ -127,6 +129,26 @@ fn html(sides: &[Side; 2], options: &Options) -> Result<Vec<u8>, Refusal> {
         shows_idle: !options.filter.hides_idle,
         ..viewer_data::View::default()
     })
+}
+
+/// The exit status by the limits of values, with a line that says why if it is not 0.
+fn verdict_of_values([base, target]: &[Side; 2], options: &Options) -> Result<i32, Refusal> {
+    let limits = options.fail_on.iter().filter(|it| it.value().is_some());
+    let runs = base.runs_of_limits.iter().zip(&target.runs_of_limits);
+    let mut above = Vec::new();
+    for (limit, (base, target)) in limits.zip(runs) {
+        let diff = Diff::of(base, target, options.sort, options.normalize)
+            .map_err(|error| Refusal::usage(error.to_string()))?;
+        above.extend(limit.exceeded_by(&diff)?);
+    }
+    if above.is_empty() {
+        return Ok(0);
+    }
+    let named = above.join(", ");
+    crate::say(&format!(
+        "more than --fail-on allows, beyond the noise: {named}"
+    ));
+    Ok(crate::EXCEEDED)
 }
 
 /// The exit status, with a line that says why if it is not 0.

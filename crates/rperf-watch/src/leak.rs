@@ -36,6 +36,11 @@ impl Watched {
         self.process.is_alive() && start_of_stack(self.process.pid) == self.began
     }
 
+    /// Whether its process has ended.
+    pub fn has_ended(&self) -> bool {
+        !self.process.is_alive()
+    }
+
     /// Looks at it.
     pub fn look(&mut self, force: bool, may_wake: bool) -> Result<(Look, HeapFacts), HeapError> {
         let how = How {

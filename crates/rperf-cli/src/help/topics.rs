@@ -35,7 +35,7 @@ macro_rules! topic {
 }
 
 /// All pages, in the order of docs/guide/README.md.
-pub const TOPICS: [Topic; 46] = [
+pub const TOPICS: [Topic; 47] = [
     topic!("tutorial", "start", "guide"),
     topic!("recipes", "recipe", "slow", "install"),
     topic!("recipes-tests",),
@@ -90,7 +90,7 @@ pub const TOPICS: [Topic; 46] = [
     topic!("json",),
     topic!("tracing", "calls", "count-calls"),
     topic!("allocations", "objects", "alloc", "measure"),
-    topic!("what-stays", "leaks", "leak", "inuse"),
+    topic!("what-stays", "inuse"),
     topic!(
         "memory",
         "rss",
@@ -100,6 +100,7 @@ pub const TOPICS: [Topic; 46] = [
         "container-killed"
     ),
     topic!("heap", "dominators", "retained", "holders"),
+    topic!("leak", "leaks", "growth", "max-rss"),
     topic!(
         "garbage-collection",
         "gc",
