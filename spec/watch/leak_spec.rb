@@ -45,7 +45,10 @@ RSpec.describe "rperf leak", vm: true, if: Gem::Platform.local.os == "linux" do
     end
   end
 
-  def leak(*arguments, **, &) = rperf("leak", "--force", "--every", "0.3s", "--for", "3.6s", *arguments.map(&:to_s), **, &)
+  def leak(*arguments, **,
+           &)
+    rperf("leak", "--force", "--every", "0.3s", "--for", "3.6s", *arguments.map(&:to_s), **, &)
+  end
 
   def found_by(outcome)
     expect([outcome.stderr, outcome.status.exitstatus]).to eq(["", 0])
@@ -76,7 +79,8 @@ RSpec.describe "rperf leak", vm: true, if: Gem::Platform.local.os == "linux" do
   end
 
   it "names the line that leaks where a session measures heap, keeps that, and shows it" do
-    watched(code, env: { "RPERF_ENABLED" => "1", "RPERF_MEASURE" => "heap", "RPERF_OUTPUT" => path_to("end.data") }) do |pid|
+    watched(code,
+            env: { "RPERF_ENABLED" => "1", "RPERF_MEASURE" => "heap", "RPERF_OUTPUT" => path_to("end.data") }) do |pid|
       outcome = leak("-o", "leak.json", pid)
       expect(outcome.stderr).to match(/\Arperf: wrote leak.json \(\d+ looks\)\n\z/)
       found = JSON.parse(File.read(path_to("leak.json")))
@@ -111,7 +115,8 @@ RSpec.describe "rperf leak", vm: true, if: Gem::Platform.local.os == "linux" do
       end
       outcome = rperf("leak", "--force", "--every", "0.3s", "--for", "100s", "-n", "3", pid.to_s)
       ender.join
-      expect([outcome.stderr, outcome.status.exitstatus]).to eq(["rperf: #{pid} has ended: this is of the time before\n", 0])
+      expect([outcome.stderr,
+              outcome.status.exitstatus]).to eq(["rperf: #{pid} has ended: this is of the time before\n", 0])
       expect(outcome.stdout.dup.force_encoding("UTF-8")).to match(/ looks in \d+ s.*\n.*RSS /m)
     end
     File.delete(path_to("end"))

@@ -2,7 +2,7 @@
 //! Read by `run` only; the settings of rperf-session check the values, also those with a dash in
 //! front, for which clap has no message of one line.
 
-use crate::diff::DiffArgs;
+use crate::diff::{self, DiffArgs};
 use crate::heap::{self, HeapArgs};
 use crate::leak::{self, LeakArgs};
 use crate::live::choose::Choice;
@@ -116,26 +116,6 @@ they have in pprof; shares are of the whole profile, whatever the filters leave.
 
 Exit status: 0; 1 if the output can't be written; 2 for wrong options and files that
 can't be read.
-
-Run 'rperf help' for full documentation.";
-
-const DIFF_NOTES: &str = "\
-Examples:
-  rperf diff before.pb.gz after.pb.gz
-  rperf diff --text --normalize label:request before.pb.gz after.pb.gz
-  rperf record --runs 5 -o before.pb.gz ruby bench.rb
-  rperf diff --base before.*.pb.gz --target after.*.pb.gz --fail-above 5
-  rperf diff --calls --fail-on 'Order#total>5%' calls.pb.gz new-calls.pb.gz
-  rperf diff --fail-on 'inuse_space>5%' before.pb.gz after.pb.gz
-
-A difference is called slower or faster only if it is unlikely to be noise. With one
-run on each side, the samples tell; with several runs (one file each), the differences
-between the runs tell. Give five or more to find small changes. 'rperf help comparing'
-has the rule.
-
-Exit status: 0; 1 if the output can't be written; 2 for wrong options and files that
-can't be read; 3 if something got slower by more than --fail-above, or there are more
-calls, or more of a value, than --fail-on allows.
 
 Run 'rperf help' for full documentation.";
 
@@ -276,7 +256,7 @@ pub enum Subcommand {
     #[command(after_help = why::NOTES)]
     Why(WhyArgs),
     /// Compare two profiles, or two groups of them, and tell change from noise
-    #[command(after_help = DIFF_NOTES)]
+    #[command(after_help = diff::NOTES)]
     Diff(DiffArgs),
     /// Run a command and print where its time went
     #[command(after_help = STAT_NOTES)]

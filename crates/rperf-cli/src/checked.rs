@@ -70,7 +70,8 @@ pub fn time(option: &str, text: &str) -> Result<Duration, Refusal> {
     let units = UNITS.iter();
     let found =
         units.filter_map(|(unit, of)| Some(text.strip_suffix(*unit)?.parse::<f64>().ok()? * of));
-    let seconds = found.filter(|it| *it > 0.0 && *it <= LONGEST).last();
+    let mut valid = found.filter(|it| *it > 0.0 && *it <= LONGEST);
+    let seconds = valid.next();
     seconds.map(Duration::from_secs_f64).ok_or_else(|| {
         let text = quoted(text.as_ref());
         Refusal::usage(format!(
@@ -85,8 +86,8 @@ pub fn size(option: &str, text: &str) -> Result<u64, Refusal> {
     let number = upper.strip_suffix('B').unwrap_or(&upper);
     let number = number.strip_suffix('I').unwrap_or(number);
     let powers = ["K", "M", "G", "T"].into_iter().zip([10, 20, 30, 40]);
-    let given = powers.filter_map(|(unit, power)| Some((number.strip_suffix(unit)?, power)));
-    let (number, power) = given.last().unwrap_or((number, 0));
+    let mut given = powers.filter_map(|(unit, power)| Some((number.strip_suffix(unit)?, power)));
+    let (number, power) = given.next().unwrap_or((number, 0));
     let bytes = number
         .parse::<f64>()
         .ok()

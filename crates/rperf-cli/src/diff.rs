@@ -21,6 +21,27 @@ use rperf_format::viewer::{self as viewer_data, Comparison, TitledProfile};
 use rperf_report::{Change, Diff, Normalize, Run, TestValue, align};
 use std::io::{self, IsTerminal};
 
+/// What the help of the command ends with.
+pub const NOTES: &str = "\
+Examples:
+  rperf diff before.pb.gz after.pb.gz
+  rperf diff --text --normalize label:request before.pb.gz after.pb.gz
+  rperf record --runs 5 -o before.pb.gz ruby bench.rb
+  rperf diff --base before.*.pb.gz --target after.*.pb.gz --fail-above 5
+  rperf diff --calls --fail-on 'Order#total>5%' calls.pb.gz new-calls.pb.gz
+  rperf diff --fail-on 'inuse_space>5%' before.pb.gz after.pb.gz
+
+A difference is called slower or faster only if it is unlikely to be noise. With one
+run on each side, the samples tell; with several runs (one file each), the differences
+between the runs tell. Give five or more to find small changes. 'rperf help comparing'
+has the rule.
+
+Exit status: 0; 1 if the output can't be written; 2 for wrong options and files that
+can't be read; 3 if something got slower by more than --fail-above, or there are more
+calls, or more of a value, than --fail-on allows.
+
+Run 'rperf help' for full documentation.";
+
 /// Shows what has changed, and returns the exit status.
 pub fn run(args: DiffArgs) -> Result<i32, Refusal> {
     let options = Options::new(args, io::stdout().is_terminal())?;

@@ -15,6 +15,7 @@ use rperf_watch::leak::look_of;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::time::Duration;
+use watch::{LEAST_EVERY, Plan};
 
 /// What the help of the command ends with.
 pub const NOTES: &str = "\
@@ -41,9 +42,6 @@ const ROWS: usize = 20;
 
 /// Looks at most: each is compared with each.
 const MOST_LOOKS: u128 = 500;
-
-/// The least time between two looks: a program makes one copy of itself in so long.
-const LEAST_EVERY: Duration = Duration::from_secs(10);
 
 /// The least time between two looks with `--force`.
 const LEAST_FORCED: Duration = Duration::from_millis(100);
@@ -122,15 +120,6 @@ pub fn run(args: &LeakArgs) -> Result<i32, Refusal> {
         message: format!("can't write the rows: {error}"),
         status: FAILURE,
     })
-}
-
-/// How a program is looked at.
-#[derive(Debug)]
-struct Plan {
-    every: Duration,
-    time: Duration,
-    force: bool,
-    may_wake: bool,
 }
 
 fn plan(args: &LeakArgs) -> Result<Plan, Refusal> {

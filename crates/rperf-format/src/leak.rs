@@ -121,7 +121,7 @@ impl Grown {
 /// Rows that grow, those that grew once, and how many others there are.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct GrowthTable<T> {
-    /// Those that have grown, those that grow first, and of these the fastest.
+    /// Rows that have grown: first what grows, the fastest first.
     pub rows: Vec<T>,
     /// How many others there are.
     pub steady: u64,

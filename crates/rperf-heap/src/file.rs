@@ -45,7 +45,7 @@ pub struct ClassRow {
     pub bytes: u64,
     /// The bytes that would go with all of them.
     pub retained_bytes: u64,
-    /// Those that nothing refers to.
+    /// Instances that nothing refers to.
     #[serde(default)]
     pub unreferenced: Sum,
 }

@@ -44,7 +44,7 @@ pub struct SitesInUse {
 }
 
 impl SitesInUse {
-    /// Those of a profile; `None` if its session doesn't measure heap.
+    /// The sites of a profile; `None` if its session doesn't measure heap.
     pub fn of(profile: &Profile) -> Option<Self> {
         let columns = [OwnColumn::ObjectsInUse, OwnColumn::BytesInUse];
         let [objects, bytes] = columns.map(|it| profile.schema.find_own(it));

@@ -1,6 +1,5 @@
 //! The looks at a program, one after the other. Called by `leak`.
 
-use super::Plan;
 use crate::checked;
 use crate::heap::refusal_of;
 use crate::progress::Progress;
@@ -15,6 +14,22 @@ use rperf_watch::process::limit;
 use std::ffi::OsStr;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::{Duration, Instant};
+
+/// The least time between two looks: a program makes one copy of itself in so long.
+pub(super) const LEAST_EVERY: Duration = Duration::from_secs(10);
+
+/// How a program is looked at.
+#[derive(Debug)]
+pub(super) struct Plan {
+    /// From one look to the next.
+    pub(super) every: Duration,
+    /// Of all looks.
+    pub(super) time: Duration,
+    /// However soon, and however little memory is free.
+    pub(super) force: bool,
+    /// The main thread may be woken for it.
+    pub(super) may_wake: bool,
+}
 
 /// Whether the user has had enough.
 static STOP: AtomicBool = AtomicBool::new(false);
@@ -82,9 +97,9 @@ pub(super) fn watch(
             }
             Err(_) => end = Some(gone(&watched)),
         }
-        if !plan.force && plan.every < super::LEAST_EVERY + SLACK {
+        if !plan.force && plan.every < LEAST_EVERY + SLACK {
             // So that the program takes the next one.
-            end = end.or_else(|| wait(&watched, asked + super::LEAST_EVERY + SLACK, || ()));
+            end = end.or_else(|| wait(&watched, asked + LEAST_EVERY + SLACK, || ()));
         }
         if end.is_some() {
             break;
