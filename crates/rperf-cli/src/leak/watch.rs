@@ -23,7 +23,7 @@ pub(super) const LEAST_EVERY: Duration = Duration::from_secs(10);
 pub(super) struct Plan {
     /// From one look to the next.
     pub(super) every: Duration,
-    /// Of all looks.
+    /// From the first look to the last one.
     pub(super) time: Duration,
     /// However soon, and however little memory is free.
     pub(super) force: bool,
