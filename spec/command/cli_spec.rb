@@ -21,8 +21,8 @@ RSpec.describe "the rperf command" do
       expect([outcome.status.exitstatus, outcome.stderr]).to eq([0, ""])
       listed = outcome.stdout.scan(/^  (\S+) {2,}\S.*$/).flatten
       pages = Dir[File.join(Commands::ROOT, "docs/guide/*.md")].map { |path| File.basename(path, ".md") } - ["README"]
-      expect(listed).to match_array(%w[record report diff why stat exec trace ps stacks memory heap top attach snapshot
-                                       push serve help all] +
+      expect(listed).to match_array(%w[record report diff why stat exec trace ps stacks memory heap leak top attach
+                                       snapshot push serve help all] +
                                     pages)
     end
 

@@ -2,8 +2,9 @@
 //! Read by `run` only; the settings of rperf-session check the values, also those with a dash in
 //! front, for which clap has no message of one line.
 
-use crate::diff::DiffArgs;
+use crate::diff::{self, DiffArgs};
 use crate::heap::{self, HeapArgs};
+use crate::leak::{self, LeakArgs};
 use crate::live::choose::Choice;
 use crate::live::ps::{self, PsArgs};
 use crate::live::stacks::StacksArgs;
@@ -25,8 +26,8 @@ macro_rules! with_status {
             $notes,
             "\
 Exit status: the program's own; 1 if it succeeded but nothing could be profiled, or
-its profile could not be read or written; 2 for wrong options; 126 or 127 if the
-command can't be run or found.
+its profile could not be read or written; 2 for wrong options; 3 if it succeeded with
+more memory than --max-rss allows; 126 or 127 if the command can't be run or found.
 
 Run 'rperf help' for full documentation."
         )
@@ -115,25 +116,6 @@ they have in pprof; shares are of the whole profile, whatever the filters leave.
 
 Exit status: 0; 1 if the output can't be written; 2 for wrong options and files that
 can't be read.
-
-Run 'rperf help' for full documentation.";
-
-const DIFF_NOTES: &str = "\
-Examples:
-  rperf diff before.pb.gz after.pb.gz
-  rperf diff --text --normalize label:request before.pb.gz after.pb.gz
-  rperf record --runs 5 -o before.pb.gz ruby bench.rb
-  rperf diff --base before.*.pb.gz --target after.*.pb.gz --fail-above 5
-  rperf diff --calls --fail-on 'Order#total>5%' calls.pb.gz new-calls.pb.gz
-
-A difference is called slower or faster only if it is unlikely to be noise. With one
-run on each side, the samples tell; with several runs (one file each), the differences
-between the runs tell. Give five or more to find small changes. 'rperf help comparing'
-has the rule.
-
-Exit status: 0; 1 if the output can't be written; 2 for wrong options and files that
-can't be read; 3 if something got slower by more than --fail-above, or has more calls
-than --fail-on allows.
 
 Run 'rperf help' for full documentation.";
 
@@ -274,7 +256,7 @@ pub enum Subcommand {
     #[command(after_help = why::NOTES)]
     Why(WhyArgs),
     /// Compare two profiles, or two groups of them, and tell change from noise
-    #[command(after_help = DIFF_NOTES)]
+    #[command(after_help = diff::NOTES)]
     Diff(DiffArgs),
     /// Run a command and print where its time went
     #[command(after_help = STAT_NOTES)]
@@ -294,6 +276,9 @@ pub enum Subcommand {
     /// Print which objects a running program has, and what holds them
     #[command(after_help = heap::NOTES)]
     Heap(HeapArgs),
+    /// Tell which classes and lines of a running program make its memory grow
+    #[command(after_help = leak::NOTES)]
+    Leak(LeakArgs),
     /// Show where the time of running programs goes
     #[command(after_help = TOP_NOTES)]
     Top(TopArgs),
@@ -325,6 +310,10 @@ pub struct RecordArgs {
     /// Run the command so many times, and write each profile to its own file: app.1.pb.gz
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub runs: Option<String>,
+    /// Exit with 3 if the peak RSS of a process was above this, such as 500M or 1G; the largest
+    /// one counts, of the command and all that it waited for
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
+    pub max_rss: Option<String>,
     /// The command to run, with its arguments
     #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
@@ -339,6 +328,10 @@ pub struct TraceArgs {
     /// Print a text profile to stdout instead of writing a file
     #[arg(short, long)]
     pub print: bool,
+    /// Exit with 3 if the peak RSS of a process was above this, such as 500M or 1G; the largest
+    /// one counts, of the command and all that it waited for
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
+    pub max_rss: Option<String>,
     /// The command to run, with its arguments
     #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
@@ -364,6 +357,10 @@ pub struct PageArgs {
     /// Count the time of idle threads, which wait for work, as all other
     #[arg(long)]
     pub idle: bool,
+    /// Exit with 3 if the peak RSS of a process was above this, such as 500M or 1G; the largest
+    /// one counts, of the command and all that it waited for
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
+    pub max_rss: Option<String>,
     /// The command to run, with its arguments
     #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,

@@ -6,8 +6,9 @@ pub mod snapshot;
 use crate::args::AttachArgs;
 use crate::live::words::{of_event, of_failure};
 use crate::options::{Options, sampling_of};
+use crate::progress::Progress;
 use crate::signals::Actions;
-use crate::{FAILURE, Refusal, delivery, say};
+use crate::{FAILURE, Refusal, delivery};
 use nix::sys::signal::{SigHandler, Signal};
 use rperf_protocol::ask::Wanted;
 use rperf_protocol::limits::{MAX_PROFILE, SECONDS};
@@ -19,8 +20,6 @@ use rperf_watch::condition::{Condition, Event};
 use rperf_watch::several::{Asked, Whole, several};
 use rperf_watch::take::Content;
 use std::ffi::OsString;
-use std::io::{IsTerminal, Write};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
@@ -96,51 +95,6 @@ fn options(args: &AttachArgs) -> Result<Options, Refusal> {
         .filter_map(|(it, text)| Some((it, text?)));
     let given = args.settings.given.iter().cloned().chain(others);
     Options::for_attach(given.collect(), args.print)
-}
-
-/// The line that shows how far it is, where there is a terminal.
-struct Progress {
-    is_shown: bool,
-    /// The line that is there.
-    line: Mutex<String>,
-}
-
-impl Progress {
-    fn new() -> Self {
-        Progress {
-            is_shown: std::io::stderr().is_terminal(),
-            line: Mutex::default(),
-        }
-    }
-
-    fn show(&self, line: String) {
-        if !self.is_shown {
-            return;
-        }
-        let mut shown = self.line.lock().unwrap_or_else(|it| it.into_inner());
-        if *shown != line {
-            let rest = shown.len().saturating_sub(line.len());
-            let _ = write!(std::io::stderr(), "\r{line}{}", " ".repeat(rest));
-            *shown = line;
-        }
-    }
-
-    /// Says something in a line of its own.
-    fn say(&self, message: &str) {
-        let mut shown = self.line.lock().unwrap_or_else(|it| it.into_inner());
-        if !shown.is_empty() {
-            let _ = write!(std::io::stderr(), "\r{}\r", " ".repeat(shown.len()));
-            shown.clear();
-        }
-        say(message);
-    }
-
-    fn end(&self) {
-        self.show(String::new());
-        if self.is_shown {
-            let _ = write!(std::io::stderr(), "\r");
-        }
-    }
 }
 
 /// The profile of these processes over the same time. Several have their processes as labels, like

@@ -5,6 +5,7 @@ use crate::refusal::Refusal;
 use rperf_format::Format;
 use rperf_session::settings::{FORMAT, Given, OUTPUT, Source, Value, check, quoted};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The format with this name.
 pub fn parse_format(text: &str) -> Result<Format, Refusal> {
@@ -60,6 +61,46 @@ pub fn refuse_reports_file(path: &Path) -> Result<(), Refusal> {
     )))
 }
 
+/// Seconds of a time at most: ten years.
+const LONGEST: f64 = 3.2e8;
+
+/// A time with its unit: `30s`, `1.5m`, `2h`, `1d`.
+pub fn time(option: &str, text: &str) -> Result<Duration, Refusal> {
+    const UNITS: [(char, f64); 4] = [('s', 1.0), ('m', 60.0), ('h', 3600.0), ('d', 86_400.0)];
+    let units = UNITS.iter();
+    let found =
+        units.filter_map(|(unit, of)| Some(text.strip_suffix(*unit)?.parse::<f64>().ok()? * of));
+    let mut valid = found.filter(|it| *it > 0.0 && *it <= LONGEST);
+    let seconds = valid.next();
+    seconds.map(Duration::from_secs_f64).ok_or_else(|| {
+        let text = quoted(text.as_ref());
+        Refusal::usage(format!(
+            "{option} must be a time, such as 30s, 10m or 2h, not {text}"
+        ))
+    })
+}
+
+/// An amount of bytes: a number of them, or one with K, M, G or T, each of which is 1024 of the one before.
+pub fn size(option: &str, text: &str) -> Result<u64, Refusal> {
+    let upper = text.to_ascii_uppercase();
+    let number = upper.strip_suffix('B').unwrap_or(&upper);
+    let number = number.strip_suffix('I').unwrap_or(number);
+    let powers = ["K", "M", "G", "T"].into_iter().zip([10, 20, 30, 40]);
+    let mut given = powers.filter_map(|(unit, power)| Some((number.strip_suffix(unit)?, power)));
+    let (number, power) = given.next().unwrap_or((number, 0));
+    let bytes = number
+        .parse::<f64>()
+        .ok()
+        .map(|it| it * (1u64 << power) as f64);
+    let bytes = bytes.filter(|it| (1.0..=1e18).contains(it));
+    bytes.map(|it| it.round() as u64).ok_or_else(|| {
+        let text = quoted(text.as_ref());
+        Refusal::usage(format!(
+            "{option} must be a size, such as 500M or 2G, not {text}"
+        ))
+    })
+}
+
 /// What is said of a text that is the number of no process.
 pub const NO_PID: &str = "processes have numbers from 1 on, which 'rperf ps' lists";
 
@@ -67,4 +108,38 @@ pub const NO_PID: &str = "processes have numbers from 1 on, which 'rperf ps' lis
 pub fn pid(text: &str) -> Result<i32, String> {
     let number = text.parse().ok().filter(|number| *number > 0);
     number.ok_or_else(|| NO_PID.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_units() {
+        let seconds = |text: &str| time("--every", text).ok().map(|it| it.as_secs_f64());
+        assert_eq!((seconds("30s"), seconds("1.5m")), (Some(30.0), Some(90.0)));
+        assert_eq!(
+            (seconds("2h"), seconds("1d")),
+            (Some(7200.0), Some(86_400.0))
+        );
+        for odd in [
+            "", "s", "5", "0s", "-1m", "nanh", "infs", "1e30d", "1ms", "µs",
+        ] {
+            assert_eq!(seconds(odd), None, "{odd}");
+        }
+    }
+
+    #[test]
+    fn sizes_may_have_units() {
+        let bytes = |text: &str| size("--limit", text).ok();
+        assert_eq!((bytes("1000"), bytes("2k")), (Some(1000), Some(2048)));
+        assert_eq!(
+            (bytes("500M"), bytes("1.5GiB")),
+            (Some(500 << 20), Some(3 << 29))
+        );
+        assert_eq!((bytes("7B"), bytes("1TB")), (Some(7), Some(1 << 40)));
+        for odd in ["", "M", "0", "-1", "1X", "nan", "inf", "1e40", "0.1"] {
+            assert_eq!(bytes(odd), None, "{odd}");
+        }
+    }
 }

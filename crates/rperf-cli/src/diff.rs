@@ -21,6 +21,27 @@ use rperf_format::viewer::{self as viewer_data, Comparison, TitledProfile};
 use rperf_report::{Change, Diff, Normalize, Run, TestValue, align};
 use std::io::{self, IsTerminal};
 
+/// What the help of the command ends with.
+pub const NOTES: &str = "\
+Examples:
+  rperf diff before.pb.gz after.pb.gz
+  rperf diff --text --normalize label:request before.pb.gz after.pb.gz
+  rperf record --runs 5 -o before.pb.gz ruby bench.rb
+  rperf diff --base before.*.pb.gz --target after.*.pb.gz --fail-above 5
+  rperf diff --calls --fail-on 'Order#total>5%' calls.pb.gz new-calls.pb.gz
+  rperf diff --fail-on 'inuse_space>5%' before.pb.gz after.pb.gz
+
+A difference is called slower or faster only if it is unlikely to be noise. With one
+run on each side, the samples tell; with several runs (one file each), the differences
+between the runs tell. Give five or more to find small changes. 'rperf help comparing'
+has the rule.
+
+Exit status: 0; 1 if the output can't be written; 2 for wrong options and files that
+can't be read; 3 if something got slower by more than --fail-above, or there are more
+calls, or more of a value, than --fail-on allows.
+
+Run 'rperf help' for full documentation.";
+
 /// Shows what has changed, and returns the exit status.
 pub fn run(args: DiffArgs) -> Result<i32, Refusal> {
     let options = Options::new(args, io::stdout().is_terminal())?;
@@ -59,7 +80,8 @@ pub fn run(args: DiffArgs) -> Result<i32, Refusal> {
         }
         View::Html(path) => {
             viewer::save(&html(&sides, &options)?, path)?;
-            return Ok(verdict(&diff, &options));
+            let of_values = verdict_of_values(&sides, &options)?;
+            return Ok(verdict(&diff, &options).max(of_values));
         }
         View::Top | View::Text | View::Markdown { .. } | View::Json { .. } | View::Calls => {}
     }
@@ -82,7 +104,8 @@ pub fn run(args: DiffArgs) -> Result<i32, Refusal> {
     };
     write_text(&text, output, screen)?;
     if options.tests.is_none() {
-        return Ok(verdict(&diff, &options));
+        let of_values = verdict_of_values(&sides, &options)?;
+        return Ok(verdict(&diff, &options).max(of_values));
     }
     let [base, target] = Run::tests_of_both([base, target]);
     let of_both = Diff::of(&base, &target, options.sort, options.normalize);
@@ -127,6 +150,26 @@ fn html(sides: &[Side; 2], options: &Options) -> Result<Vec<u8>, Refusal> {
         shows_idle: !options.filter.hides_idle,
         ..viewer_data::View::default()
     })
+}
+
+/// The exit status by the limits of values, with a line that says why if it is not 0.
+fn verdict_of_values([base, target]: &[Side; 2], options: &Options) -> Result<i32, Refusal> {
+    let limits = options.fail_on.iter().filter(|it| it.value().is_some());
+    let runs = base.runs_of_limits.iter().zip(&target.runs_of_limits);
+    let mut above = Vec::new();
+    for (limit, (base, target)) in limits.zip(runs) {
+        let diff = Diff::of(base, target, options.sort, options.normalize)
+            .map_err(|error| Refusal::usage(error.to_string()))?;
+        above.extend(limit.exceeded_by(&diff)?);
+    }
+    if above.is_empty() {
+        return Ok(0);
+    }
+    let named = above.join(", ");
+    crate::say(&format!(
+        "more than --fail-on allows, beyond the noise: {named}"
+    ));
+    Ok(crate::EXCEEDED)
 }
 
 /// The exit status, with a line that says why if it is not 0.

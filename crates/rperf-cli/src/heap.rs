@@ -161,21 +161,30 @@ fn taken(target: &OsStr, args: &HeapArgs) -> Result<HeapFile, Refusal> {
         may_wake: !args.no_wake,
         class: args.class.as_deref(),
     };
+    take(ProcessId::named(pid), how).map_err(|error| refusal_of(pid, error))
+}
+
+/// Why there are no rows of the process.
+pub fn refusal_of(pid: i32, error: HeapError) -> Refusal {
     let failed = |message: String| Refusal {
         message,
         status: FAILURE,
     };
-    take(ProcessId::named(pid), how).map_err(|error| match error {
+    match error {
         HeapError::Failure(rperf_watch::failure::Failure::Stopped) => {
             failed(message(pid, &rperf_watch::failure::Failure::Stopped))
         }
         HeapError::Failure(failure) => of_failure(pid, &failure),
-        HeapError::TooOld => failed(format!("{pid}: the rperf of this program is too old to tell")),
+        HeapError::TooOld => failed(format!(
+            "{pid}: the rperf of this program is too old to tell"
+        )),
         HeapError::Ended => failed(format!(
             "{pid}: the copy of the program was ended before it had sent all objects (too little memory, or kill)"
         )),
-        HeapError::Unreadable(error) => failed(format!("{pid}: its objects can't be read: {error}")),
-    })
+        HeapError::Unreadable(error) => {
+            failed(format!("{pid}: its objects can't be read: {error}"))
+        }
+    }
 }
 
 fn of_file(path: &Path) -> Result<HeapFile, Refusal> {

@@ -4,7 +4,8 @@
 
 use crate::options::Options;
 use crate::process::{self, End};
-use crate::{FAILURE, NOT_EXECUTABLE, Refusal, command, delivery, forward, say};
+use crate::{EXCEEDED, FAILURE, NOT_EXECUTABLE, Refusal, command, delivery, forward, say};
+use rperf_format::bytes_text;
 use rperf_session::directory;
 use rperf_session::environment::{self, Environment};
 use rperf_session::merge::{self, Merged};
@@ -30,6 +31,8 @@ const PATIENCE_WITH_WRITERS: Duration = Duration::from_secs(30);
 pub struct Launched {
     end: End,
     is_whole: bool,
+    /// A process had more memory than was allowed.
+    is_too_large: bool,
 }
 
 impl Launched {
@@ -39,6 +42,7 @@ impl Launched {
         match self.end {
             End::Signal(signal) => process::end_by_signal(signal),
             End::Status(0) if !self.is_whole => FAILURE,
+            End::Status(0) if self.is_too_large => EXCEEDED,
             End::Status(status) => status,
         }
     }
@@ -48,6 +52,9 @@ impl Launched {
         let signal = process::signal_name;
         match self.end {
             End::Signal(it) => Some(format!("the program was ended by {}", signal(it))),
+            End::Status(0) if self.is_whole && self.is_too_large => {
+                Some("its peak RSS was above --max-rss".to_string())
+            }
             End::Status(0) if self.is_whole => None,
             End::Status(0) => Some("its profile is missing or incomplete".to_string()),
             End::Status(status) => Some(format!("the program exited with status {status}")),
@@ -77,6 +84,9 @@ pub fn launch(options: &Options, library: &Path) -> Result<Launched, Refusal> {
     let status = final_status(&directory.0, end);
     let merged = merge::merge(&directory.0, &status, None);
     let first = status.members.first();
+    // The processes that profiled themselves know theirs, too.
+    let peak = times.max_rss_bytes.unwrap_or(0);
+    let peak = peak.max(merged.stats.os.max_rss_bytes);
     let times = CommandTimes {
         real_ns: times.real_ns,
         user_ns: times.user_ns,
@@ -89,10 +99,24 @@ pub fn launch(options: &Options, library: &Path) -> Result<Launched, Refusal> {
         say(&line);
     }
     drop(directory);
+    let is_too_large = options.max_rss.is_some_and(|most| is_above(most, peak));
     Ok(Launched {
         end,
+        is_too_large,
         is_whole: is_delivered && !is_incomplete(&status, &merged),
     })
+}
+
+/// Whether the largest process had more memory than `most`, with a line that says so.
+fn is_above(most: u64, peak: u64) -> bool {
+    if peak > most {
+        say(&format!(
+            "the peak RSS of the largest process was {}, more than --max-rss allows ({})",
+            bytes_text(peak),
+            bytes_text(most)
+        ));
+    }
+    peak > most
 }
 
 /// Whether there is less than there could be by some fault of ours.

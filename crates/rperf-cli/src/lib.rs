@@ -20,6 +20,7 @@ mod help;
 mod installation;
 mod kept_rows;
 mod launch;
+mod leak;
 mod live;
 mod live_viewer;
 mod memory;
@@ -29,6 +30,7 @@ mod output;
 mod path_args;
 mod places;
 mod process;
+mod progress;
 mod refusal;
 mod report;
 mod runs;
@@ -92,6 +94,7 @@ fn run_subcommand(subcommand: Subcommand, installation: &Installation) -> Result
         Subcommand::Stacks(args) => live::stacks::run(&args),
         Subcommand::Memory(args) => memory::run(&args),
         Subcommand::Heap(args) => heap::run(&args),
+        Subcommand::Leak(args) => leak::run(&args),
         Subcommand::Top(args) => live::top::run(&args, installation),
         Subcommand::Attach(args) => attach::run(&args),
         Subcommand::Snapshot(args) => attach::snapshot::run(&args),

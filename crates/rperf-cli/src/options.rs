@@ -4,7 +4,7 @@
 use crate::Refusal;
 use crate::args::flags::PushFlags;
 use crate::args::{PageArgs, RecordArgs, TraceArgs};
-use crate::checked::refuse_reports_file;
+use crate::checked::{refuse_reports_file, size};
 use rperf_model::{Mode, TRACE};
 use rperf_protocol::ask::{Objects, Sampling};
 use rperf_session::settings::{FORMAT, MODE, OUTPUT, STAT, Setting, Settings, quoted};
@@ -29,17 +29,23 @@ pub struct Options {
     pub settings: Settings,
     /// Whether, and how, the page of `rperf stat` is printed.
     pub stat: Option<Stat>,
+    /// The peak RSS in bytes from which on the command has failed.
+    pub max_rss: Option<u64>,
 }
 
 impl Options {
     /// The options of `rperf record`.
     pub fn for_record(args: RecordArgs) -> Result<Self, Refusal> {
-        Self::for_file(args.settings.given, args.print, false, args.command)
+        let max_rss = max_rss(args.max_rss.as_deref())?;
+        let options = Self::for_file(args.settings.given, args.print, false, args.command)?;
+        Ok(Options { max_rss, ..options })
     }
 
     /// The options of `rperf trace`.
     pub fn for_trace(args: TraceArgs) -> Result<Self, Refusal> {
-        Self::for_file(args.settings.given, args.print, true, args.command)
+        let max_rss = max_rss(args.max_rss.as_deref())?;
+        let options = Self::for_file(args.settings.given, args.print, true, args.command)?;
+        Ok(Options { max_rss, ..options })
     }
 
     fn for_file(
@@ -59,6 +65,7 @@ impl Options {
             command,
             settings: Settings::for_file(given, print, traced)?,
             stat: None,
+            max_rss: None,
         })
     }
 
@@ -73,6 +80,7 @@ impl Options {
 
     /// The options of `rperf stat`, and of `rperf exec`, which is a stat with report.
     pub fn for_page(args: PageArgs, report: bool) -> Result<Self, Refusal> {
+        let max_rss = max_rss(args.max_rss.as_deref())?;
         check_page_mode(&args.settings.given)?;
         check_file(&args.settings.given)?;
         // Its processes tell what the page needs beside a profile.
@@ -86,6 +94,7 @@ impl Options {
                 report,
                 idle: args.idle,
             }),
+            max_rss,
         })
     }
 
@@ -98,6 +107,10 @@ impl Options {
             .collect();
         words.join(" ")
     }
+}
+
+fn max_rss(text: Option<&str>) -> Result<Option<u64>, Refusal> {
+    text.map(|it| size("--max-rss", it)).transpose()
 }
 
 /// What `rperf push` profiles with.
@@ -169,6 +182,7 @@ mod tests {
             | Subcommand::Stacks(_)
             | Subcommand::Memory(_)
             | Subcommand::Heap(_)
+            | Subcommand::Leak(_)
             | Subcommand::Top(_)
             | Subcommand::Serve(_)
             | Subcommand::Push(_)

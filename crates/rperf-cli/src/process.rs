@@ -30,6 +30,8 @@ pub struct Times {
     pub user_ns: u64,
     /// CPU time in the kernel.
     pub sys_ns: u64,
+    /// The peak RSS of the largest of these processes; `None` if one that was waited for before had more.
+    pub max_rss_bytes: Option<u64>,
 }
 
 /// Runs the program to its end. It shares our terminal, input and output, and
@@ -49,6 +51,7 @@ pub fn run(command: &mut Command) -> io::Result<(End, Times)> {
         real_ns: os::monotonic_ns().saturating_sub(began_ns),
         user_ns: after.user_ns.saturating_sub(before.user_ns),
         sys_ns: after.sys_ns.saturating_sub(before.sys_ns),
+        max_rss_bytes: Some(after.max_rss_bytes).filter(|it| *it > before.max_rss_bytes),
     };
     Ok((end, times))
 }
@@ -130,6 +133,7 @@ mod tests {
             timed("sh -c 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done'; sleep 0.1");
         assert!(times.user_ns > 1_000_000);
         assert!(times.real_ns > 100_000_000 + times.user_ns / 2);
+        assert!(times.max_rss_bytes.is_none_or(|it| it > 100_000));
     }
 
     #[test]

@@ -14,7 +14,7 @@ pub const USAGE: i32 = 2;
 pub const NOT_EXECUTABLE: i32 = 126;
 /// Exit status where no command was found; shells use the same.
 pub const NOT_FOUND: i32 = 127;
-/// Exit status if something got slower, or has more calls, than `rperf diff` was told to allow.
+/// Exit status if there is more of something than the user allows: in `rperf diff`, or of memory.
 pub const EXCEEDED: i32 = 3;
 /// Exit status for whatever else goes wrong on our side.
 pub const FAILURE: i32 = 1;

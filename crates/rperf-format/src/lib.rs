@@ -39,6 +39,7 @@ mod format;
 mod gc_table;
 mod json;
 mod last_stack;
+mod leak;
 pub mod markdown;
 mod memory;
 mod memory_known;
@@ -57,6 +58,10 @@ pub use file_kind::FileKind;
 pub use format::{Format, write};
 pub use gc_table::{gc_head, gc_table};
 pub use json::{JsonOptions, json};
+pub use leak::{
+    Amount as GrowthAmount, ClassGrowth, Grown, GrowthTable, GrowthVerdict, LeakFile, Look,
+    LookRow, NoLeakFile, SiteGrowth, SitesGrowth,
+};
 pub use memory::{
     Amounts, Lack, MappedFile, MemoryFacts, MemoryFile, MemoryMalloc, MemoryObjects, MemoryPool,
     MemoryRow, NoMemoryFile,

@@ -101,6 +101,9 @@ fn classes(known: &Known<'_>) -> Vec<ClassRow> {
         let row = &mut rows[number as usize];
         row.objects += 1;
         row.bytes = row.bytes.saturating_add(graph.bytes[object as usize]);
+        if !known.dominators.is_reached(object) {
+            row.unreferenced.add(graph.bytes[object as usize]);
+        }
         number
     });
     let of_objects: Vec<u32> = of_objects.collect();
@@ -220,6 +223,25 @@ mod tests {
             graph.bytes[node as usize] = 10;
         }
         graph
+    }
+
+    #[test]
+    fn a_class_knows_which_of_its_objects_nothing_refers_to() {
+        let mut graph = list(10);
+        // The sixth refers to none: those behind it are garbage.
+        let last = graph.starts[7] as usize;
+        let behind = graph.targets.len() - last;
+        graph.targets.truncate(last);
+        graph.names.truncate(last);
+        for start in &mut graph.starts[8..] {
+            *start = last as u32;
+        }
+        let file = told(&graph);
+        let row = file.classes.iter().find(|it| it.name == "Node");
+        let row = row.expect("a row");
+        assert_eq!((row.objects, row.unreferenced), (10, file.unreferenced));
+        assert!(behind > 0 && row.unreferenced.objects == 4, "{row:?}");
+        assert_eq!(row.unreferenced.bytes, 40);
     }
 
     #[test]

@@ -45,6 +45,9 @@ pub struct ClassRow {
     pub bytes: u64,
     /// The bytes that would go with all of them.
     pub retained_bytes: u64,
+    /// Instances that nothing refers to.
+    #[serde(default)]
+    pub unreferenced: Sum,
 }
 
 /// A path on which instances of a class are held.

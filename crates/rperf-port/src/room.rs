@@ -1,21 +1,14 @@
 //! Whether the system has the memory for a copy of this process: pages that either of the two writes are
 //! there twice, as long as the copy lives. On the port's thread.
 
-use std::fs::OpenOptions;
-use std::io::Read;
-use std::path::{Path, PathBuf};
+use rperf_session::control_groups::{GROUPS, Names, all_groups, text};
+use std::path::Path;
 
 /// The part of the process's own memory that has to be free: 1 of so many.
 const PART: u64 = 4;
 
 /// What the copy needs for itself at least.
 const OWN: u64 = 16 << 20;
-
-/// Bytes of a file at most.
-const MOST: u64 = 64 << 10;
-
-/// Where control groups are.
-const GROUPS: &str = "/sys/fs/cgroup";
 
 /// The file of a control group with 1 if all of its processes are ended together where memory gets short.
 const TOGETHER: &str = "memory.oom.group";
@@ -68,7 +61,7 @@ fn field(text: &str, name: &str) -> Option<u64> {
 /// What is free in the control groups that `groups` lists (`/proc/self/cgroup`), and in those above them.
 fn of_groups(root: &Path, groups: &str) -> Option<u64> {
     let all = all_groups(root, groups).into_iter();
-    all.filter_map(|(group, names)| names.free(&group)).min()
+    all.filter_map(|(group, names)| free(&group, names)).min()
 }
 
 /// Whether the system ends all processes of one of these groups together.
@@ -77,64 +70,14 @@ fn end_together(root: &Path, groups: &str) -> bool {
     all_groups(root, groups).iter().any(|it| is_one(&it.0))
 }
 
-/// The directories of these groups that limit memory, and of those above them.
-fn all_groups(root: &Path, groups: &str) -> Vec<(PathBuf, &'static Names)> {
-    let all = groups.lines().flat_map(|line| {
-        let mut parts = line.splitn(3, ':');
-        let (_, controllers, path) = (parts.next(), parts.next(), parts.next());
-        let path = path.unwrap_or_default().trim_start_matches('/');
-        let (root, names) = match controllers {
-            Some("") => (root.to_owned(), &NEW),
-            Some(it) if it.split(',').any(|it| it == "memory") => (root.join("memory"), &OLD),
-            _ => return Vec::new(),
-        };
-        let group = root.join(path);
-        let all = group.ancestors().take_while(|it| it.starts_with(&root));
-        all.map(|it| (it.to_owned(), names)).collect()
-    });
-    all.collect()
-}
-
-/// What the files of a control group are called.
-struct Names {
-    limit: &'static str,
-    used: &'static str,
-    /// The line of `memory.stat` with what can be given back.
-    cache: &'static str,
-}
-
-const NEW: Names = Names {
-    limit: "memory.max",
-    used: "memory.current",
-    cache: "inactive_file ",
-};
-
-const OLD: Names = Names {
-    limit: "memory.limit_in_bytes",
-    used: "memory.usage_in_bytes",
-    cache: "total_inactive_file ",
-};
-
-impl Names {
-    /// `None` without a limit.
-    fn free(&self, group: &Path) -> Option<u64> {
-        let number = |name: &str| -> Option<u64> { text(&group.join(name))?.trim().parse().ok() };
-        let (limit, used) = (number(self.limit)?, number(self.used)?);
-        let stat = text(&group.join("memory.stat")).unwrap_or_default();
-        let cache = stat.lines().find_map(|line| line.strip_prefix(self.cache));
-        let cache = cache.and_then(|it| it.trim().parse().ok()).unwrap_or(0);
-        Some(limit.saturating_sub(used).saturating_add(cache).min(limit))
-    }
-}
-
-fn text(path: &Path) -> Option<String> {
-    let mut text = String::new();
-    let file = OpenOptions::new()
-        .read(true)
-        .open(PathBuf::from(path))
-        .ok()?;
-    file.take(MOST).read_to_string(&mut text).ok()?;
-    Some(text)
+/// What is free in a group; `None` without a limit.
+fn free(group: &Path, names: &Names) -> Option<u64> {
+    let number = |name: &str| -> Option<u64> { text(&group.join(name))?.trim().parse().ok() };
+    let (limit, used) = (number(names.limit)?, number(names.used)?);
+    let stat = text(&group.join("memory.stat")).unwrap_or_default();
+    let cache = stat.lines().find_map(|line| line.strip_prefix(names.cache));
+    let cache = cache.and_then(|it| it.trim().parse().ok()).unwrap_or(0);
+    Some(limit.saturating_sub(used).saturating_add(cache).min(limit))
 }
 
 #[cfg(test)]

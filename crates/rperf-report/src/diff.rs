@@ -98,6 +98,10 @@ impl DiffRow {
         (self.base != 0).then(|| self.delta() as f64 * 100.0 / self.base.unsigned_abs() as f64)
     }
 
+    fn is_above(&self, share: f64) -> bool {
+        self.target as f64 > self.base as f64 * (1.0 + share)
+    }
+
     /// How likely more than `1 + share` times the base would be seen by chance.
     fn p_above(&self, share: f64) -> Option<f64> {
         let base = self.base_estimate.scaled(1.0 + share);
@@ -230,23 +234,26 @@ impl Diff {
         self.rows.iter().filter(move |row| row.change == change)
     }
 
+    /// Whether there is more of all together by more than `share` of the base, beyond the noise.
+    pub fn is_total_above(&self, share: f64) -> bool {
+        let is_sure = || self.total.p_above(share).is_some_and(|p| p <= ERROR_RATE);
+        self.total.is_above(share) && (self.is_exact || is_sure())
+    }
+
     /// What there is more of by more than `share` of the base, beyond the noise; the
     /// total comes first, without a name.
     pub fn above(&self, share: f64) -> Vec<&DiffRow> {
-        let is_above = |row: &DiffRow| row.target as f64 > row.base as f64 * (1.0 + share);
+        let total = self.is_total_above(share).then_some(&self.total);
         if self.is_exact {
-            let all = std::iter::once(&self.total).chain(&self.rows);
-            return all.filter(|row| is_above(row)).collect();
+            let rows = self.rows.iter().filter(|row| row.is_above(share));
+            return total.into_iter().chain(rows).collect();
         }
-        let total_p = self.total.p_above(share);
-        let total = (is_above(&self.total) && total_p.is_some_and(|p| p <= ERROR_RATE))
-            .then_some(&self.total);
         let tested: Vec<_> = self.rows.iter().filter(|row| row.is_tested).collect();
         let ps = tested.iter().filter_map(|row| row.p_above(share));
         let limit = false_discovery_limit(ps.collect(), self.tested, ERROR_RATE);
         let rows = tested
             .into_iter()
-            .filter(|row| is_above(row) && row.p_above(share).is_some_and(|p| p <= limit));
+            .filter(|row| row.is_above(share) && row.p_above(share).is_some_and(|p| p <= limit));
         total.into_iter().chain(rows).collect()
     }
 }

@@ -20,6 +20,7 @@
 //!   rows of another;
 //! - [`CodePaths`] are the paths of files as people see them, and [`Matched`] says how a method was
 //!   found in another profile;
+//! - [`growth`] says whether an amount grows, and [`in_use`] who has made the objects that stay;
 //! - [`memory`] has what the resident memory of a process is made of;
 //! - [`losses()`] has what a profile lacks, in words;
 //! - [`Scale`] and [`numbers`] write values as people read them.
@@ -36,8 +37,10 @@ mod filter;
 mod gc_times;
 mod graph;
 mod groups;
+pub mod growth;
 mod idle;
 mod in_ops;
+pub mod in_use;
 mod keys;
 mod lines;
 mod losses;

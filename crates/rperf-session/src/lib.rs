@@ -6,6 +6,7 @@
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
+pub mod control_groups;
 pub mod directory;
 pub mod environment;
 pub mod event;

@@ -10,6 +10,7 @@ pub mod failure;
 pub mod find;
 pub mod heap;
 pub mod kept;
+pub mod leak;
 pub mod memory;
 pub mod patience;
 pub mod process;

@@ -11,10 +11,12 @@ use nix::sys::signal::kill;
 use nix::unistd::{Pid, Uid};
 use regex::bytes::Regex;
 use rperf_report::terminal_text::shown;
+use rperf_session::control_groups;
 use rperf_session::process_id::ProcessId;
 use std::fs;
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
 /// Characters of a command line at most.
 const LONGEST_LINE: usize = 4096;
@@ -84,6 +86,30 @@ pub fn name(pid: i32) -> String {
     shown(name.trim_end()).into_owned()
 }
 
+/// The resident bytes of the process, where the system tells.
+pub fn resident(pid: i32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|it| it.strip_prefix("VmRSS:"))?;
+    let kb: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kb.checked_mul(1024)
+}
+
+/// The memory that the process may have, by its control group and those above it.
+pub fn limit(pid: i32) -> Option<u64> {
+    let groups = fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
+    control_groups::limit(Path::new(control_groups::GROUPS), &groups)
+}
+
+/// Where the stack of its program begins: another program in the same process has another one. `None` where
+/// the system doesn't tell.
+pub(crate) fn start_of_stack(pid: i32) -> Option<u64> {
+    const FIELD_AFTER_STATE: usize = 25;
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (_, rest) = stat.rsplit_once(") ")?;
+    let start = rest.split(' ').nth(FIELD_AFTER_STATE)?.parse().ok()?;
+    (start > 1).then_some(start)
+}
+
 /// Whether a thread of the process is running or ready to, but for the port's own.
 pub fn is_busy(pid: i32) -> bool {
     let tasks = fs::read_dir(format!("/proc/{pid}/task"));
@@ -135,6 +161,22 @@ mod tests {
         child.wait().expect("waited for");
         assert_eq!(found, Some(false));
         assert_eq!(runs_ruby(i32::MAX), None);
+    }
+
+    #[test]
+    fn a_process_has_resident_memory() {
+        let own = std::process::id() as i32;
+        let found = resident(own).map(|it| it > 100_000);
+        let known = cfg!(target_os = "linux").then_some(true);
+        assert_eq!((found, start_of_stack(own).map(|_| true)), (known, known));
+        assert_eq!(
+            (
+                resident(i32::MAX),
+                start_of_stack(i32::MAX),
+                limit(i32::MAX)
+            ),
+            (None, None, None)
+        );
     }
 
     #[test]

@@ -1,12 +1,12 @@
 //! The limits of `rperf diff --fail-on`: by how much there may be more calls, of any method, of those
-//! that are named, or of all together. On the main thread.
+//! that are named, or of all together; or more of a value. On the main thread.
 
 use super::percent::percent_text;
 use crate::Refusal;
-use rperf_model::Profile;
 use rperf_model::frame_kind::method_of;
+use rperf_model::{OwnColumn, Profile};
 use rperf_report::one_line::function_name;
-use rperf_report::{CallChange, CallDiff, NamePattern};
+use rperf_report::{CallChange, CallDiff, Change, Diff, NamePattern};
 
 /// The word for all calls together.
 const TOTAL: &str = "total";
@@ -39,9 +39,41 @@ impl CallLimit {
                 })
             }
             _ => Err(Refusal::usage(format!(
-                "--fail-on must be a percentage, as 5%, or one of a method, as 'Order#total>5%', not '{text}'"
+                "--fail-on must be a percentage, as 5%, one of a method, as 'Order#total>5%', or one of a value, as \
+                 'inuse_space>5%', not '{text}'"
             ))),
         }
+    }
+
+    /// The value whose total it is for, if it isn't for calls: calls are those of methods.
+    pub fn value(&self) -> Option<&'static str> {
+        let column = OwnColumn::named(self.subject.as_deref()?)?;
+        let is_of_calls = matches!(column, OwnColumn::Calls | OwnColumn::BlockCalls);
+        (!is_of_calls).then(|| column.name())
+    }
+
+    /// The change of a value's total in words, if there is more than the limit allows, beyond the noise.
+    /// Fails if that can't be told.
+    pub fn exceeded_by(&self, diff: &Diff) -> Result<Option<String>, Refusal> {
+        let text = &self.text;
+        let total = &diff.total;
+        if total.base == 0 && total.target == 0 {
+            let message = format!("--fail-on '{text}' can't tell: there is nothing to compare");
+            return Err(Refusal::usage(message));
+        }
+        if total.change == Change::Unknown {
+            return Err(Refusal::usage(format!(
+                "--fail-on '{text}' can't tell: the profiles don't count their samples, so several runs of \
+                 each side are needed"
+            )));
+        }
+        let change = match total.percent() {
+            Some(percent) => percent_text(percent),
+            None => "new".into(),
+        };
+        let name = &diff.value_type.name;
+        let is_above = diff.is_total_above(self.percent / 100.0);
+        Ok(is_above.then(|| format!("{name} {change} (--fail-on '{text}')")))
     }
 
     /// What has more calls than the limit allows, in words. Fails if nothing in the profiles has
@@ -109,6 +141,16 @@ pub fn shown_name(row: &CallChange) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_limit_is_of_a_value_if_it_has_the_name_of_one() {
+        let value = |text: &str| CallLimit::parse(text).expect("a limit").value();
+        assert_eq!(value("inuse_space>5%"), Some("inuse_space"));
+        assert_eq!(value("alloc_objects > 1"), Some("alloc_objects"));
+        for of_calls in ["5%", "total>5%", "calls>5%", "Shop#inuse_space>5%"] {
+            assert_eq!(value(of_calls), None, "{of_calls}");
+        }
+    }
 
     #[test]
     fn limits_have_a_percentage_and_may_have_a_name() {

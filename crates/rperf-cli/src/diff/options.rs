@@ -17,6 +17,9 @@ const ROWS: usize = 30;
 const MARKDOWN: &str = "--format markdown";
 const JSON: &str = "--format json";
 
+/// The views that end with a status that says what has changed.
+const GATED: &[&str] = &["--top", "--text", "--format", "--html"];
+
 /// All views but that of calls.
 const TIMES: &[&str] = &["--web", "--html", "--top", "--text", "--format"];
 
@@ -26,7 +29,7 @@ const TOP: &str = "Print one table of all that differs, the largest differences 
 /// Options of `rperf diff`.
 #[derive(Debug, Default, clap::Args)]
 #[command(
-    mut_arg("web", |it| it.help("Open the web viewer (the default on a terminal, but for --fail-above)")),
+    mut_arg("web", |it| it.help("Open the web viewer (the default on a terminal, but for --fail-above and --fail-on)")),
     mut_arg("html", |it| {
         it.help("Write the web viewer with the comparison in it as one file [default: rperf.html]")
     }),
@@ -74,7 +77,8 @@ pub struct DiffArgs {
     #[arg(long)]
     pub tests: bool,
     /// Exit with 3 if a method has more calls by more than this: 5%, 'Order#total>5%' for
-    /// the methods that match, 'total>5%' for all calls together; may be given several times
+    /// the methods that match, 'total>5%' for all calls together; or if there is more of a value
+    /// beyond the noise: 'inuse_space>5%'; may be given several times
     #[arg(long, value_name = "LIMIT", allow_hyphen_values = true)]
     pub fail_on: Vec<String>,
     /// Only samples of the base with a label that matches, as for --tagfocus: so two parts of
@@ -136,7 +140,7 @@ pub struct Options {
     pub label: Option<String>,
     /// How many percent slower is a failure.
     pub fail_above: Option<f64>,
-    /// How many more calls are a failure.
+    /// How many more calls are a failure, or how much more of a value: all are for one of these.
     pub fail_on: Vec<CallLimit>,
     /// The values that are compared, if not the profiles' own choice.
     pub value: Option<String>,
@@ -157,8 +161,16 @@ pub struct Options {
 impl Options {
     /// Checks the options. `on_terminal`: stdout is one.
     pub fn new(args: DiffArgs, on_terminal: bool) -> Result<Self, Refusal> {
-        let view = view(&args, on_terminal)?;
-        let is_plain = is_plain(&args);
+        let fail_on = limits(&args.fail_on)?;
+        let limits_values = fail_on.iter().filter(|it| it.value().is_some()).count();
+        if limits_values > 0 && limits_values < fail_on.len() {
+            return Err(Refusal::usage(
+                "--fail-on is either for calls or for values: compare twice for both",
+            ));
+        }
+        let of_value = fail_on.first().and_then(CallLimit::value);
+        let view = view(&args, on_terminal, of_value.is_some())?;
+        let is_plain = is_plain(&args) && of_value.is_none();
         let is_of_calls = view == View::Calls;
         let tests = args.tests.then(|| test_value(&args)).transpose()?;
         let (base, target) = sides(args.files, args.base, args.target)?;
@@ -175,11 +187,11 @@ impl Options {
             normalize,
             label,
             fail_above: args.fail_above.as_deref().map(parse_percent).transpose()?,
-            fail_on: limits(&args.fail_on)?,
+            fail_on,
             limit: args.view.limit(Some(ROWS))?,
             sort: args.view.sort()?,
             path_view: args.view.paths.view(),
-            value: args.view.value(),
+            value: args.view.value().or(of_value.map(String::from)),
             pager: !args.view.no_pager,
             filter: args.filter.filter(is_of_calls)?,
             of_sides: [
@@ -209,7 +221,7 @@ fn is_plain(args: &DiffArgs) -> bool {
 }
 
 /// The one view that the options ask for, which gives all of them a meaning.
-fn view(args: &DiffArgs, on_terminal: bool) -> Result<View, Refusal> {
+fn view(args: &DiffArgs, on_terminal: bool, limits_values: bool) -> Result<View, Refusal> {
     let asked = only_one(&[
         ("--web", args.view.web),
         ("--html", args.view.html),
@@ -224,7 +236,7 @@ fn view(args: &DiffArgs, on_terminal: bool) -> Result<View, Refusal> {
         Some(asked) => asked,
         None => output
             .and_then(by_extension)
-            .unwrap_or_else(|| default(args, on_terminal)),
+            .unwrap_or_else(|| default(args, on_terminal, limits_values)),
     };
     // Filters, --trim-path, --full-path and --no-pager are right everywhere.
     let belongings: [Belongs; 12] = [
@@ -236,18 +248,18 @@ fn view(args: &DiffArgs, on_terminal: bool) -> Result<View, Refusal> {
             args.view.limit.is_some(),
             &["--top", "--text", "--format", "--calls"],
         ),
-        ("--fail-on", !args.fail_on.is_empty(), &["--calls"]),
+        (
+            "--fail-on",
+            !args.fail_on.is_empty(),
+            if limits_values { GATED } else { &["--calls"] },
+        ),
         ("--base-tagfocus", !args.base_tagfocus.is_empty(), TIMES),
         ("--target-tagfocus", !args.target_tagfocus.is_empty(), TIMES),
         ("--value", args.view.value.is_some(), TIMES),
         ("--blame", args.view.blame, TIMES),
         ("--sort", args.view.sort.is_some(), TIMES),
         ("--normalize", args.normalize.is_some(), TIMES),
-        (
-            "--fail-above",
-            args.fail_above.is_some(),
-            &["--top", "--text", "--format", "--html"],
-        ),
+        ("--fail-above", args.fail_above.is_some(), GATED),
     ];
     refuse_strangers(view, asked.is_none(), &belongings)?;
     let output = args.view.output()?;
@@ -285,9 +297,9 @@ fn by_extension(path: &Path) -> Option<&'static str> {
 }
 
 /// The view where none is asked for by name.
-fn default(args: &DiffArgs, on_terminal: bool) -> &'static str {
+fn default(args: &DiffArgs, on_terminal: bool, limits_values: bool) -> &'static str {
     if !args.fail_on.is_empty() {
-        return "--calls";
+        return if limits_values { "--top" } else { "--calls" };
     }
     // Options of a table ask for one.
     let for_table = args.view.limit.is_some() || args.view.sort.is_some();
@@ -306,6 +318,7 @@ fn test_value(args: &DiffArgs) -> Result<TestValue, Refusal> {
         ("--blame", args.view.blame),
         ("--base-tagfocus", !args.base_tagfocus.is_empty()),
         ("--target-tagfocus", !args.target_tagfocus.is_empty()),
+        ("--fail-on", !args.fail_on.is_empty()),
         ("a filter", args.filter != FilterArgs::default()),
     ];
     if let Some((name, _)) = of_samples.iter().find(|(_, is_given)| *is_given) {

@@ -1,6 +1,7 @@
 //! Reads the profiles that `rperf diff` compares, with the filters applied. Used by `diff` and
 //! `calls`, on the main thread.
 
+use super::call_limit::CallLimit;
 use super::options::{Options, View};
 use crate::Refusal;
 use crate::report::load;
@@ -19,6 +20,8 @@ pub struct Side {
     pub runs: Vec<Run>,
     /// The runs for each value type of the first profile; `None` if a file lacks the type.
     pub runs_by_type: Vec<Option<Vec<Run>>>,
+    /// The runs for each value that has a limit.
+    pub runs_of_limits: Vec<Vec<Run>>,
     /// All of them with the paths of the first, if they are looked at in the viewer.
     pub together: Option<Profile>,
 }
@@ -86,6 +89,7 @@ impl<'a> Reader<'a> {
         let complete = is_page.then(|| read.clone());
         let mut filtered = self.filtered(read);
         side.runs.push(self.run(&filtered));
+        self.add_of_limits(side, file, &mut filtered)?;
         let Some(complete) = complete else {
             return Ok(());
         };
@@ -158,6 +162,36 @@ impl<'a> Reader<'a> {
         let mut run = Run::of(&filtered.profile, self.options.label.as_deref());
         run.idle = filtered.idle;
         run
+    }
+
+    /// Adds the values that have limits.
+    fn add_of_limits(
+        &self,
+        side: &mut Side,
+        file: &Path,
+        filtered: &mut Filtered,
+    ) -> Result<(), Refusal> {
+        let values: Vec<_> = self
+            .options
+            .fail_on
+            .iter()
+            .filter_map(CallLimit::value)
+            .collect();
+        side.runs_of_limits.resize_with(values.len(), Vec::new);
+        let chosen = filtered.profile.schema.clone();
+        for (value, runs) in values.into_iter().zip(&mut side.runs_of_limits) {
+            let found = load::choose_column(&mut filtered.profile, Some(value));
+            found.map_err(|refusal| {
+                Refusal::usage(format!(
+                    "--fail-on: {}: {}",
+                    file.display(),
+                    refusal.message
+                ))
+            })?;
+            runs.push(self.run(filtered));
+        }
+        filtered.profile.schema = chosen;
+        Ok(())
     }
 
     fn add_by_type(&mut self, side: &mut Side, filtered: &mut Filtered) {

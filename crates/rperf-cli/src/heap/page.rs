@@ -70,6 +70,7 @@ fn classes_table(file: &HeapFile, rows: usize) -> Table {
         objects,
         bytes,
         retained_bytes,
+        ..
     } in file.classes.iter().take(rows)
     {
         let share = percent(*bytes, file.total.bytes);
@@ -172,6 +173,7 @@ mod tests {
                 objects: 1200,
                 bytes: 1 << 20,
                 retained_bytes: 3 << 20,
+                ..ClassRow::default()
             }],
             holders: vec![Holder {
                 name: "CARTS".into(),

@@ -35,12 +35,12 @@ macro_rules! topic {
 }
 
 /// All pages, in the order of docs/guide/README.md.
-pub const TOPICS: [Topic; 49] = [
+pub const TOPICS: [Topic; 50] = [
     topic!("tutorial", "start", "guide"),
     topic!("recipes", "recipe", "slow", "install"),
     topic!("recipes-tests",),
     topic!("recipes-servers", "servers", "puma"),
-    topic!("memory-grows", "grows", "growth", "fragmentation"),
+    topic!("memory-grows", "grows", "fragmentation"),
     topic!("gc-is-slow", "slow-gc"),
     topic!("container-killed", "killed", "oom", "oomkilled"),
     topic!("modes", "mode", "cpu", "wall"),
@@ -93,9 +93,10 @@ pub const TOPICS: [Topic; 49] = [
     topic!("json",),
     topic!("tracing", "calls", "count-calls"),
     topic!("allocations", "objects", "alloc", "measure"),
-    topic!("what-stays", "leaks", "leak", "inuse"),
+    topic!("what-stays", "inuse"),
     topic!("memory", "rss", "pss", "smaps", "malloc"),
     topic!("heap", "dominators", "retained", "holders"),
+    topic!("leak", "leaks", "growth", "max-rss"),
     topic!(
         "garbage-collection",
         "gc",

@@ -1,0 +1,152 @@
+//! The looks at a program, one after the other. Called by `leak`.
+
+use crate::checked;
+use crate::heap::refusal_of;
+use crate::progress::Progress;
+use crate::refusal::Refusal;
+use crate::signals::Actions;
+use nix::sys::signal::{SigHandler, Signal};
+use rperf_format::{LeakFile, Look};
+use rperf_heap::file::HeapFacts;
+use rperf_session::process_id::ProcessId;
+use rperf_watch::leak::Watched;
+use rperf_watch::process::limit;
+use std::ffi::OsStr;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::time::{Duration, Instant};
+
+/// The least time between two looks: a program makes one copy of itself in so long.
+pub(super) const LEAST_EVERY: Duration = Duration::from_secs(10);
+
+/// How a program is looked at.
+#[derive(Debug)]
+pub(super) struct Plan {
+    /// From one look to the next.
+    pub(super) every: Duration,
+    /// From the first look to the last one.
+    pub(super) time: Duration,
+    /// However soon, and however little memory is free.
+    pub(super) force: bool,
+    /// The main thread may be woken for it.
+    pub(super) may_wake: bool,
+}
+
+/// Whether the user has had enough.
+static STOP: AtomicBool = AtomicBool::new(false);
+
+/// What ends it early.
+const ENDS: [Signal; 3] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP];
+
+extern "C" fn stop(_: libc::c_int) {
+    STOP.store(true, SeqCst);
+}
+
+/// How often it is looked whether the program is there, and the user has had enough.
+const STEP: Duration = Duration::from_millis(50);
+
+/// What is added to a time between looks, because a program counts from when it has got the question.
+const SLACK: Duration = Duration::from_millis(300);
+
+/// Failures that are said.
+const SAID: u64 = 3;
+
+/// What grows, and why it was ended early, if it was by the program.
+pub(super) fn watch(
+    target: &OsStr,
+    plan: &Plan,
+) -> Result<(LeakFile, Option<&'static str>), Refusal> {
+    let text = target.to_str().unwrap_or_default();
+    let pid = checked::pid(text).map_err(|error| Refusal::usage(format!("'{text}': {error}")))?;
+    let _signals = Actions::set_once(&ENDS, SigHandler::Handler(stop));
+    let mut watched = Watched::new(ProcessId::named(pid));
+    let group = limit(pid);
+    let progress = Progress::new();
+    let began = Instant::now();
+    let count = plan.time.as_nanos() / plan.every.as_nanos();
+    let (mut looks, mut failed): (Vec<Look>, u64) = (Vec::new(), 0);
+    let mut first: Option<HeapFacts> = None;
+    let mut end = None;
+    for number in 0..=count as u32 {
+        if number > 0 {
+            let next = began + plan.every * number;
+            end = wait(&watched, next, || {
+                progress.show(line(pid, &looks, count, began.elapsed(), plan));
+            });
+        }
+        if end.is_some() || STOP.load(SeqCst) {
+            break;
+        }
+        let asked = Instant::now();
+        match watched.look(plan.force, plan.may_wake) {
+            Ok((look, facts)) => {
+                first.get_or_insert(facts);
+                looks.push(look);
+            }
+            Err(error) if looks.is_empty() && failed == 0 => {
+                progress.end();
+                return Err(refusal_of(pid, error));
+            }
+            Err(error) if watched.is_there() => {
+                failed += 1;
+                if failed <= SAID {
+                    progress.say(&format!(
+                        "a look failed: {}",
+                        refusal_of(pid, error).message
+                    ));
+                }
+            }
+            Err(_) => end = Some(gone(&watched)),
+        }
+        if !plan.force && plan.every < LEAST_EVERY + SLACK {
+            // So that the program takes the next one.
+            end = end.or_else(|| wait(&watched, asked + LEAST_EVERY + SLACK, || ()));
+        }
+        if end.is_some() {
+            break;
+        }
+    }
+    progress.end();
+    let facts = first.unwrap_or_default();
+    let file = LeakFile {
+        pid,
+        program: facts.program,
+        ruby: facts.ruby,
+        limit_bytes: group,
+        limit_is_of_group: group.is_some(),
+        failed,
+        ..LeakFile::of(&looks)
+    };
+    Ok((file, end))
+}
+
+/// Waits until then. Returns what has become of the program, if it isn't there any more.
+fn wait(watched: &Watched, until: Instant, mut show: impl FnMut()) -> Option<&'static str> {
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() || STOP.load(SeqCst) {
+            return None;
+        }
+        if !watched.is_there() {
+            return Some(gone(watched));
+        }
+        show();
+        std::thread::sleep(left.min(STEP));
+    }
+}
+
+/// What has become of the program, after its number.
+fn gone(watched: &Watched) -> &'static str {
+    match watched.has_ended() {
+        true => "has ended",
+        false => "has become another program",
+    }
+}
+
+fn line(pid: i32, looks: &[Look], count: u128, elapsed: Duration, plan: &Plan) -> String {
+    let (elapsed, time) = (elapsed.min(plan.time).as_secs(), plan.time.as_secs());
+    let looks = looks.len();
+    format!(
+        "rperf: watching {pid}: {looks} of {} looks, {elapsed} of {time} s (Ctrl-C ends it now)",
+        count + 1
+    )
+}

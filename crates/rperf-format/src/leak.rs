@@ -1,0 +1,467 @@
+//! The file of `rperf leak`, as JSON: what of a program grew, by several looks at it. Made, written and read by the
+//! command; any thread.
+
+use rperf_report::growth::{Growth, LEAST_LOOKS, Seen, Verdict};
+use rperf_report::in_use::{InUse, InUseSite, SitesInUse};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The version of the form.
+const VERSION: u32 = 1;
+
+/// What says that a file is one of these.
+const KIND: &str = "rperf leak";
+
+/// The part of all bytes by which a class has to grow at least.
+const LEAST_PART: f64 = 1e-4;
+
+/// The bytes by which a class has to grow at least.
+const LEAST_BYTES: f64 = 1024.0;
+
+/// The part of the RSS by which it has to grow at least.
+const LEAST_PART_OF_RSS: f64 = 1e-3;
+
+/// The file.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct LeakFile {
+    /// The version of this form; later ones only add to it.
+    pub version: u32,
+    /// The kind of file, by which it is told from others.
+    pub kind: String,
+    /// The process.
+    pub pid: i32,
+    /// What it calls itself.
+    pub program: String,
+    /// Its version of Ruby.
+    pub ruby: String,
+    /// Bytes of RSS that it may have, if that is known.
+    pub limit_bytes: Option<u64>,
+    /// Whether that is the limit of its control group, and not one that was given.
+    pub limit_is_of_group: bool,
+    /// The looks.
+    pub looks: Vec<LookRow>,
+    /// Looks that failed.
+    pub failed: u64,
+    /// The growth of the RSS.
+    pub rss: Option<Grown>,
+    /// The growth of classes, by the objects that something refers to.
+    pub classes: GrowthTable<ClassGrowth>,
+    /// The growth of sites, if a session measured heap.
+    pub sites: Option<SitesGrowth>,
+}
+
+/// A look.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LookRow {
+    /// When, in ns since 1970.
+    pub time_ns: u64,
+    /// The RSS, if it is known.
+    pub rss_bytes: Option<u64>,
+    /// The objects that something refers to.
+    pub objects: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+/// By how much something grew.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Grown {
+    /// In an hour.
+    pub per_hour: f64,
+    /// The error of that.
+    pub error: f64,
+    /// The verdict.
+    pub verdict: GrowthVerdict,
+}
+
+/// The verdict about a row.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GrowthVerdict {
+    /// It grows.
+    Grows,
+    /// It grew, but not all the time.
+    GrewOnce,
+    /// It doesn't grow.
+    Steady,
+    /// There are too few looks.
+    #[default]
+    #[serde(other)]
+    Unknown,
+}
+
+impl From<Growth> for Grown {
+    fn from(growth: Growth) -> Self {
+        Grown {
+            per_hour: growth.per_hour,
+            error: growth.error,
+            verdict: match growth.verdict {
+                Verdict::Grows => GrowthVerdict::Grows,
+                Verdict::GrewOnce => GrowthVerdict::GrewOnce,
+                Verdict::Steady => GrowthVerdict::Steady,
+                Verdict::Unknown => GrowthVerdict::Unknown,
+            },
+        }
+    }
+}
+
+impl Grown {
+    /// Whether it grows.
+    pub fn grows(&self) -> bool {
+        self.verdict == GrowthVerdict::Grows
+    }
+
+    /// In how many hours it reaches `limit` from `now` on; `None` if it doesn't grow.
+    pub fn hours_to(&self, limit: u64, now: u64) -> Option<f64> {
+        let way = limit.saturating_sub(now) as f64;
+        (self.grows() && self.per_hour > 0.0).then(|| way / self.per_hour)
+    }
+}
+
+/// Rows that grow, those that grew once, and how many others there are.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct GrowthTable<T> {
+    /// Rows that have grown: first what grows, the fastest first.
+    pub rows: Vec<T>,
+    /// How many others there are.
+    pub steady: u64,
+}
+
+/// The growth of an amount of objects.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Amount {
+    /// By how many bytes.
+    pub bytes: Grown,
+    /// By how many objects.
+    pub objects: Grown,
+    /// The bytes at each look.
+    pub bytes_seen: Vec<u64>,
+    /// The objects at each look.
+    pub objects_seen: Vec<u64>,
+}
+
+/// The growth of a class.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ClassGrowth {
+    /// What it is called.
+    pub name: String,
+    /// By how much.
+    #[serde(flatten)]
+    pub amount: Amount,
+}
+
+/// The growth of a site.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct SiteGrowth {
+    /// The method.
+    pub method: String,
+    /// Its path.
+    pub path: String,
+    /// The line; 0 if it isn't known.
+    pub line: u32,
+    /// The class of the objects.
+    pub class: String,
+    /// By how much.
+    #[serde(flatten)]
+    pub amount: Amount,
+}
+
+/// The growth of sites in one session.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct SitesGrowth {
+    /// The bytes that a sample stands for.
+    pub sample_bytes: u64,
+    /// When they were looked at, in ns since 1970.
+    pub looks: Vec<u64>,
+    /// The sites.
+    #[serde(flatten)]
+    pub table: GrowthTable<SiteGrowth>,
+}
+
+/// What was seen at a look.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Look {
+    /// When, in ns since 1970.
+    pub time_ns: u64,
+    /// The RSS, if it is known.
+    pub rss_bytes: Option<u64>,
+    /// The objects of each class that something refers to.
+    pub classes: Vec<(String, InUse)>,
+    /// The sites, if a session measures heap.
+    pub sites: Option<SitesInUse>,
+}
+
+/// Why something is no such file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NoLeakFile {
+    /// It is another one.
+    #[error("it is no file of 'rperf leak -o'")]
+    Other,
+    /// It is one of a later version.
+    #[error("it was written by a later version of rperf")]
+    Later,
+}
+
+/// A row of amounts, at each look.
+type Series = Vec<InUse>;
+
+impl LeakFile {
+    /// The growth over these looks, in the order of time.
+    pub fn of(looks: &[Look]) -> Self {
+        let rows: Vec<LookRow> = looks.iter().map(Look::row).collect();
+        let with_rss = rows
+            .iter()
+            .filter_map(|it| Some((it.time_ns, it.rss_bytes?)));
+        let rss: Vec<Seen> = with_rss
+            .map(|(time_ns, bytes)| seen(time_ns, bytes))
+            .collect();
+        let least = rss.first().map_or(0.0, |it| it.amount * LEAST_PART_OF_RSS);
+        LeakFile {
+            version: VERSION,
+            kind: KIND.into(),
+            rss: (rss.len() >= LEAST_LOOKS).then(|| Growth::of(&rss, 0.0, least).into()),
+            classes: classes(looks, &rows),
+            sites: sites(looks),
+            looks: rows,
+            ..LeakFile::default()
+        }
+    }
+
+    /// The time between the first look and the last one, in ns.
+    pub fn time_ns(&self) -> u64 {
+        let time = |look: Option<&LookRow>| look.map_or(0, |it| it.time_ns);
+        time(self.looks.last()).saturating_sub(time(self.looks.first()))
+    }
+
+    /// The JSON, with a line's end.
+    pub fn to_json(&self) -> String {
+        // Its keys are texts, so nothing can fail.
+        serde_json::to_string(self).unwrap_or_default() + "\n"
+    }
+
+    /// Reads one.
+    pub fn read(bytes: &[u8]) -> Result<Self, NoLeakFile> {
+        let file: LeakFile = serde_json::from_slice(bytes).map_err(|_| NoLeakFile::Other)?;
+        match (&*file.kind, file.version) {
+            (KIND, VERSION) => Ok(file),
+            (KIND, _) => Err(NoLeakFile::Later),
+            _ => Err(NoLeakFile::Other),
+        }
+    }
+}
+
+impl Look {
+    fn row(&self) -> LookRow {
+        let sum = |of: fn(&InUse) -> u64| {
+            let all = self.classes.iter().map(|it| of(&it.1));
+            all.fold(0, u64::saturating_add)
+        };
+        LookRow {
+            time_ns: self.time_ns,
+            rss_bytes: self.rss_bytes,
+            objects: sum(|it| it.objects),
+            bytes: sum(|it| it.bytes),
+        }
+    }
+}
+
+fn seen(time_ns: u64, amount: u64) -> Seen {
+    Seen {
+        time_ns,
+        amount: amount as f64,
+    }
+}
+
+fn classes(looks: &[Look], rows: &[LookRow]) -> GrowthTable<ClassGrowth> {
+    let times: Vec<u64> = looks.iter().map(|it| it.time_ns).collect();
+    let mut series: BTreeMap<&str, Series> = BTreeMap::new();
+    for (number, look) in looks.iter().enumerate() {
+        for (name, amount) in &look.classes {
+            let all = series.entry(name).or_default();
+            all.resize(looks.len(), InUse::default());
+            all[number] = *amount;
+        }
+    }
+    let all = rows.first().map_or(0, |it| it.bytes) as f64;
+    let least = (all * LEAST_PART).max(LEAST_BYTES);
+    let rows = series.into_iter().map(|(name, series)| ClassGrowth {
+        name: name.into(),
+        amount: Amount::of(&times, &series, None, least),
+    });
+    GrowthTable::of(rows.collect(), |it| &it.amount)
+}
+
+/// The sites of the last session that was seen, if there are enough looks at it.
+fn sites(looks: &[Look]) -> Option<SitesGrowth> {
+    let last = looks.iter().rev().find_map(|it| it.sites.as_ref())?;
+    let with_sites = looks
+        .iter()
+        .filter_map(|it| Some((it.time_ns, it.sites.as_ref()?)));
+    let looks: Vec<_> = with_sites
+        .filter(|it| it.1.session == last.session)
+        .collect();
+    let times: Vec<u64> = looks.iter().map(|it| it.0).collect();
+    let all: BTreeSet<&InUseSite> = looks.iter().flat_map(|it| it.1.sites.keys()).collect();
+    let rows = all.into_iter().map(|site| {
+        let series = looks.iter().map(|it| it.1.sites.get(site).copied());
+        let series: Series = series.map(Option::unwrap_or_default).collect();
+        SiteGrowth {
+            method: site.method.clone(),
+            path: site.path.clone(),
+            line: site.line,
+            class: site.class.clone(),
+            amount: Amount::of(&times, &series, Some(last.each), LEAST_BYTES),
+        }
+    });
+    let rows: Vec<_> = rows.collect();
+    Some(SitesGrowth {
+        sample_bytes: last.each,
+        looks: times,
+        table: GrowthTable::of(rows, |it| &it.amount),
+    })
+}
+
+impl Amount {
+    /// `each`: the bytes that a sample stands for, if they were sampled.
+    fn of(times: &[u64], series: &[InUse], each: Option<u64>, least: f64) -> Self {
+        let of = |amount: fn(&InUse) -> u64, one: f64, least: f64| -> Grown {
+            let amounts = series.iter().map(amount);
+            let seen: Vec<Seen> = times
+                .iter()
+                .zip(amounts)
+                .map(|it| seen(*it.0, it.1))
+                .collect();
+            Growth::of(&seen, one, least).into()
+        };
+        let sum = |of: fn(&InUse) -> u64| series.iter().map(of).fold(0, u64::saturating_add);
+        let each = each.unwrap_or(0) as f64;
+        let objects_of_one = each * sum(|it| it.objects) as f64 / sum(|it| it.bytes).max(1) as f64;
+        Amount {
+            bytes: of(|it| it.bytes, each, least),
+            objects: of(|it| it.objects, objects_of_one, 1.0),
+            bytes_seen: series.iter().map(|it| it.bytes).collect(),
+            objects_seen: series.iter().map(|it| it.objects).collect(),
+        }
+    }
+}
+
+impl<T> GrowthTable<T> {
+    fn of(rows: Vec<T>, amount: impl Fn(&T) -> &Amount) -> Self {
+        let all = rows.len();
+        let has_grown = |row: &T| {
+            let verdict = amount(row).bytes.verdict;
+            matches!(verdict, GrowthVerdict::Grows | GrowthVerdict::GrewOnce)
+        };
+        let mut rows: Vec<T> = rows.into_iter().filter(has_grown).collect();
+        rows.sort_by(|one, other| {
+            let key = |row: &T| (amount(row).bytes.grows(), amount(row).bytes.per_hour);
+            let ((grows, one), (others, other)) = (key(one), key(other));
+            others.cmp(&grows).then(other.total_cmp(&one))
+        });
+        let steady = (all - rows.len()) as u64;
+        GrowthTable { rows, steady }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MINUTE: u64 = 60_000_000_000;
+
+    fn looks(count: u64) -> Vec<Look> {
+        let amount = |objects: u64| InUse {
+            objects,
+            bytes: objects * 40,
+        };
+        let site = |method: &str| InUseSite {
+            method: method.into(),
+            path: "shop.rb".into(),
+            line: 3,
+            class: "Item".into(),
+        };
+        let look = |number: u64| Look {
+            time_ns: 5 + number * MINUTE,
+            rss_bytes: (number != 1).then(|| (100 << 20) + number * (1 << 20)),
+            classes: vec![
+                ("Item".into(), amount(100 + 1000 * number)),
+                ("Once".into(), amount(1000 * number.min(7))),
+                ("String".into(), amount(50_000)),
+            ],
+            sites: Some(SitesInUse {
+                session: if number == 0 { "a" } else { "b" }.into(),
+                each: 64 << 10,
+                sites: [
+                    (site("add"), amount(50_000 * number)),
+                    (site("page"), amount(1638 * (number % 2))),
+                ]
+                .into_iter()
+                .collect(),
+            }),
+        };
+        (0..count).map(look).collect()
+    }
+
+    #[test]
+    fn rows_that_grow_come_first_and_steady_ones_are_counted() {
+        let file = LeakFile::of(&looks(11));
+        let names: Vec<_> = file.classes.rows.iter().map(|it| &*it.name).collect();
+        assert_eq!((names, file.classes.steady), (vec!["Item", "Once"], 1));
+        let item = &file.classes.rows[0].amount;
+        assert_eq!(
+            (item.bytes.per_hour.round(), item.objects.per_hour.round()),
+            (2_400_000.0, 60_000.0)
+        );
+        assert_eq!(item.objects_seen[10], 10_100);
+        assert_eq!(
+            file.classes.rows[1].amount.bytes.verdict,
+            GrowthVerdict::GrewOnce
+        );
+        let rss = file.rss.expect("its growth");
+        assert_eq!(
+            (rss.grows(), file.looks.len(), file.time_ns()),
+            (true, 11, 10 * MINUTE)
+        );
+        let hours = rss.hours_to(210 << 20, 110 << 20).expect("a time");
+        assert!((hours - 100.0 / 60.0).abs() < 1e-6, "{hours}");
+        let sites = file.sites.expect("sites");
+        assert_eq!(
+            (
+                sites.looks.len(),
+                sites.table.rows.len(),
+                sites.table.steady
+            ),
+            (10, 1, 1)
+        );
+        assert_eq!(sites.table.rows[0].method, "add");
+    }
+
+    #[test]
+    fn a_file_is_read_back() {
+        let file = LeakFile::of(&looks(5));
+        assert_eq!(LeakFile::read(file.to_json().as_bytes()), Ok(file.clone()));
+        let later = LeakFile {
+            version: 2,
+            ..file.clone()
+        };
+        assert_eq!(
+            LeakFile::read(later.to_json().as_bytes()),
+            Err(NoLeakFile::Later)
+        );
+        let other = LeakFile {
+            kind: "x".into(),
+            ..file
+        };
+        assert_eq!(
+            LeakFile::read(other.to_json().as_bytes()),
+            Err(NoLeakFile::Other)
+        );
+        assert_eq!(LeakFile::read(b"{}"), Err(NoLeakFile::Other));
+    }
+
+    #[test]
+    fn two_looks_tell_nothing() {
+        let file = LeakFile::of(&looks(2));
+        assert_eq!((file.rss, file.classes.rows.len()), (None, 0));
+    }
+}

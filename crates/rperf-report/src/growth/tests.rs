@@ -1,0 +1,138 @@
+//! Tests of growth, with simulated programs of known truth.
+
+use super::*;
+
+const MINUTE: u64 = 60_000_000_000;
+
+/// Numbers that look random, the same each time.
+struct Random(u64);
+
+impl Random {
+    fn uniform(&mut self) -> f64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
+        (self.0 >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// With mean 0 and deviation 1.
+    fn normal(&mut self) -> f64 {
+        (0..12).map(|_| self.uniform()).sum::<f64>() - 6.0
+    }
+}
+
+/// What is seen in so many looks, one a minute: the function has minutes, and the noise of the look.
+fn seen(looks: u64, seed: u64, amount: impl Fn(f64, f64) -> f64) -> Vec<Seen> {
+    let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) + 1);
+    let look = |it: u64| Seen {
+        time_ns: 7 + it * MINUTE,
+        amount: amount(it as f64, random.normal()),
+    };
+    (0..looks).map(look).collect()
+}
+
+/// How many of 20 programs are said to grow.
+fn growing(looks: u64, one: f64, amount: impl Fn(f64, f64) -> f64) -> usize {
+    let of = |seed| Growth::of(&seen(looks, seed, &amount), one, 1000.0);
+    (0..20)
+        .filter(|seed| of(*seed).verdict == Verdict::Grows)
+        .count()
+}
+
+#[test]
+fn a_leak_is_found_with_its_slope() {
+    for looks in [11, 30, 120] {
+        for seed in 0..20 {
+            let seen = seen(looks, seed, |minute, noise| {
+                5e6 + 1e5 * minute + 3e4 * noise
+            });
+            let growth = Growth::of(&seen, 0.0, 1000.0);
+            assert_eq!(growth.verdict, Verdict::Grows, "{looks} {seed} {growth:?}");
+            let off = growth.per_hour / 6e6 - 1.0;
+            assert!(off.abs() < 0.15, "{looks} {seed} {growth:?}");
+        }
+    }
+}
+
+#[test]
+fn few_looks_are_enough_for_what_grows_evenly() {
+    let growth = |looks| {
+        let seen = seen(looks, 1, |minute, _| 1e6 * minute);
+        Growth::of(&seen, 0.0, 1.0)
+    };
+    assert_eq!(growth(2).verdict, Verdict::Unknown);
+    assert_eq!(growth(3).verdict, Verdict::Grows);
+    assert!((growth(3).per_hour - 6e7).abs() < 1.0);
+}
+
+#[test]
+fn noise_is_no_leak() {
+    for looks in [3, 5, 11, 40] {
+        let count = growing(looks, 0.0, |_, noise| 5e7 + 1e6 * noise);
+        assert!(count <= 1, "{looks}: {count}");
+    }
+}
+
+#[test]
+fn a_cache_that_turns_over_is_no_leak() {
+    for looks in [11, 30, 120] {
+        for period in [2.3, 3.7, 7.1] {
+            let count = growing(looks, 0.0, |minute, noise| {
+                5e6 + 1e6 * (minute / period).fract() + 2e4 * noise
+            });
+            assert!(count <= 1, "{looks} {period}: {count}");
+        }
+    }
+}
+
+#[test]
+fn what_grows_while_a_program_warms_up_is_no_leak() {
+    for looks in [11, 30, 120] {
+        for part in [0.1, 0.3, 0.5, 0.7] {
+            let count = growing(looks, 0.0, |minute, noise| {
+                let warm = minute / (part * (looks - 1) as f64);
+                1e6 + 1e7 * warm.min(1.0) + 1e5 * noise
+            });
+            assert!(count <= 1, "{looks} {part}: {count}");
+        }
+        let count = growing(looks, 0.0, |minute, noise| {
+            let late = minute * 4.0 / (looks - 1) as f64;
+            1e6 + 1e7 * (1.0 - (-late).exp()) + 1e5 * noise
+        });
+        assert!(count <= 1, "{looks}: {count}");
+    }
+}
+
+#[test]
+fn a_few_samples_more_are_chance() {
+    // One sample came, then another one, each of which stands for 64 KB.
+    let few = seen(11, 1, |minute, _| (minute / 5.0).floor() * 65_536.0);
+    assert_ne!(Growth::of(&few, 65_536.0, 1.0).verdict, Verdict::Grows);
+    let many = seen(11, 1, |minute, _| (minute * 5.0).floor() * 65_536.0);
+    let growth = Growth::of(&many, 65_536.0, 1.0);
+    assert_eq!(growth.verdict, Verdict::Grows);
+    // 50 samples: a seventh is the least error.
+    assert!(growth.error / growth.per_hour > 0.13, "{growth:?}");
+}
+
+#[test]
+fn a_limit_is_reached_by_what_grows_alone() {
+    let leak = Growth::of(&seen(11, 1, |minute, _| 1e6 * minute), 0.0, 1.0);
+    let hours = leak.hours_to(7e7, 1e7).expect("a time");
+    assert!((hours - 1.0).abs() < 1e-6, "{hours}");
+    assert_eq!(leak.hours_to(1.0, 2.0), Some(0.0));
+    let none = Growth::of(&seen(11, 1, |_, _| 5.0), 0.0, 1.0);
+    assert_eq!(
+        (none.verdict, none.hours_to(7.0, 1.0)),
+        (Verdict::Steady, None)
+    );
+}
+
+#[test]
+fn growth_below_the_least_is_none() {
+    let little = seen(11, 1, |minute, _| 40.0 * minute);
+    assert_eq!(Growth::of(&little, 0.0, 1000.0).verdict, Verdict::Steady);
+    assert_eq!(Growth::of(&little, 0.0, 100.0).verdict, Verdict::Grows);
+    assert_eq!(Growth::of(&[], 0.0, 0.0).verdict, Verdict::Unknown);
+}

@@ -1,0 +1,148 @@
+//! A look at a program for what grows in it: its objects by class, its RSS, and the sites that its session
+//! knows. On the command's thread.
+
+use crate::failure::AskError;
+use crate::heap::{HeapError, How, take};
+use crate::patience::SNAPSHOT;
+use crate::process::{resident, start_of_stack};
+use crate::program::Program;
+use crate::take::read;
+use rperf_format::Look;
+use rperf_heap::file::{HeapFacts, HeapFile};
+use rperf_report::in_use::{InUse, SitesInUse};
+use rperf_session::process_id::ProcessId;
+
+/// A program that is looked at again and again.
+pub struct Watched {
+    process: ProcessId,
+    /// What tells the program from another one in its process, if the system tells.
+    began: Option<u64>,
+    /// Its session measures no heap.
+    lacks_sites: bool,
+}
+
+impl Watched {
+    /// The program in this process.
+    pub fn new(process: ProcessId) -> Self {
+        Watched {
+            process,
+            began: start_of_stack(process.pid),
+            lacks_sites: false,
+        }
+    }
+
+    /// Whether it is still there, and the same.
+    pub fn is_there(&self) -> bool {
+        self.process.is_alive() && start_of_stack(self.process.pid) == self.began
+    }
+
+    /// Whether its process has ended.
+    pub fn has_ended(&self) -> bool {
+        !self.process.is_alive()
+    }
+
+    /// Looks at it.
+    pub fn look(&mut self, force: bool, may_wake: bool) -> Result<(Look, HeapFacts), HeapError> {
+        let how = How {
+            force,
+            may_wake,
+            class: None,
+        };
+        let file = take(self.process, how)?;
+        let look = Look {
+            rss_bytes: resident(self.process.pid),
+            sites: self.sites(may_wake)?,
+            ..look_of(&file)
+        };
+        Ok((look, file.facts))
+    }
+
+    /// The sites, if its session measures heap. Sessions can begin and end meanwhile.
+    fn sites(&mut self, may_wake: bool) -> Result<Option<SitesInUse>, HeapError> {
+        let mut program = Program::connect(self.process).map_err(HeapError::Failure)?;
+        if program.hello.session.is_none() {
+            self.lacks_sites = false;
+            return Ok(None);
+        }
+        if self.lacks_sites {
+            return Ok(None);
+        }
+        let reply = match program.snapshot(may_wake, SNAPSHOT) {
+            Ok(reply) => reply,
+            Err(AskError::Refused(it)) if it.code.lacks_session() => return Ok(None),
+            Err(error) => return Err(HeapError::Failure(error.into())),
+        };
+        let profile = read(&reply.body).map_err(HeapError::Failure)?;
+        let sites = SitesInUse::of(&profile);
+        self.lacks_sites = sites.is_none();
+        Ok(sites)
+    }
+}
+
+/// What a kept look has of classes: the objects that something refers to.
+pub fn look_of(file: &HeapFile) -> Look {
+    let classes = file.classes.iter().map(|it| {
+        let in_use = InUse {
+            objects: it.objects.saturating_sub(it.unreferenced.objects),
+            bytes: it.bytes.saturating_sub(it.unreferenced.bytes),
+        };
+        (it.name.clone(), in_use)
+    });
+    Look {
+        time_ns: file.facts.time_ns,
+        classes: classes.collect(),
+        ..Look::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rperf_heap::file::{ClassRow, Sum};
+
+    #[test]
+    fn garbage_is_left_out() {
+        let row = ClassRow {
+            name: "Order".into(),
+            objects: 7,
+            bytes: 280,
+            unreferenced: Sum {
+                objects: 2,
+                bytes: 80,
+            },
+            ..ClassRow::default()
+        };
+        let file = HeapFile {
+            classes: vec![row],
+            ..HeapFile::default()
+        };
+        let left = InUse {
+            objects: 5,
+            bytes: 200,
+        };
+        assert_eq!(look_of(&file).classes, [("Order".into(), left)]);
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn another_program_in_the_same_process_is_another_one() {
+        let spawn = |script: &str| {
+            let mut command = std::process::Command::new("/bin/sh");
+            command.args(["-c", script]);
+            command.stdin(std::process::Stdio::piped());
+            command.spawn().expect("a child")
+        };
+        let mut child = spawn("read line; exec sleep 60");
+        let watched = Watched::new(ProcessId::named(child.id() as i32));
+        assert!(watched.is_there());
+        drop(child.stdin.take());
+        let until = std::time::Instant::now() + std::time::Duration::from_secs(10);
+        while watched.is_there() && std::time::Instant::now() < until {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        let is_there = watched.is_there();
+        child.kill().expect("killed");
+        child.wait().expect("waited for");
+        assert!(!is_there);
+    }
+}
