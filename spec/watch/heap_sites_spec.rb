@@ -122,7 +122,7 @@ RSpec.describe "rperf heap with sites", vm: true, if: Gem::Platform.local.os == 
           expect_bytes(a:, b:, c:, e:, carts:)
           expect_no_garbage(answer)
           expect_holders(a:, b:, c:, e:)
-          expect_ages(answer, a, e)
+          expect_ages(answer["sites"]["session_ns"], a, e)
           expect(a["endpoint"]).to eq("POST /a")
           expect([b, c, e].map { |it| it["endpoint"] }).to all(eq(""))
           line = leaky.lines.index { |it| it.include?("@items = ") } + 1
@@ -162,9 +162,8 @@ RSpec.describe "rperf heap with sites", vm: true, if: Gem::Platform.local.os == 
       expect([a, b, c].map { |it| it["held_by"][0]["part"] }).to all(be > 0.95)
     end
 
-    def expect_ages(answer, leak, cache)
-      # Ages are those of the look, by which the session had run for so long.
-      elapsed = answer["sites"]["session_ns"]
+    # Ages are those of the look, by which the session had run for so long.
+    def expect_ages(elapsed, leak, cache)
       age = ->(moment) { elapsed - ((moment - truth["began"]) * 1e9) }
       # Half of it is older: a quarter of as many samples off is more than five standard deviations.
       expect(leak["median_age_ns"]).to be_between(*truth["quarters"].map(&age).reverse)
