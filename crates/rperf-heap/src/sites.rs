@@ -3,7 +3,8 @@
 //!
 //! A sample stands for `w` objects, the reciprocal of the probability with which it was drawn, and so for `w`
 //! times the bytes that its object has by now, in its slot and from malloc. The variance of such a sum is that
-//! of w (w - 1) bytes² for each sample. A row has no more than all objects of its class have, which are counted.
+//! of w (w - 1) bytes² for each sample. A row has no more than all objects of its class have, which are counted,
+//! nor have all rows of a class together.
 
 use crate::file::{CodePlace, SitePath, SiteRow, Sites, Sum};
 use crate::graph::NONE;
@@ -89,10 +90,7 @@ pub fn of(known: &Known<'_>, of_classes: &FxHashMap<&str, Sum>) -> Option<Sites>
         .into_iter()
         .map(|((site, class), row)| told(known, site, class, row, of_classes))
         .collect();
-    for row in &told {
-        sites.total.objects = sites.total.objects.saturating_add(row.objects);
-        sites.total.bytes = sites.total.bytes.saturating_add(row.bytes);
-    }
+    sites.total = total(&told, of_classes);
     told.sort_by(|one, other| {
         let key = |it: &SiteRow| (Reverse(it.bytes), Reverse(it.samples));
         let texts = |it: &SiteRow| {
@@ -110,6 +108,23 @@ pub fn of(known: &Known<'_>, of_classes: &FxHashMap<&str, Sum>) -> Option<Sites>
     told.truncate(MOST);
     sites.rows = told;
     Some(sites)
+}
+
+/// What all rows have: of each class no more than there is.
+fn total(rows: &[SiteRow], of_classes: &FxHashMap<&str, Sum>) -> Sum {
+    let mut classes: FxHashMap<&str, Sum> = FxHashMap::default();
+    for row in rows {
+        let sum = classes.entry(&row.class).or_default();
+        sum.objects = sum.objects.saturating_add(row.objects);
+        sum.bytes = sum.bytes.saturating_add(row.bytes);
+    }
+    let mut total = Sum::default();
+    for (class, sum) in classes {
+        let all = of_classes.get(class).copied().unwrap_or_default();
+        total.objects = total.objects.saturating_add(sum.objects.min(all.objects));
+        total.bytes = total.bytes.saturating_add(sum.bytes.min(all.bytes));
+    }
+    total
 }
 
 fn told(
@@ -296,6 +311,24 @@ mod tests {
         assert_eq!(told.rows.len(), 2, "{:?}", told.rows);
         assert_eq!(samples(told.rows.iter().filter(known).collect()), 7);
         assert!(told.rows.iter().all(|it| it.class == "Item"));
+    }
+
+    #[test]
+    fn all_rows_together_have_no_more_than_there_is() {
+        let mut graph = graph(400);
+        for sample in &mut graph.sampled.samples[..200] {
+            sample.site = 0;
+        }
+        let told = sites(&graph);
+        assert!(
+            told.rows
+                .iter()
+                .all(|it| (it.objects, it.bytes) == (401, 401))
+        );
+        assert_eq!(
+            (told.rows.len(), told.total.objects, told.total.bytes),
+            (2, 401, 401)
+        );
     }
 
     #[test]
