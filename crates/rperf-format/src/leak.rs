@@ -38,6 +38,9 @@ pub struct LeakFile {
     pub limit_bytes: Option<u64>,
     /// Whether that is the limit of its control group, and not one that was given.
     pub limit_is_of_group: bool,
+    /// Bytes that all processes of the group had at the last look, if that is known.
+    #[serde(default)]
+    pub group_used_bytes: Option<u64>,
     /// The looks.
     pub looks: Vec<LookRow>,
     /// Looks that failed.
@@ -111,10 +114,13 @@ impl Grown {
         self.verdict == GrowthVerdict::Grows
     }
 
-    /// In how many hours it reaches `limit` from `now` on; `None` if it doesn't grow.
-    pub fn hours_to(&self, limit: u64, now: u64) -> Option<f64> {
+    /// In how many hours it reaches `limit` from `now` on: at its rate, and with twice the error more and less;
+    /// `None` if it doesn't grow.
+    pub fn hours_to(&self, limit: u64, now: u64) -> Option<[f64; 3]> {
         let way = limit.saturating_sub(now) as f64;
-        (self.grows() && self.per_hour > 0.0).then(|| way / self.per_hour)
+        let rates = [0.0, 2.0, -2.0].map(|errors| self.per_hour + errors * self.error);
+        let all_grow = rates.iter().all(|it| *it > 0.0);
+        (self.grows() && all_grow).then(|| rates.map(|it| way / it))
     }
 }
 
@@ -422,8 +428,9 @@ mod tests {
             (rss.grows(), file.looks.len(), file.time_ns()),
             (true, 11, 10 * MINUTE)
         );
-        let hours = rss.hours_to(210 << 20, 110 << 20).expect("a time");
+        let [hours, least, most] = rss.hours_to(210 << 20, 110 << 20).expect("a time");
         assert!((hours - 100.0 / 60.0).abs() < 1e-6, "{hours}");
+        assert!(least <= hours && hours <= most);
         let sites = file.sites.expect("sites");
         assert_eq!(
             (

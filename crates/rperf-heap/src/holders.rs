@@ -92,8 +92,8 @@ impl Known<'_> {
     fn is_of_main_script(&self, object: u32) -> bool {
         let mut above = self.dominators.dominator(object);
         while let Some(object) = above.filter(|it| self.graph.is_internal(*it)) {
-            if self.names.is_main_script(object) {
-                return true;
+            if let Some(is_variables) = self.names.of_main_script(object) {
+                return is_variables;
             }
             above = self.dominators.dominator(object);
         }

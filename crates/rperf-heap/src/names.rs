@@ -33,7 +33,7 @@ pub struct Names<'a> {
     variables: Vec<(u32, u32)>,
     /// Who is a root, and its place in the list; in this order.
     roots: Vec<(u32, u32)>,
-    /// What the VM has for itself of the main script's local variables.
+    /// What the VM has for itself of the main script: its local variables, and its code, which these refer to.
     main_script: Vec<u32>,
     /// A fiber that runs in a thread, or began with it, and that thread; in this order.
     fibers: Vec<(u32, u32)>,
@@ -109,9 +109,13 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// Whether something is the VM's, for the main script's local variables.
-    pub fn is_main_script(&self, object: u32) -> bool {
-        self.main_script.contains(&object)
+    /// Whether something is the VM's, for the main script: its local variables (true), or its code.
+    pub fn of_main_script(&self, object: u32) -> Option<bool> {
+        let is_known = |object| self.main_script.contains(&object);
+        is_known(object).then(|| {
+            let mut references = self.graph.references(object);
+            references.any(|it| it.target != object && is_known(it.target))
+        })
     }
 
     /// The names by which places and global variables hold an object.

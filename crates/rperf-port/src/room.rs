@@ -1,7 +1,7 @@
 //! Whether the system has the memory for a copy of this process: pages that either of the two writes are
 //! there twice, as long as the copy lives. On the port's thread.
 
-use rperf_session::control_groups::{GROUPS, Names, all_groups, text};
+use rperf_session::control_groups::{GROUPS, Names, all_groups, given_back, number, text};
 use std::path::Path;
 
 /// The part of the process's own memory that has to be free: 1 of so many.
@@ -72,12 +72,9 @@ fn end_together(root: &Path, groups: &str) -> bool {
 
 /// What is free in a group; `None` without a limit.
 fn free(group: &Path, names: &Names) -> Option<u64> {
-    let number = |name: &str| -> Option<u64> { text(&group.join(name))?.trim().parse().ok() };
-    let (limit, used) = (number(names.limit)?, number(names.used)?);
-    let stat = text(&group.join("memory.stat")).unwrap_or_default();
-    let cache = stat.lines().find_map(|line| line.strip_prefix(names.cache));
-    let cache = cache.and_then(|it| it.trim().parse().ok()).unwrap_or(0);
-    Some(limit.saturating_sub(used).saturating_add(cache).min(limit))
+    let (limit, used) = (number(group, names.limit)?, number(group, names.used)?);
+    let left = limit.saturating_sub(used);
+    Some(left.saturating_add(given_back(group, names)).min(limit))
 }
 
 #[cfg(test)]

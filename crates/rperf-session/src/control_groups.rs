@@ -53,13 +53,37 @@ const OLD: Names = Names {
     cache: "total_inactive_file ",
 };
 
+/// A limit of memory, which holds for all processes of a group together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limit {
+    /// Bytes that they may have.
+    pub bytes: u64,
+    /// Bytes that they have, without what can be given back, if that is known.
+    pub used_bytes: Option<u64>,
+}
+
 /// The least limit of the groups that `groups` lists, and of those above them; `None` if there is none.
-pub fn limit(root: &Path, groups: &str) -> Option<u64> {
+pub fn limit(root: &Path, groups: &str) -> Option<Limit> {
     let all = all_groups(root, groups).into_iter();
     let limits =
-        all.filter_map(|(group, names)| text(&group.join(names.limit))?.trim().parse().ok());
+        all.filter_map(|(group, names)| Some((number(&group, names.limit)?, group, names)));
     // Where there is none, the old ones have the largest number of pages.
-    limits.filter(|it| *it < NO_LIMIT).min()
+    let (bytes, group, names) = limits.filter(|it| it.0 < NO_LIMIT).min_by_key(|it| it.0)?;
+    let used = number(&group, names.used);
+    let used_bytes = used.map(|it| it.saturating_sub(given_back(&group, names)));
+    Some(Limit { bytes, used_bytes })
+}
+
+/// The number in a file of a group.
+pub fn number(group: &Path, name: &str) -> Option<u64> {
+    text(&group.join(name))?.trim().parse().ok()
+}
+
+/// Bytes of a group that can be given back.
+pub fn given_back(group: &Path, names: &Names) -> u64 {
+    let stat = text(&group.join("memory.stat")).unwrap_or_default();
+    let cache = stat.lines().find_map(|line| line.strip_prefix(names.cache));
+    cache.and_then(|it| it.trim().parse().ok()).unwrap_or(0)
 }
 
 /// A limit that is none.
@@ -90,6 +114,8 @@ mod tests {
             fs::create_dir_all(path.parent().expect("one")).expect("a directory");
             fs::write(path, limit).expect("a file");
         };
+        let used = |root: &Path| super::limit(root, "0::/a/b\n").and_then(|it| it.used_bytes);
+        let limit = |root: &Path, groups| super::limit(root, groups).map(|it| it.bytes);
         assert_eq!(limit(root, "0::/a/b\n"), None);
         write("a/b/memory.max", "max\n");
         assert_eq!(limit(root, "0::/a/b\n"), None);
@@ -97,6 +123,11 @@ mod tests {
         assert_eq!(limit(root, "0::/a/b\n"), Some(500));
         write("a/b/memory.max", "400\n");
         assert_eq!(limit(root, "0::/a/b\n"), Some(400));
+        assert_eq!(used(root), None);
+        write("a/b/memory.current", "350\n");
+        assert_eq!(used(root), Some(350));
+        write("a/b/memory.stat", "anon 200\ninactive_file 50\n");
+        assert_eq!(used(root), Some(300));
         write("memory/c/memory.limit_in_bytes", "9223372036854771712\n");
         assert_eq!(limit(root, "7:cpu:/a\n4:memory,x:/c\n"), None);
         write("memory/memory.limit_in_bytes", "300\n");

@@ -17,8 +17,6 @@ pub struct Watched {
     process: ProcessId,
     /// What tells the program from another one in its process, if the system tells.
     began: Option<u64>,
-    /// Its session measures no heap.
-    lacks_sites: bool,
 }
 
 impl Watched {
@@ -27,7 +25,6 @@ impl Watched {
         Watched {
             process,
             began: start_of_stack(process.pid),
-            lacks_sites: false,
         }
     }
 
@@ -42,40 +39,36 @@ impl Watched {
     }
 
     /// Looks at it.
-    pub fn look(&mut self, force: bool, may_wake: bool) -> Result<(Look, HeapFacts), HeapError> {
+    pub fn look(&self, force: bool, may_wake: bool) -> Result<(Look, HeapFacts), HeapError> {
         let how = How {
             force,
             may_wake,
             class: None,
         };
         let file = take(self.process, how)?;
+        // Where a session follows objects, the copy has told of them.
+        let sites = match file.sites.is_some() {
+            true => self.sites(may_wake)?,
+            false => None,
+        };
         let look = Look {
             rss_bytes: resident(self.process.pid),
-            sites: self.sites(may_wake)?,
+            sites,
             ..look_of(&file)
         };
         Ok((look, file.facts))
     }
 
-    /// The sites, if its session measures heap. Sessions can begin and end meanwhile.
-    fn sites(&mut self, may_wake: bool) -> Result<Option<SitesInUse>, HeapError> {
+    /// The sites that its session knows; `None` if that has ended meanwhile.
+    fn sites(&self, may_wake: bool) -> Result<Option<SitesInUse>, HeapError> {
         let mut program = Program::connect(self.process).map_err(HeapError::Failure)?;
-        if program.hello.session.is_none() {
-            self.lacks_sites = false;
-            return Ok(None);
-        }
-        if self.lacks_sites {
-            return Ok(None);
-        }
         let reply = match program.snapshot(may_wake, SNAPSHOT) {
             Ok(reply) => reply,
             Err(AskError::Refused(it)) if it.code.lacks_session() => return Ok(None),
             Err(error) => return Err(HeapError::Failure(error.into())),
         };
         let profile = read(&reply.body).map_err(HeapError::Failure)?;
-        let sites = SitesInUse::of(&profile);
-        self.lacks_sites = sites.is_none();
-        Ok(sites)
+        Ok(SitesInUse::of(&profile))
     }
 }
 
@@ -99,6 +92,7 @@ pub fn look_of(file: &HeapFile) -> Look {
 mod tests {
     use super::*;
     use rperf_heap::file::{ClassRow, Sum};
+    use std::io::Read;
 
     #[test]
     fn garbage_is_left_out() {
@@ -130,9 +124,14 @@ mod tests {
             let mut command = std::process::Command::new("/bin/sh");
             command.args(["-c", script]);
             command.stdin(std::process::Stdio::piped());
+            command.stdout(std::process::Stdio::piped());
             command.spawn().expect("a child")
         };
-        let mut child = spawn("read line; exec sleep 60");
+        let mut child = spawn("echo; read line; exec sleep 60");
+        // From then on it is the shell.
+        let mut line = [0];
+        let out = child.stdout.as_mut().expect("its output");
+        out.read_exact(&mut line).expect("a line");
         let watched = Watched::new(ProcessId::named(child.id() as i32));
         assert!(watched.is_there());
         drop(child.stdin.take());

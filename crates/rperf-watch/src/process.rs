@@ -11,7 +11,7 @@ use nix::sys::signal::kill;
 use nix::unistd::{Pid, Uid};
 use regex::bytes::Regex;
 use rperf_report::terminal_text::shown;
-use rperf_session::control_groups;
+use rperf_session::control_groups::{self, Limit};
 use rperf_session::process_id::ProcessId;
 use std::fs;
 use std::io::Read;
@@ -94,8 +94,8 @@ pub fn resident(pid: i32) -> Option<u64> {
     kb.checked_mul(1024)
 }
 
-/// The memory that the process may have, by its control group and those above it.
-pub fn limit(pid: i32) -> Option<u64> {
+/// The limit of memory of the process's control group, and those above it.
+pub fn limit(pid: i32) -> Option<Limit> {
     let groups = fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
     control_groups::limit(Path::new(control_groups::GROUPS), &groups)
 }

@@ -79,20 +79,6 @@ fn rss(file: &LeakFile) -> String {
     let (Some(now), Some(grown)) = (now, &file.rss) else {
         return String::new();
     };
-    let limit = file.limit_bytes.map(|limit| {
-        let of_group = match file.limit_is_of_group {
-            true => " (the limit of its control group)",
-            false => "",
-        };
-        match grown.hours_to(limit, now) {
-            Some(hours) => format!(
-                ": at this rate {}{of_group} in {}",
-                bytes_text(limit),
-                hours_text(hours)
-            ),
-            None => format!("; the limit is {}", bytes_text(limit)),
-        }
-    });
     let rate = format!(
         "{} ± {}/h",
         signed(grown.per_hour),
@@ -106,8 +92,41 @@ fn rss(file: &LeakFile) -> String {
     format!(
         "RSS {} {verdict}{}\n",
         bytes_text(now),
-        limit.unwrap_or_default()
+        limit(file, grown, now)
     )
+}
+
+/// When the limit is reached.
+fn limit(file: &LeakFile, grown: &Grown, now: u64) -> String {
+    let Some(limit) = file.limit_bytes else {
+        return String::new();
+    };
+    // The limit of a group is for all of its processes.
+    let (used, name) = match (file.limit_is_of_group, file.group_used_bytes) {
+        (false, _) => (now, bytes_text(limit)),
+        (true, Some(used)) => {
+            let (limit, used_text) = (bytes_text(limit), bytes_text(used));
+            let name = format!("the {limit} of its control group, of which {used_text} are used,");
+            (used, name)
+        }
+        (true, None) => {
+            let limit = bytes_text(limit);
+            return format!("; the limit of its control group is {limit}");
+        }
+    };
+    if used >= limit {
+        return format!("; the limit of {} is reached", bytes_text(limit));
+    }
+    match grown.hours_to(limit, used) {
+        Some(hours) => {
+            let [hours, least, most] = hours.map(hours_text);
+            match least == most {
+                true => format!(": at this rate {name} in {hours}"),
+                false => format!(": at this rate {name} in {hours} ({least} to {most})"),
+            }
+        }
+        None => format!("; the limit is {}", bytes_text(limit)),
+    }
 }
 
 fn no_sites(file: &LeakFile) -> String {
@@ -271,6 +290,19 @@ mod tests {
             limit_bytes: Some(210 << 20),
             ..LeakFile::of(&looks)
         }
+    }
+
+    #[test]
+    fn the_limit_of_a_control_group_is_for_all_of_its_processes() {
+        let mut file = file();
+        file.limit_is_of_group = true;
+        let page = |file: &LeakFile| of(file, 20, Screen::default());
+        assert!(page(&file).contains("B/h; the limit of its control group is 210.00 MB\n"));
+        file.group_used_bytes = Some(180 << 20);
+        let rate = "at this rate the 210.00 MB of its control group, of which 180.00 MB are used, in 30 min";
+        assert!(page(&file).contains(rate), "{}", page(&file));
+        file.group_used_bytes = Some(210 << 20);
+        assert!(page(&file).contains("; the limit of 210.00 MB is reached\n"));
     }
 
     #[test]

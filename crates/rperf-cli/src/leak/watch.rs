@@ -58,17 +58,27 @@ pub(super) fn watch(
     let text = target.to_str().unwrap_or_default();
     let pid = checked::pid(text).map_err(|error| Refusal::usage(format!("'{text}': {error}")))?;
     let _signals = Actions::set_once(&ENDS, SigHandler::Handler(stop));
-    let mut watched = Watched::new(ProcessId::named(pid));
-    let group = limit(pid);
+    let watched = Watched::new(ProcessId::named(pid));
+    let mut group = limit(pid);
     let progress = Progress::new();
     let began = Instant::now();
     let count = plan.time.as_nanos() / plan.every.as_nanos();
     let (mut looks, mut failed): (Vec<Look>, u64) = (Vec::new(), 0);
     let mut first: Option<HeapFacts> = None;
     let mut end = None;
+    let mut asked = began;
+    let mut took = Duration::ZERO;
     for number in 0..=count as u32 {
         if number > 0 {
-            let next = began + plan.every * number;
+            // At least as much time without a look as with one, and so much that the program takes it.
+            let least = match plan.force {
+                true => 2 * took,
+                false => (2 * took).max(LEAST_EVERY + SLACK),
+            };
+            let next = (began + plan.every * number).max(asked + least);
+            if next > began + plan.time + least {
+                break;
+            }
             end = wait(&watched, next, || {
                 progress.show(line(pid, &looks, count, began.elapsed(), plan));
             });
@@ -76,7 +86,7 @@ pub(super) fn watch(
         if end.is_some() || STOP.load(SeqCst) {
             break;
         }
-        let asked = Instant::now();
+        asked = Instant::now();
         match watched.look(plan.force, plan.may_wake) {
             Ok((look, facts)) => {
                 first.get_or_insert(facts);
@@ -97,13 +107,11 @@ pub(super) fn watch(
             }
             Err(_) => end = Some(gone(&watched)),
         }
-        if !plan.force && plan.every < LEAST_EVERY + SLACK {
-            // So that the program takes the next one.
-            end = end.or_else(|| wait(&watched, asked + LEAST_EVERY + SLACK, || ()));
-        }
         if end.is_some() {
             break;
         }
+        took = asked.elapsed();
+        group = limit(pid).or(group);
     }
     progress.end();
     let facts = first.unwrap_or_default();
@@ -111,8 +119,9 @@ pub(super) fn watch(
         pid,
         program: facts.program,
         ruby: facts.ruby,
-        limit_bytes: group,
+        limit_bytes: group.map(|it| it.bytes),
         limit_is_of_group: group.is_some(),
+        group_used_bytes: group.and_then(|it| it.used_bytes),
         failed,
         ..LeakFile::of(&looks)
     };

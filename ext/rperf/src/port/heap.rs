@@ -78,14 +78,16 @@ pub fn send(ruby: &Ruby, helper: RModule, question: Question) -> Result<Reply, E
             "ask again",
         ));
     };
-    let samples = made.as_ref().map(|made| Samples {
-        session: Session {
-            elapsed_ns: made.elapsed_ns(),
-            bytes_per_sample: made.samples().bytes_per_sample,
-            lost_bytes: made.samples().lost_bytes,
-        },
-        sites: made.sites(),
-        objects: made.located(quiet.gvl()),
+    let samples = made.as_ref().and_then(|made| {
+        Some(Samples {
+            session: Session {
+                elapsed_ns: made.elapsed_ns(),
+                bytes_per_sample: made.samples().bytes_per_sample,
+                lost_bytes: made.samples().lost_bytes,
+            },
+            sites: made.sites(),
+            objects: made.located(quiet.gvl())?,
+        })
     });
     // From here on nobody else answers the client, and the port's thread hears of the copy.
     if !request::commit(question) {
@@ -139,6 +141,7 @@ fn unfit() -> Option<Refusal> {
 /// In the copy, before anything else of Ruby's: no collection runs there, whatever is allocated, nor does a
 /// warning run the program's code.
 fn begin_copy() {
+    objects_made::end_in_copy();
     // SAFETY: on the thread that has the GVL, in a process that has no other one. No collection is under way,
     // so none is ended here.
     unsafe {

@@ -52,6 +52,11 @@ pub fn take(gvl: &mut Gvl<'_>) -> Result<Option<ObjectsMade>, Error> {
     }))
 }
 
+/// In a copy of the program: no object is followed there.
+pub fn end_in_copy() {
+    objects_in_use::end_in_copy();
+}
+
 impl ObjectsMade {
     /// For how long the session has run, in ns.
     pub fn elapsed_ns(&self) -> u64 {
@@ -69,20 +74,24 @@ impl ObjectsMade {
         sites.collect()
     }
 
-    /// The samples whose objects live, with these. They are valid until another thread runs, or an object is
-    /// made.
-    pub fn located(&self, gvl: &mut Gvl<'_>) -> Vec<(VALUE, FollowedSample)> {
-        let mut located = Vec::with_capacity(self.samples.samples.len());
+    /// The samples whose objects live, with these; `None` if the session has ended. They are valid until another
+    /// thread runs, or an object is made.
+    pub fn located(&self, gvl: &mut Gvl<'_>) -> Option<Vec<(VALUE, FollowedSample)>> {
         // Another session has other numbers.
-        if sampling(gvl).is_none_or(|it| it.id != self.session) {
-            return located;
+        if sampling(gvl)?.id != self.session {
+            return None;
         }
-        objects_in_use::each_listed(gvl, &self.maps, |number, object| {
-            let samples = &self.samples.samples;
-            if let Ok(row) = samples.binary_search_by_key(&number, |it| it.number) {
-                located.push((object, samples[row]));
+        let samples = &self.samples.samples;
+        let row = |number| samples.binary_search_by_key(&number, |it| it.number).ok();
+        let mut objects = vec![None; samples.len()];
+        let wanted = |number| row(number).is_some();
+        objects_in_use::each_listed(gvl, &self.maps, wanted, |number, object| {
+            if let Some(row) = row(number) {
+                objects[row] = Some(object);
             }
         });
-        located
+        let located = objects.into_iter().zip(samples);
+        let located = located.filter_map(|(object, sample)| Some((object?, *sample)));
+        Some(located.collect())
     }
 }

@@ -16,7 +16,7 @@ use rperf_sampling::HandlerOff;
 use rperf_sampling::objects::{ObjectSampler, Put};
 use rperf_vm::{Gvl, clock};
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 static JOB: Job = Job::new();
 
@@ -29,6 +29,9 @@ static LAST: AtomicU64 = AtomicU64::new(0);
 
 /// How many are held.
 static HELD: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether this is a copy of the program, which only sends its objects.
+static IN_COPY: AtomicBool = AtomicBool::new(false);
 
 /// Makes what is made once per process. With the GVL.
 pub fn init() {
@@ -69,6 +72,9 @@ pub fn collected() {
 }
 
 unsafe extern "C" fn on_safepoint(_: *mut c_void) {
+    if IN_COPY.load(Relaxed) {
+        return;
+    }
     // SAFETY: on a thread that runs Ruby code.
     unsafe {
         sampling::with_session_of_main_ractor(|gvl| {
@@ -171,30 +177,38 @@ pub fn listed(gvl: &mut Gvl<'_>) -> Vec<(WeakMap, Vec<u64>)> {
     listed
 }
 
-/// Finds the objects of numbers that were listed, as far as they live. Makes no objects, and lets no other thread
-/// run.
+/// Finds the objects of those numbers that were listed and are `wanted`, as far as they live; a number may be found
+/// twice. Makes no objects, and lets no other thread run.
 pub fn each_listed(
     gvl: &mut Gvl<'_>,
     listed: &[(WeakMap, Vec<u64>)],
+    wanted: impl Fn(u64) -> bool,
     mut found: impl FnMut(u64, VALUE),
 ) {
     let maps = all(gvl);
-    // What is left of a map may have come there since.
-    let Some(&open) = maps.last() else {
-        return;
-    };
     for (map, numbers) in listed {
         let is_there = maps.iter().any(|it| it.object() == map.object());
-        for &number in numbers {
-            let object = match is_there {
-                true => map.get(gvl, number).or_else(|| open.get(gvl, number)),
-                false => open.get(gvl, number),
-            };
+        for number in numbers.iter().copied().filter(|it| wanted(*it)) {
+            let mut object = is_there.then(|| map.get(gvl, number)).flatten();
+            // What is left of a map may have come to another one since, mostly to the newest.
+            let mut others = maps.iter().rev();
+            while object.is_none()
+                && let Some(other) = others.next()
+            {
+                object = other.get(gvl, number);
+            }
             if let Some(object) = object {
                 found(number, object);
             }
         }
     }
+}
+
+/// In a copy of the program: no sample is drawn there, and nothing is put away.
+pub fn end_in_copy() {
+    COUNTDOWN.pause();
+    HELD.store(0, Relaxed);
+    IN_COPY.store(true, Relaxed);
 }
 
 /// All maps; the open one is the last.
