@@ -203,7 +203,10 @@ export class Boot {
     const depth = [0];
     for (let row = 1; row < rows.length; row++) depth.push(depth[rows[row].caller] + 1);
     const named = rows.map((_, row) => (row === 0 ? { name: "", filter: "" } : this.named(row)));
-    const sorted = rows.map(({ loads }) => [...loads].sort((a, b) => rows[b].total - rows[a].total || a - b));
+    // Where a filter leaves nothing of a file, that isn't shown.
+    const sorted = rows.map(({ loads }) =>
+      loads.filter((row) => rows[row].total !== 0).sort((a, b) => rows[b].total - rows[a].total || a - b),
+    );
     return {
       parent: rows.map(({ caller }) => caller),
       depth,

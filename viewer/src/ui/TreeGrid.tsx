@@ -46,7 +46,7 @@ function hotPath(tree: Rows, row: number): number[] {
   for (let at: number | undefined = row; at !== undefined; ) {
     path.push(at);
     const kid: number | undefined = tree.children(at)[0];
-    at = kid !== undefined && tree.weight(kid) >= HOT * tree.weight(at) ? kid : undefined;
+    at = kid !== undefined && tree.weight(kid) > 0 && tree.weight(kid) >= HOT * tree.weight(at) ? kid : undefined;
   }
   return path;
 }
