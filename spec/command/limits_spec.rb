@@ -76,15 +76,31 @@ RSpec.describe "Limits of memory" do
       expect(both.stderr).not_to include("inuse_space")
     end
 
+    it "leaves --fail-above the values of the table" do
+      expect(rperf("record", "-o", "long.pb.gz", "--measure", "heap", ruby, "-e", <<~RUBY).status).to be_success
+        #{keeping.call(100)}
+        finish = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 1.5
+        nil while Process.clock_gettime(Process::CLOCK_MONOTONIC) < finish
+      RUBY
+      keep("short.pb.gz", keeping.call(100))
+      slower = diff("inuse_space>9000%", "short.pb.gz", "long.pb.gz", "--fail-above", "50")
+      expect([slower.status.exitstatus, slower.stderr]).to match([3, /more than 50% slower/])
+      expect(slower.stdout).not_to start_with("Type: inuse_space")
+    end
+
     it "refuses what can't be told" do
       expect(rperf("record", "-o", "plain.pb.gz", ruby, "-e", "1").status).to be_success
       lacking = diff("inuse_space>5%", "plain.pb.gz", "plain.pb.gz")
       expect([lacking.status.exitstatus, lacking.stderr]).to match([2, /\Arperf: .*inuse_space/])
       { ["--calls"] => /--fail-on goes with .*not with --calls/, ["--fail-on", "5%"] => /either for calls or/,
-        ["--tests"] => /--fail-on has no meaning for --tests/ }.each do |options, message|
+        ["--tests"] => /--fail-on has no meaning for --tests/,
+        ["--normalize", "total"] => /--fail-on of a value has no meaning with --normalize total/ }.each do |options, message|
         refused = diff("inuse_space>5%", "plain.pb.gz", "plain.pb.gz", *options)
         expect([refused.status.exitstatus, refused.stderr]).to match([2, message])
       end
+      wrong = diff("inuse_spac>5%", "plain.pb.gz", "plain.pb.gz")
+      expect([wrong.status.exitstatus, wrong.stderr])
+        .to match([2, /has no calls.*'inuse_spac' is no value: .*inuse_space/m])
       odd = diff("inuse_space>much", "plain.pb.gz", "plain.pb.gz")
       expect([odd.status.exitstatus,
               odd.stderr]).to match([2, /--fail-on must be a percentage.*not 'inuse_space>much'/])

@@ -147,7 +147,7 @@ RSpec.describe "rperf leak", vm: true, if: Gem::Platform.local.os == "linux" do
 
   it "refuses what makes no sense" do
     expect(refusal(1, "--every", "5s")).to match([2, /--every must be 10s or more.*--force/])
-    expect(refusal(1, "--every", "soon")).to match([2, /--every must be a time, such as .* not 'soon'/])
+    expect(refusal(1, "--every", "soon")).to match([2, /--every must be a time with its unit, such as .* not 'soon'/])
     expect(refusal(1, "--every", "1m", "--for", "90s")).to match([2, /--for must be twice --every/])
     expect(refusal(1, "--limit", "much")).to match([2, /--limit must be a size, such as .* not 'much'/])
     expect(refusal(1, 2)).to match([2, /one process, or files/])
