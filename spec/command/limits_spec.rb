@@ -34,6 +34,18 @@ RSpec.describe "Limits of memory" do
       expect([outcome.status.exitstatus, outcome.stderr]).to match([3, /--max-rss/])
     end
 
+    it "counts no children of the program that became rperf, which may have been larger" do
+      large = %w[--disable-gems -e] << "'x' * 300_000_000"
+      command = rperf_command("record", "--max-rss", "250M", "-o", "app.pb.gz", ruby, "-e")
+      run_one = lambda do |code|
+        starter = "system(*#{[ruby, *large].inspect}); exec(*#{[*command, code].inspect})"
+        run(ruby, "--disable-gems", "-e", starter)
+      end
+      outcome = run_one.call("system(RbConfig.ruby, *#{large.inspect})")
+      expect([outcome.status.exitstatus, outcome.stderr]).to match([3, /more than --max-rss/])
+      expect(run_one.call("1 + 1").status.exitstatus).to eq(0)
+    end
+
     it "leaves the program its own status" do
       outcome = rperf("record", "--max-rss", "5M", "-o", "app.pb.gz", ruby, "-e", "exit 7")
       expect([outcome.status.exitstatus, outcome.stderr]).to match([7, /--max-rss/])
