@@ -141,6 +141,15 @@ RSpec.describe "rperf leak", vm: true, if: Gem::Platform.local.os == "linux" do
     found = found_by(rperf("leak", "--json", "2.json", "0.json", "1.json"))
     expect(found["looks"].map { |it| it["time_ns"] }).to eq(found["looks"].map { |it| it["time_ns"] }.sort)
     expect([found["looks"].size, found["rss"]]).to eq([3, nil])
+    found = JSON.parse(File.read(path_to("0.json")))
+    live = %w[objects bytes].map { |it| found["total"][it] - found["unreferenced"][it] }
+    look = found_by(rperf("leak", "--json", "2.json", "0.json", "1.json"))["looks"].first
+    expect(look.values_at("objects", "bytes")).to eq(live)
+    write_file("other.json", JSON.generate(found.merge("started" => found["started"] + 1)))
+    expect(refusal("other.json", "1.json", "2.json")).to match([2, /two processes with the number \d+/])
+    write_file("other.json", JSON.generate(found.merge("program" => "worker: busy")))
+    expect(rperf("leak", "other.json", "1.json", "2.json").status).to be_success
+    expect(refusal("--limit", "2G", "0.json", "1.json", "2.json")).to match([2, /--limit is for the RSS/])
     expect(refusal("0.json")).to match([2, /one look tells nothing/])
     expect(refusal("0.json", "1.json")).to match([1, /3 looks are needed/])
   end
