@@ -34,6 +34,18 @@ RSpec.describe "Limits of memory" do
       expect([outcome.status.exitstatus, outcome.stderr]).to match([3, /--max-rss/])
     end
 
+    it "counts no children of the program that became rperf, which may have been larger" do
+      large = %w[--disable-gems -e] << "'x' * 300_000_000"
+      command = rperf_command("record", "--max-rss", "250M", "-o", "app.pb.gz", ruby, "-e")
+      run_one = lambda do |code|
+        starter = "system(*#{[ruby, *large].inspect}); exec(*#{[*command, code].inspect})"
+        run(ruby, "--disable-gems", "-e", starter)
+      end
+      outcome = run_one.call("system(RbConfig.ruby, *#{large.inspect})")
+      expect([outcome.status.exitstatus, outcome.stderr]).to match([3, /more than --max-rss/])
+      expect(run_one.call("1 + 1").status.exitstatus).to eq(0)
+    end
+
     it "leaves the program its own status" do
       outcome = rperf("record", "--max-rss", "5M", "-o", "app.pb.gz", ruby, "-e", "exit 7")
       expect([outcome.status.exitstatus, outcome.stderr]).to match([7, /--max-rss/])
@@ -76,15 +88,31 @@ RSpec.describe "Limits of memory" do
       expect(both.stderr).not_to include("inuse_space")
     end
 
+    it "leaves --fail-above the values of the table" do
+      expect(rperf("record", "-o", "long.pb.gz", "--measure", "heap", ruby, "-e", <<~RUBY).status).to be_success
+        #{keeping.call(100)}
+        finish = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 1.5
+        nil while Process.clock_gettime(Process::CLOCK_MONOTONIC) < finish
+      RUBY
+      keep("short.pb.gz", keeping.call(100))
+      slower = diff("inuse_space>9000%", "short.pb.gz", "long.pb.gz", "--fail-above", "50")
+      expect([slower.status.exitstatus, slower.stderr]).to match([3, /more than 50% slower/])
+      expect(slower.stdout).not_to start_with("Type: inuse_space")
+    end
+
     it "refuses what can't be told" do
       expect(rperf("record", "-o", "plain.pb.gz", ruby, "-e", "1").status).to be_success
       lacking = diff("inuse_space>5%", "plain.pb.gz", "plain.pb.gz")
       expect([lacking.status.exitstatus, lacking.stderr]).to match([2, /\Arperf: .*inuse_space/])
       { ["--calls"] => /--fail-on goes with .*not with --calls/, ["--fail-on", "5%"] => /either for calls or/,
-        ["--tests"] => /--fail-on has no meaning for --tests/ }.each do |options, message|
+        ["--tests"] => /--fail-on has no meaning for --tests/,
+        ["--normalize", "total"] => /--fail-on of a value has no meaning with --normalize total/ }.each do |options, message|
         refused = diff("inuse_space>5%", "plain.pb.gz", "plain.pb.gz", *options)
         expect([refused.status.exitstatus, refused.stderr]).to match([2, message])
       end
+      wrong = diff("inuse_spac>5%", "plain.pb.gz", "plain.pb.gz")
+      expect([wrong.status.exitstatus, wrong.stderr])
+        .to match([2, /has no calls.*'inuse_spac' is no value: .*inuse_space/m])
       odd = diff("inuse_space>much", "plain.pb.gz", "plain.pb.gz")
       expect([odd.status.exitstatus,
               odd.stderr]).to match([2, /--fail-on must be a percentage.*not 'inuse_space>much'/])

@@ -141,13 +141,22 @@ RSpec.describe "rperf leak", vm: true, if: Gem::Platform.local.os == "linux" do
     found = found_by(rperf("leak", "--json", "2.json", "0.json", "1.json"))
     expect(found["looks"].map { |it| it["time_ns"] }).to eq(found["looks"].map { |it| it["time_ns"] }.sort)
     expect([found["looks"].size, found["rss"]]).to eq([3, nil])
+    found = JSON.parse(File.read(path_to("0.json")))
+    live = %w[objects bytes].map { |it| found["total"][it] - found["unreferenced"][it] }
+    look = found_by(rperf("leak", "--json", "2.json", "0.json", "1.json"))["looks"].first
+    expect(look.values_at("objects", "bytes")).to eq(live)
+    write_file("other.json", JSON.generate(found.merge("started" => found["started"] + 1)))
+    expect(refusal("other.json", "1.json", "2.json")).to match([2, /two processes with the number \d+/])
+    write_file("other.json", JSON.generate(found.merge("program" => "worker: busy")))
+    expect(rperf("leak", "other.json", "1.json", "2.json").status).to be_success
+    expect(refusal("--limit", "2G", "0.json", "1.json", "2.json")).to match([2, /--limit is for the RSS/])
     expect(refusal("0.json")).to match([2, /one look tells nothing/])
     expect(refusal("0.json", "1.json")).to match([1, /3 looks are needed/])
   end
 
   it "refuses what makes no sense" do
     expect(refusal(1, "--every", "5s")).to match([2, /--every must be 10s or more.*--force/])
-    expect(refusal(1, "--every", "soon")).to match([2, /--every must be a time, such as .* not 'soon'/])
+    expect(refusal(1, "--every", "soon")).to match([2, /--every must be a time with its unit, such as .* not 'soon'/])
     expect(refusal(1, "--every", "1m", "--for", "90s")).to match([2, /--for must be twice --every/])
     expect(refusal(1, "--limit", "much")).to match([2, /--limit must be a size, such as .* not 'much'/])
     expect(refusal(1, 2)).to match([2, /one process, or files/])

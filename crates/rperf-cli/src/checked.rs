@@ -64,18 +64,24 @@ pub fn refuse_reports_file(path: &Path) -> Result<(), Refusal> {
 /// Seconds of a time at most: ten years.
 const LONGEST: f64 = 3.2e8;
 
-/// A time with its unit: `30s`, `1.5m`, `2h`, `1d`.
+/// A time with its unit: `500ms`, `30s`, `1.5m`, `2h`, `1d`.
 pub fn time(option: &str, text: &str) -> Result<Duration, Refusal> {
-    const UNITS: [(char, f64); 4] = [('s', 1.0), ('m', 60.0), ('h', 3600.0), ('d', 86_400.0)];
+    const UNITS: [(&str, f64); 5] = [
+        ("ms", 1e-3),
+        ("s", 1.0),
+        ("m", 60.0),
+        ("h", 3600.0),
+        ("d", 86_400.0),
+    ];
     let units = UNITS.iter();
     let found =
-        units.filter_map(|(unit, of)| Some(text.strip_suffix(*unit)?.parse::<f64>().ok()? * of));
+        units.filter_map(|(unit, of)| Some(text.strip_suffix(unit)?.parse::<f64>().ok()? * of));
     let mut valid = found.filter(|it| *it > 0.0 && *it <= LONGEST);
     let seconds = valid.next();
     seconds.map(Duration::from_secs_f64).ok_or_else(|| {
         let text = quoted(text.as_ref());
         Refusal::usage(format!(
-            "{option} must be a time, such as 30s, 10m or 2h, not {text}"
+            "{option} must be a time with its unit, such as 30s, 10m or 2h, not {text}"
         ))
     })
 }
@@ -84,7 +90,11 @@ pub fn time(option: &str, text: &str) -> Result<Duration, Refusal> {
 pub fn size(option: &str, text: &str) -> Result<u64, Refusal> {
     let upper = text.to_ascii_uppercase();
     let number = upper.strip_suffix('B').unwrap_or(&upper);
-    let number = number.strip_suffix('I').unwrap_or(number);
+    // The I of KiB: it stands for nothing without a unit.
+    let binary = number.strip_suffix('I');
+    let number = binary
+        .filter(|it| it.ends_with(['K', 'M', 'G', 'T']))
+        .unwrap_or(number);
     let powers = ["K", "M", "G", "T"].into_iter().zip([10, 20, 30, 40]);
     let mut given = powers.filter_map(|(unit, power)| Some((number.strip_suffix(unit)?, power)));
     let (number, power) = given.next().unwrap_or((number, 0));
@@ -122,8 +132,9 @@ mod tests {
             (seconds("2h"), seconds("1d")),
             (Some(7200.0), Some(86_400.0))
         );
+        assert_eq!((seconds("300ms"), seconds("1ms")), (Some(0.3), Some(1e-3)));
         for odd in [
-            "", "s", "5", "0s", "-1m", "nanh", "infs", "1e30d", "1ms", "µs",
+            "", "s", "5", "0s", "-1m", "nanh", "infs", "1e30d", "ms", "1us", "µs",
         ] {
             assert_eq!(seconds(odd), None, "{odd}");
         }
@@ -138,7 +149,9 @@ mod tests {
             (Some(500 << 20), Some(3 << 29))
         );
         assert_eq!((bytes("7B"), bytes("1TB")), (Some(7), Some(1 << 40)));
-        for odd in ["", "M", "0", "-1", "1X", "nan", "inf", "1e40", "0.1"] {
+        for odd in [
+            "", "M", "0", "-1", "1X", "nan", "inf", "1e40", "0.1", "5I", "5IB", "5MII",
+        ] {
             assert_eq!(bytes(odd), None, "{odd}");
         }
     }

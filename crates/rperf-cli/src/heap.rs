@@ -18,6 +18,9 @@ use rperf_watch::heap::{HeapError, How, take};
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
+/// Classes that are kept at most.
+const CLASSES: usize = 1000;
+
 /// What the help of the command ends with.
 pub const NOTES: &str = "\
 Examples:
@@ -160,6 +163,7 @@ fn taken(target: &OsStr, args: &HeapArgs) -> Result<HeapFile, Refusal> {
         force: args.force,
         may_wake: !args.no_wake,
         class: args.class.as_deref(),
+        classes: CLASSES,
     };
     take(ProcessId::named(pid), how).map_err(|error| refusal_of(pid, error))
 }

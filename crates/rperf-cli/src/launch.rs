@@ -4,7 +4,7 @@
 
 use crate::options::Options;
 use crate::process::{self, End};
-use crate::{EXCEEDED, FAILURE, NOT_EXECUTABLE, Refusal, command, delivery, forward, say};
+use crate::{EXCEEDED, FAILURE, NOT_EXECUTABLE, Refusal, USAGE, command, delivery, forward, say};
 use rperf_format::bytes_text;
 use rperf_session::directory;
 use rperf_session::environment::{self, Environment};
@@ -31,8 +31,34 @@ const PATIENCE_WITH_WRITERS: Duration = Duration::from_secs(30);
 pub struct Launched {
     end: End,
     is_whole: bool,
-    /// A process had more memory than was allowed.
-    is_too_large: bool,
+    /// Its memory, by the limit.
+    memory: Memory,
+}
+
+/// The peak of a command's memory, by the limit of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Memory {
+    /// No process had more, or there is no limit.
+    Allowed,
+    /// A process had more.
+    Above,
+    /// It can't be told: rperf itself had more.
+    Unknown,
+}
+
+/// By how much the counts of the kernel can be off: it counts pages for each CPU, and adds these later.
+const INEXACT: u64 = 1 << 20;
+
+impl Memory {
+    /// `most`: the limit, `inherited`: the peak that the system may have taken over from rperf.
+    fn of(most: Option<u64>, peak: u64, inherited: u64) -> Self {
+        match most {
+            Some(most) if peak <= most => Memory::Allowed,
+            Some(_) if peak > inherited + INEXACT => Memory::Above,
+            Some(_) => Memory::Unknown,
+            None => Memory::Allowed,
+        }
+    }
 }
 
 impl Launched {
@@ -42,7 +68,11 @@ impl Launched {
         match self.end {
             End::Signal(signal) => process::end_by_signal(signal),
             End::Status(0) if !self.is_whole => FAILURE,
-            End::Status(0) if self.is_too_large => EXCEEDED,
+            End::Status(0) => match self.memory {
+                Memory::Allowed => 0,
+                Memory::Above => EXCEEDED,
+                Memory::Unknown => USAGE,
+            },
             End::Status(status) => status,
         }
     }
@@ -52,10 +82,11 @@ impl Launched {
         let signal = process::signal_name;
         match self.end {
             End::Signal(it) => Some(format!("the program was ended by {}", signal(it))),
-            End::Status(0) if self.is_whole && self.is_too_large => {
-                Some("its peak RSS was above --max-rss".to_string())
-            }
-            End::Status(0) if self.is_whole => None,
+            End::Status(0) if self.is_whole => match self.memory {
+                Memory::Allowed => None,
+                Memory::Above => Some("its peak RSS was above --max-rss".to_string()),
+                Memory::Unknown => Some("its peak RSS isn't known".to_string()),
+            },
             End::Status(0) => Some("its profile is missing or incomplete".to_string()),
             End::Status(status) => Some(format!("the program exited with status {status}")),
         }
@@ -85,8 +116,8 @@ pub fn launch(options: &Options, library: &Path) -> Result<Launched, Refusal> {
     let merged = merge::merge(&directory.0, &status, None);
     let first = status.members.first();
     // The processes that profiled themselves know theirs, too.
-    let peak = times.max_rss_bytes.unwrap_or(0);
-    let peak = peak.max(merged.stats.os.max_rss_bytes);
+    let peak = times.max_rss_bytes.max(merged.stats.os.max_rss_bytes);
+    let memory = Memory::of(options.max_rss, peak, times.inherited_rss_bytes);
     let times = CommandTimes {
         real_ns: times.real_ns,
         user_ns: times.user_ns,
@@ -99,24 +130,28 @@ pub fn launch(options: &Options, library: &Path) -> Result<Launched, Refusal> {
         say(&line);
     }
     drop(directory);
-    let is_too_large = options.max_rss.is_some_and(|most| is_above(most, peak));
+    if let Some(most) = options.max_rss {
+        say_above(memory, bytes_text(most), bytes_text(peak));
+    }
     Ok(Launched {
         end,
-        is_too_large,
+        memory,
         is_whole: is_delivered && !is_incomplete(&status, &merged),
     })
 }
 
-/// Whether the largest process had more memory than `most`, with a line that says so.
-fn is_above(most: u64, peak: u64) -> bool {
-    if peak > most {
-        say(&format!(
-            "the peak RSS of the largest process was {}, more than --max-rss allows ({})",
-            bytes_text(peak),
-            bytes_text(most)
-        ));
+/// Says that the largest process had more memory than `most`, or that this can't be told.
+fn say_above(memory: Memory, most: String, peak: String) {
+    match memory {
+        Memory::Allowed => {}
+        Memory::Above => say(&format!(
+            "the peak RSS of the largest process was {peak}, more than --max-rss allows ({most})"
+        )),
+        Memory::Unknown => say(&format!(
+            "--max-rss can't tell: the peak RSS was {peak} at most, which can be that of rperf itself, and {most} \
+             is less: raise it"
+        )),
     }
-    peak > most
 }
 
 /// Whether there is less than there could be by some fault of ours.
@@ -372,6 +407,30 @@ mod tests {
             };
             assert_eq!(is_incomplete(&status, merged), expected);
         }
+    }
+
+    #[test]
+    fn memory_that_can_be_ours_is_not_the_programs() {
+        const MB: u64 = 1 << 20;
+        let memory = |most, peak, inherited| Memory::of(most, peak * MB, inherited * MB);
+        let most = Some(100 * MB);
+        assert_eq!(memory(most, 90, 8), Memory::Allowed);
+        assert_eq!(memory(most, 250, 8), Memory::Above);
+        assert_eq!(memory(most, 250, 200), Memory::Above);
+        assert_eq!(memory(most, 200, 200), Memory::Unknown);
+        assert_eq!(memory(most, 90, 200), Memory::Allowed);
+        assert_eq!(memory(None, 900, 8), Memory::Allowed);
+        let of = |status, memory| Launched {
+            end: End::Status(status),
+            is_whole: true,
+            memory,
+        };
+        let unknown = of(0, Memory::Unknown);
+        assert_eq!(
+            (unknown.status(), of(7, Memory::Unknown).status()),
+            (USAGE, 7)
+        );
+        assert!(unknown.fault().expect("a fault").contains("isn't known"));
     }
 
     #[test]

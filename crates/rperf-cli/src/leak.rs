@@ -11,7 +11,7 @@ use crate::report::screen::Screen;
 use rperf_format::{LeakFile, NoLeakFile};
 use rperf_heap::file::HeapFile;
 use rperf_report::growth::LEAST_LOOKS;
-use rperf_watch::leak::look_of;
+use rperf_watch::leak::looks_of;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::time::Duration;
@@ -197,6 +197,11 @@ fn of_files(targets: &[OsString], args: &LeakArgs) -> Result<LeakFile, Refusal> 
         }
         return file.map_err(|error| refused(Path::new(target), &error));
     }
+    if args.limit.is_some() {
+        return Err(Refusal::usage(
+            "--limit is for the RSS, which files of 'rperf heap -o' don't have: leave it out",
+        ));
+    }
     let files = targets.iter().map(|target| {
         let file = HeapFile::read(&bytes_of(target)?);
         file.map_err(|error| refused(Path::new(target), &error))
@@ -204,13 +209,23 @@ fn of_files(targets: &[OsString], args: &LeakArgs) -> Result<LeakFile, Refusal> 
     let mut files = files.collect::<Result<Vec<_>, _>>()?;
     files.sort_by_key(|it| it.facts.time_ns);
     let first = files.first().map(|it| it.facts.clone()).unwrap_or_default();
-    if let Some(other) = files.iter().find(|it| it.facts.pid != first.pid) {
+    let is_other = |it: &&HeapFile| !it.facts.is_of_process_of(&first);
+    if let Some(other) = files.iter().find(is_other) {
+        let (one, other) = (first.pid, other.facts.pid);
+        let which = match one == other {
+            true => format!("two processes with the number {one}"),
+            false => format!("processes {one} and {other}"),
+        };
         return Err(Refusal::usage(format!(
-            "the files are of processes {} and {}: what grows in one says nothing of the other",
-            first.pid, other.facts.pid
+            "the files are of {which}: what grows in one says nothing of the other"
         )));
     }
-    let looks: Vec<_> = files.iter().map(look_of).collect();
+    let (looks, left_out) = looks_of(&files);
+    if left_out > 0 {
+        crate::say(&format!(
+            "classes left out: {left_out} (not in all files, which have only those with most bytes)"
+        ));
+    }
     Ok(LeakFile {
         pid: first.pid,
         program: first.program,
@@ -288,6 +303,11 @@ mod tests {
         ] {
             assert!(message.ends_with("leave it out"), "{message}");
         }
+        let message = with(|it| {
+            it.limit = Some("2G".into());
+            it.targets.push("b.json".into());
+        });
+        assert!(message.starts_with("--limit is for the RSS"), "{message}");
         let message = with(|it| it.targets.push("7".into()));
         assert!(message.starts_with("give one process"), "{message}");
     }

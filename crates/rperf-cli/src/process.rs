@@ -7,7 +7,7 @@ use nix::sys::signal::Signal;
 use rperf_session::os::{self, OsStats};
 use std::io;
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, Command};
+use std::process::{Child, Command, ExitStatus};
 
 /// How a program ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,41 +30,67 @@ pub struct Times {
     pub user_ns: u64,
     /// CPU time in the kernel.
     pub sys_ns: u64,
-    /// The peak RSS of the largest of these processes; `None` if one that was waited for before had more.
-    pub max_rss_bytes: Option<u64>,
+    /// The peak RSS of the largest of these processes.
+    pub max_rss_bytes: u64,
+    /// The peak RSS of rperf itself before, which the system can have counted for them.
+    pub inherited_rss_bytes: u64,
 }
 
 /// Runs the program to its end. It shares our terminal, input and output, and
 /// gets the signals that are sent to us.
 pub fn run(command: &mut Command) -> io::Result<(End, Times)> {
     forward::install(command)?;
-    // Whoever became this process by exec may have had children before.
-    let before = OsStats::of_children();
+    let inherited_rss_bytes = os::inherited_peak();
     let began_ns = os::monotonic_ns();
-    let mut child = command.spawn()?;
+    let child = command.spawn()?;
     let pid = child.id() as i32;
     forward::to_program(pid);
-    let end = end_of(&mut child)?;
-    let after = OsStats::of_children();
+    wait_for_end(pid);
+    forward::to_nobody();
+    // Of this child alone: whoever became this process by exec may have had others before.
+    let (status, usage) = reap(pid)?;
     let times = Times {
         began_ns,
         real_ns: os::monotonic_ns().saturating_sub(began_ns),
-        user_ns: after.user_ns.saturating_sub(before.user_ns),
-        sys_ns: after.sys_ns.saturating_sub(before.sys_ns),
-        max_rss_bytes: Some(after.max_rss_bytes).filter(|it| *it > before.max_rss_bytes),
+        user_ns: usage.user_ns,
+        sys_ns: usage.sys_ns,
+        max_rss_bytes: usage.max_rss_bytes,
+        inherited_rss_bytes,
     };
-    Ok((end, times))
+    Ok((End::from(status), times))
+}
+
+/// Takes the status of a child that has ended, and what it and those that it has waited for have used.
+fn reap(pid: i32) -> io::Result<(ExitStatus, OsStats)> {
+    // SAFETY: all fields of rusage are integers, for which zero bytes are valid.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    let mut status = 0;
+    loop {
+        // SAFETY: `status` and `usage` are writable for the whole call.
+        if unsafe { libc::wait4(pid, &mut status, 0, &mut usage) } == pid {
+            return Ok((ExitStatus::from_raw(status), (&usage).into()));
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
 }
 
 /// Waits for the end of the program, to which signals have gone until then.
 pub fn end_of(child: &mut Child) -> io::Result<End> {
     wait_for_end(child.id() as i32);
     forward::to_nobody();
-    let status = child.wait()?;
-    Ok(match status.signal() {
-        Some(signal) => End::Signal(signal),
-        None => End::Status(status.code().unwrap_or(crate::FAILURE)),
-    })
+    child.wait().map(End::from)
+}
+
+impl From<ExitStatus> for End {
+    fn from(status: ExitStatus) -> Self {
+        match status.signal() {
+            Some(signal) => End::Signal(signal),
+            None => End::Status(status.code().unwrap_or(crate::FAILURE)),
+        }
+    }
 }
 
 /// Whether this child of ours has ended, for which nobody has waited yet.
@@ -133,7 +159,19 @@ mod tests {
             timed("sh -c 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done'; sleep 0.1");
         assert!(times.user_ns > 1_000_000);
         assert!(times.real_ns > 100_000_000 + times.user_ns / 2);
-        assert!(times.max_rss_bytes.is_none_or(|it| it > 100_000));
+        assert!(times.max_rss_bytes > 100_000);
+    }
+
+    #[test]
+    fn children_that_ended_before_are_not_counted() {
+        let loops = |count: u32| {
+            timed(&format!(
+                "i=0; while [ $i -lt {count} ]; do i=$((i+1)); done"
+            ))
+        };
+        let (_, before) = loops(300_000);
+        let (_, times) = loops(1);
+        assert!(times.user_ns < before.user_ns / 2);
     }
 
     #[test]

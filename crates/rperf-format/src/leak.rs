@@ -193,6 +193,8 @@ pub struct Look {
     pub rss_bytes: Option<u64>,
     /// The objects of each class that something refers to.
     pub classes: Vec<(String, InUse)>,
+    /// All of them, those of other classes, too.
+    pub total: InUse,
     /// The sites, if a session measures heap.
     pub sites: Option<SitesInUse>,
 }
@@ -258,15 +260,11 @@ impl LeakFile {
 
 impl Look {
     fn row(&self) -> LookRow {
-        let sum = |of: fn(&InUse) -> u64| {
-            let all = self.classes.iter().map(|it| of(&it.1));
-            all.fold(0, u64::saturating_add)
-        };
         LookRow {
             time_ns: self.time_ns,
             rss_bytes: self.rss_bytes,
-            objects: sum(|it| it.objects),
-            bytes: sum(|it| it.bytes),
+            objects: self.total.objects,
+            bytes: self.total.bytes,
         }
     }
 }
@@ -394,6 +392,7 @@ mod tests {
                 ("Once".into(), amount(1000 * number.min(7))),
                 ("String".into(), amount(50_000)),
             ],
+            total: amount(60_000),
             sites: Some(SitesInUse {
                 session: if number == 0 { "a" } else { "b" }.into(),
                 each: 64 << 10,

@@ -11,13 +11,13 @@ use crate::tree::Tree;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
 
-/// Classes, holders and paths that are kept.
+/// Holders and paths that are kept.
 const MOST: usize = 1000;
 
 /// What only the VM sees is one row.
 const OF_VM: &str = "(VM: methods, compiled code, internals)";
 
-/// All that is told. `class`: the paths to the instances of the class of this name, too.
+/// All that is told, with all classes. `class`: the paths to the instances of the class of this name, too.
 pub fn of(graph: &Graph, facts: HeapFacts, class: Option<&str>) -> HeapFile {
     let dominators = Dominators::of(graph);
     let tree = Tree::of(&dominators);
@@ -116,7 +116,6 @@ fn classes(known: &Known<'_>) -> Vec<ClassRow> {
             .cmp(&key(other))
             .then_with(|| one.name.cmp(&other.name))
     });
-    rows.truncate(MOST);
     rows
 }
 

@@ -159,6 +159,21 @@ pub struct HeapFacts {
     pub time_ns: u64,
     /// How long it took.
     pub elapsed_ns: u64,
+    /// When the process started, in the kernel's ticks; 0 in files of older versions.
+    #[serde(default)]
+    pub started: u64,
+}
+
+impl HeapFacts {
+    /// Whether both are of one process, as far as they know. A program can change its title all the time, but
+    /// in containers those that differ may have the same number.
+    pub fn is_of_process_of(&self, other: &Self) -> bool {
+        let is_one = match (self.started, other.started) {
+            (0, _) | (_, 0) => self.program == other.program,
+            (one, other) => one == other,
+        };
+        is_one && self.pid == other.pid && self.ruby == other.ruby
+    }
 }
 
 /// The file.
@@ -211,6 +226,12 @@ impl HeapFile {
             facts,
             ..HeapFile::default()
         }
+    }
+
+    /// Whether classes with few bytes are left out.
+    pub fn lacks_classes(&self) -> bool {
+        let objects = self.classes.iter().map(|it| it.objects);
+        objects.fold(0, u64::saturating_add) < self.total.objects
     }
 
     /// The JSON, with a line's end.

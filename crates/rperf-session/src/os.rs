@@ -1,7 +1,6 @@
 //! What the operating system has counted about processes, and its clock. Any thread.
 
-use nix::sys::resource::{Usage, UsageWho, getrusage};
-use nix::sys::time::TimeVal;
+use nix::sys::resource::{UsageWho, getrusage};
 use nix::time::{ClockId, clock_gettime};
 
 /// Bytes of a block as Linux counts them; other systems have other ideas.
@@ -36,35 +35,45 @@ pub struct DiskStats {
 impl OsStats {
     /// The statistics of this process as of now; zeros where they can't be had.
     pub fn now() -> Self {
-        Self::of(UsageWho::RUSAGE_SELF)
-    }
-
-    /// The statistics of the children that this process has waited for, with those of theirs.
-    pub fn of_children() -> Self {
-        Self::of(UsageWho::RUSAGE_CHILDREN)
-    }
-
-    fn of(who: UsageWho) -> Self {
-        getrusage(who).map_or_else(|_| Self::default(), |usage| (&usage).into())
+        let usage = getrusage(UsageWho::RUSAGE_SELF);
+        usage.map_or_else(|_| Self::default(), |usage| usage.as_ref().into())
     }
 }
 
-impl From<&Usage> for OsStats {
-    fn from(usage: &Usage) -> Self {
+impl From<&libc::rusage> for OsStats {
+    fn from(usage: &libc::rusage) -> Self {
         // macOS counts in bytes, all others in kilobytes.
         let rss_unit = if cfg!(target_os = "macos") { 1 } else { 1024 };
         Self {
-            user_ns: nanoseconds(usage.user_time()),
-            sys_ns: nanoseconds(usage.system_time()),
-            max_rss_bytes: count(usage.max_rss()) * rss_unit,
-            voluntary_switches: count(usage.voluntary_context_switches()),
-            involuntary_switches: count(usage.involuntary_context_switches()),
+            user_ns: nanoseconds(usage.ru_utime),
+            sys_ns: nanoseconds(usage.ru_stime),
+            max_rss_bytes: count(usage.ru_maxrss) * rss_unit,
+            voluntary_switches: count(usage.ru_nvcsw),
+            involuntary_switches: count(usage.ru_nivcsw),
             disk: cfg!(target_os = "linux").then(|| DiskStats {
-                read_bytes: count(usage.block_reads()) * BLOCK,
-                write_bytes: count(usage.block_writes()) * BLOCK,
+                read_bytes: count(usage.ru_inblock) * BLOCK,
+                write_bytes: count(usage.ru_oublock) * BLOCK,
             }),
         }
     }
+}
+
+/// The most memory of this process that the system can count for a child, too: Linux takes it over to the
+/// program that a child becomes. 0 where it doesn't.
+pub fn inherited_peak() -> u64 {
+    if !cfg!(target_os = "linux") {
+        return 0;
+    }
+    peak_of_program().unwrap_or_else(|| OsStats::now().max_rss_bytes)
+}
+
+/// The most that was resident since this program began. The process has had more if it was another one before.
+#[expect(clippy::disallowed_methods, reason = "a file of the kernel's")]
+fn peak_of_program() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|it| it.strip_prefix("VmHWM:"))?;
+    let kb: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kb.checked_mul(1024)
 }
 
 /// The clock on which members tell when they began.
@@ -78,8 +87,8 @@ fn count(number: impl Into<i64>) -> u64 {
     number.into().try_into().unwrap_or(0)
 }
 
-fn nanoseconds(time: TimeVal) -> u64 {
-    count(time.tv_sec()) * 1_000_000_000 + count(time.tv_usec()) * 1000
+fn nanoseconds(time: libc::timeval) -> u64 {
+    count(time.tv_sec) * 1_000_000_000 + count(time.tv_usec) * 1000
 }
 
 #[cfg(test)]
@@ -91,5 +100,9 @@ mod tests {
         let now = OsStats::now();
         assert!(now.max_rss_bytes > 100_000);
         assert!(now.user_ns + now.sys_ns > 0);
+        if cfg!(target_os = "linux") {
+            let peak = peak_of_program().expect("a peak");
+            assert!((100_000..=OsStats::now().max_rss_bytes + (4 << 20)).contains(&peak));
+        }
     }
 }

@@ -51,6 +51,8 @@ pub struct How<'a> {
     pub may_wake: bool,
     /// The paths to the instances of this class are told, too.
     pub class: Option<&'a str>,
+    /// So many classes are told at most, those first whose instances have most bytes.
+    pub classes: usize,
 }
 
 /// Takes the objects of a program.
@@ -82,12 +84,15 @@ pub fn take(process: ProcessId, how: How<'_>) -> Result<HeapFile, HeapError> {
     }
     let facts = HeapFacts {
         pid: process.pid,
+        started: hello.start,
         program: hello.program,
         ruby: hello.ruby,
         time_ns: now.map_or(0, |it| it.as_nanos() as u64),
         elapsed_ns: u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX),
     };
-    Ok(answer::of(&graph, facts, how.class))
+    let mut file = answer::of(&graph, facts, how.class);
+    file.classes.truncate(how.classes);
+    Ok(file)
 }
 
 /// Bytes of memory that this machine has free; no bound where that isn't known.

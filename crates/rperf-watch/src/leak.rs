@@ -11,6 +11,10 @@ use rperf_format::Look;
 use rperf_heap::file::{HeapFacts, HeapFile};
 use rperf_report::in_use::{InUse, SitesInUse};
 use rperf_session::process_id::ProcessId;
+use std::collections::BTreeSet;
+
+/// Classes of a look at most. Those with less have some hundred bytes each, which is no growth.
+const CLASSES: usize = 5000;
 
 /// A program that is looked at again and again.
 pub struct Watched {
@@ -44,6 +48,7 @@ impl Watched {
             force,
             may_wake,
             class: None,
+            classes: CLASSES,
         };
         let file = take(self.process, how)?;
         // Where a session follows objects, the copy has told of them.
@@ -81,11 +86,37 @@ pub fn look_of(file: &HeapFile) -> Look {
         };
         (it.name.clone(), in_use)
     });
+    let of_all = |all: u64, unreferenced: u64| all.saturating_sub(unreferenced);
     Look {
         time_ns: file.facts.time_ns,
         classes: classes.collect(),
+        total: InUse {
+            objects: of_all(file.total.objects, file.unreferenced.objects),
+            bytes: of_all(file.total.bytes, file.unreferenced.bytes),
+        },
         ..Look::default()
     }
+}
+
+/// What kept looks have of classes, and how many classes are left out: a file that lacks classes with few bytes
+/// doesn't tell whether there were none of them.
+pub fn looks_of(files: &[HeapFile]) -> (Vec<Look>, usize) {
+    let mut looks: Vec<Look> = files.iter().map(look_of).collect();
+    let cut = files.iter().filter(|it| it.lacks_classes());
+    let known: Vec<BTreeSet<&str>> = cut
+        .map(|file| file.classes.iter().map(|it| &*it.name).collect())
+        .collect();
+    let mut left_out = BTreeSet::new();
+    for look in &mut looks {
+        look.classes.retain(|(name, _)| {
+            let is_known = known.iter().all(|it| it.contains(&**name));
+            if !is_known {
+                left_out.insert(name.clone());
+            }
+            is_known
+        });
+    }
+    (looks, left_out.len())
 }
 
 #[cfg(test)]
@@ -115,6 +146,47 @@ mod tests {
             bytes: 200,
         };
         assert_eq!(look_of(&file).classes, [("Order".into(), left)]);
+    }
+
+    #[test]
+    fn classes_that_a_file_may_have_cut_off_are_left_out() {
+        let file = |names: &[&str], total: u64| HeapFile {
+            total: Sum {
+                objects: total,
+                bytes: 40 * total,
+            },
+            unreferenced: Sum {
+                objects: 1,
+                bytes: 40,
+            },
+            classes: names
+                .iter()
+                .map(|it| ClassRow {
+                    name: (*it).into(),
+                    objects: 1,
+                    bytes: 40,
+                    ..ClassRow::default()
+                })
+                .collect(),
+            ..HeapFile::default()
+        };
+        let names = |looks: &[Look]| -> Vec<Vec<String>> {
+            let names = |look: &Look| look.classes.iter().map(|it| it.0.clone()).collect();
+            looks.iter().map(names).collect()
+        };
+        let (looks, left_out) =
+            looks_of(&[file(&["A", "B"], 7), file(&["A"], 1), file(&["A", "C"], 7)]);
+        assert_eq!(
+            (names(&looks), left_out),
+            (vec![vec!["A".to_string()]; 3], 2)
+        );
+        let total = InUse {
+            objects: 6,
+            bytes: 240,
+        };
+        assert_eq!(looks[0].total, total);
+        let (looks, left_out) = looks_of(&[file(&["A", "B"], 2), file(&["A"], 1)]);
+        assert_eq!((looks[0].classes.len(), left_out), (2, 0));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use super::percent::percent_text;
 use crate::Refusal;
 use rperf_model::frame_kind::method_of;
 use rperf_model::{OwnColumn, Profile};
-use rperf_report::one_line::function_name;
+use rperf_report::one_line::{function_name, one_line};
 use rperf_report::{CallChange, CallDiff, Change, Diff, NamePattern};
 
 /// The word for all calls together.
@@ -48,8 +48,28 @@ impl CallLimit {
     /// The value whose total it is for, if it isn't for calls: calls are those of methods.
     pub fn value(&self) -> Option<&'static str> {
         let column = OwnColumn::named(self.subject.as_deref()?)?;
-        let is_of_calls = matches!(column, OwnColumn::Calls | OwnColumn::BlockCalls);
-        (!is_of_calls).then(|| column.name())
+        Self::of_value(column).then(|| column.name())
+    }
+
+    /// The names of values, in words, if the limit's name can be a mistyped one: those of methods have signs.
+    pub fn hint(&self) -> Option<String> {
+        let subject = self.subject.as_deref().filter(|it| *it != TOTAL)?;
+        let is_method = ["#", ".", "::"].iter().any(|it| subject.contains(it));
+        if is_method || self.value().is_some() {
+            return None;
+        }
+        let named = |column: OwnColumn| Self::of_value(column).then(|| column.name());
+        let names: Vec<_> = OwnColumn::ALL.into_iter().filter_map(named).collect();
+        let subject = one_line(subject);
+        Some(format!(
+            "'{subject}' is no value: these are {}",
+            names.join(", ")
+        ))
+    }
+
+    /// Whether a limit with the name of this one is for a value: calls are those of methods.
+    fn of_value(column: OwnColumn) -> bool {
+        !matches!(column, OwnColumn::Calls | OwnColumn::BlockCalls)
     }
 
     /// The change of a value's total in words, if there is more than the limit allows, beyond the noise.
@@ -112,7 +132,9 @@ impl CallLimit {
                         true => "the calls of it were not counted",
                         false => "no method in the profiles matches it",
                     };
-                    return Err(Refusal::usage(format!("--fail-on '{}': {why}", self.text)));
+                    let hint = self.hint().map(|it| format!("; {it}")).unwrap_or_default();
+                    let text = &self.text;
+                    return Err(Refusal::usage(format!("--fail-on '{text}': {why}{hint}")));
                 }
                 Ok(found.into_iter().filter(is_above).map(said).collect())
             }
@@ -149,6 +171,25 @@ mod tests {
         assert_eq!(value("alloc_objects > 1"), Some("alloc_objects"));
         for of_calls in ["5%", "total>5%", "calls>5%", "Shop#inuse_space>5%"] {
             assert_eq!(value(of_calls), None, "{of_calls}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_is_no_method_gets_those_of_values() {
+        let hint = |text: &str| CallLimit::parse(text).expect("a limit").hint();
+        let said = hint("alloc_spac>20%").expect("a hint");
+        assert!(said.starts_with("'alloc_spac' is no value: "), "{said}");
+        assert!(said.contains("alloc_space") && said.contains("inuse_objects"));
+        assert!(!said.contains("calls"), "{said}");
+        for known in [
+            "5%",
+            "total>5%",
+            "alloc_space>5%",
+            "Order#total>1",
+            "A.b>1",
+            "A::B>1",
+        ] {
+            assert_eq!(hint(known), None, "{known}");
         }
     }
 

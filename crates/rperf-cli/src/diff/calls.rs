@@ -1,7 +1,7 @@
 //! `rperf diff --calls`: how often methods were called, before and after. Counts are exact, so no
 //! difference is noise. Called by `diff`, on the main thread.
 
-use super::call_limit::shown_name;
+use super::call_limit::{CallLimit, shown_name};
 use super::options::Options;
 use super::percent::percent_text;
 use super::reader::Reader;
@@ -27,7 +27,11 @@ pub fn run(reader: &mut Reader<'_>) -> Result<i32, Refusal> {
     };
     let profiles = [reader.profile(base_file)?, reader.profile(target_file)?];
     let diff = CallDiff::of(&profiles[0], &profiles[1]);
-    let diff = diff.map_err(|error| Refusal::usage(error.to_string()))?;
+    let diff = diff.map_err(|error| {
+        let hint = options.fail_on.iter().find_map(CallLimit::hint);
+        let hint = hint.map(|it| format!("; {it}")).unwrap_or_default();
+        Refusal::usage(format!("{error}{hint}"))
+    })?;
     show(reader, [base_file, target_file], &profiles, &diff)
 }
 

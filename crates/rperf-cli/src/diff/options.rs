@@ -178,6 +178,14 @@ impl Options {
             Some(text) => parse_normalize(text)?,
             None => (Normalize::No, None),
         };
+        if of_value.is_some() && matches!(normalize, Normalize::Total) {
+            return Err(Refusal::usage(
+                "--fail-on of a value has no meaning with --normalize total: all totals are equal then",
+            ));
+        }
+        // --fail-above is for the values of the table, so a limit of others doesn't choose these.
+        let is_of_table = args.fail_above.is_none();
+        let of_table = of_value.filter(|_| is_of_table).map(String::from);
         Ok(Self {
             base,
             target,
@@ -191,7 +199,7 @@ impl Options {
             limit: args.view.limit(Some(ROWS))?,
             sort: args.view.sort()?,
             path_view: args.view.paths.view(),
-            value: args.view.value().or(of_value.map(String::from)),
+            value: args.view.value().or(of_table),
             pager: !args.view.no_pager,
             filter: args.filter.filter(is_of_calls)?,
             of_sides: [

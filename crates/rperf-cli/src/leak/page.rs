@@ -278,6 +278,7 @@ mod tests {
                     ("Warm".into(), of(100_000 * number.min(7))),
                     ("Same".into(), of(5)),
                 ],
+                total: of(100_000),
                 sites: None,
             }
         };
