@@ -46,6 +46,9 @@ const MOST_LOOKS: u128 = 500;
 /// The least time between two looks with `--force`.
 const LEAST_FORCED: Duration = Duration::from_millis(100);
 
+/// The least time between two files.
+const LEAST_APART: Duration = Duration::from_secs(1);
+
 /// Options of `rperf leak`.
 #[derive(Debug, clap::Args)]
 pub struct LeakArgs {
@@ -207,6 +210,8 @@ fn of_files(targets: &[OsString], args: &LeakArgs) -> Result<LeakFile, Refusal> 
         file.map_err(|error| refused(Path::new(target), &error))
     });
     let mut files = files.collect::<Result<Vec<_>, _>>()?;
+    let times = files.iter().map(|it| it.facts.time_ns);
+    let times: Vec<(u64, &OsString)> = times.zip(targets).collect();
     files.sort_by_key(|it| it.facts.time_ns);
     let first = files.first().map(|it| it.facts.clone()).unwrap_or_default();
     let is_other = |it: &&HeapFile| !it.facts.is_of_process_of(&first);
@@ -218,6 +223,13 @@ fn of_files(targets: &[OsString], args: &LeakArgs) -> Result<LeakFile, Refusal> 
         };
         return Err(Refusal::usage(format!(
             "the files are of {which}: what grows in one says nothing of the other"
+        )));
+    }
+    if let Some([one, other]) = too_near(&times) {
+        return Err(Refusal::usage(format!(
+            "{} and {} are looks at the same time, or less than a second apart: leave one out",
+            Path::new(one).display(),
+            Path::new(other).display()
         )));
     }
     let (looks, left_out) = looks_of(&files);
@@ -232,6 +244,15 @@ fn of_files(targets: &[OsString], args: &LeakArgs) -> Result<LeakFile, Refusal> 
         ruby: first.ruby,
         ..LeakFile::of(&looks)
     })
+}
+
+/// Two files of looks that are too near to each other for growth in between.
+fn too_near<'a>(times: &[(u64, &'a OsString)]) -> Option<[&'a OsString; 2]> {
+    let mut times = times.to_vec();
+    times.sort_by_key(|it| it.0);
+    let mut pairs = times.windows(2);
+    let near = pairs.find(|it| it[1].0 - it[0].0 < LEAST_APART.as_nanos() as u64)?;
+    Some([near[0].1, near[1].1])
 }
 
 fn bytes_of(target: &OsStr) -> Result<Vec<u8>, Refusal> {
@@ -284,6 +305,23 @@ mod tests {
             let message = with(every, time, force).expect_err("refused");
             assert!(message.contains(word), "{message}");
         }
+    }
+
+    #[test]
+    fn files_of_the_same_time_are_found() {
+        let names = ["a.json", "b.json", "c.json"].map(OsString::from);
+        let near = |times: [u64; 3]| {
+            let times: Vec<_> = times.into_iter().zip(&names).collect();
+            too_near(&times).map(|it| it.map(|it| it.to_str().expect("a name").to_owned()))
+        };
+        let second = 1_000_000_000;
+        assert_eq!(near([5 * second, 3 * second, 4 * second]), None);
+        let [a, b, c] = ["a.json", "b.json", "c.json"].map(String::from);
+        assert_eq!(
+            near([5 * second, 3 * second, 5 * second]),
+            Some([a, c.clone()])
+        );
+        assert_eq!(near([7 * second, 2, 1]), Some([c, b]));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The file of `rperf leak`, as JSON: what of a program grew, by several looks at it. Made, written and read by the
 //! command; any thread.
 
-use rperf_report::growth::{Growth, LEAST_LOOKS, Seen, Verdict};
+use rperf_report::growth::{Growth, LEAST_LOOKS, Measure, Seen, Verdict};
 use rperf_report::in_use::{InUse, InUseSite, SitesInUse};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -129,8 +129,11 @@ impl Grown {
 pub struct GrowthTable<T> {
     /// Rows that have grown: first what grows, the fastest first.
     pub rows: Vec<T>,
-    /// How many others there are.
+    /// How many others don't grow.
     pub steady: u64,
+    /// Of how many others too little was seen.
+    #[serde(default)]
+    pub unknown: u64,
 }
 
 /// The growth of an amount of objects.
@@ -224,10 +227,14 @@ impl LeakFile {
             .map(|(time_ns, bytes)| seen(time_ns, bytes))
             .collect();
         let least = rss.first().map_or(0.0, |it| it.amount * LEAST_PART_OF_RSS);
+        let measure = Measure {
+            least,
+            ..Measure::default()
+        };
         LeakFile {
             version: VERSION,
             kind: KIND.into(),
-            rss: (rss.len() >= LEAST_LOOKS).then(|| Growth::of(&rss, 0.0, least).into()),
+            rss: (rss.len() >= LEAST_LOOKS).then(|| Growth::of(&rss, measure).into()),
             classes: classes(looks, &rows),
             sites: sites(looks),
             looks: rows,
@@ -288,9 +295,12 @@ fn classes(looks: &[Look], rows: &[LookRow]) -> GrowthTable<ClassGrowth> {
     }
     let all = rows.first().map_or(0, |it| it.bytes) as f64;
     let least = (all * LEAST_PART).max(LEAST_BYTES);
-    let rows = series.into_iter().map(|(name, series)| ClassGrowth {
+    let (names, series): (Vec<&str>, Vec<Series>) = series.into_iter().unzip();
+    let amounts = Amount::of_all(&times, &series, None, least);
+    let rows = names.into_iter().zip(amounts);
+    let rows = rows.map(|(name, amount)| ClassGrowth {
         name: name.into(),
-        amount: Amount::of(&times, &series, None, least),
+        amount,
     });
     GrowthTable::of(rows.collect(), |it| &it.amount)
 }
@@ -306,16 +316,19 @@ fn sites(looks: &[Look]) -> Option<SitesGrowth> {
         .collect();
     let times: Vec<u64> = looks.iter().map(|it| it.0).collect();
     let all: BTreeSet<&InUseSite> = looks.iter().flat_map(|it| it.1.sites.keys()).collect();
-    let rows = all.into_iter().map(|site| {
+    let series = all.iter().map(|site| {
         let series = looks.iter().map(|it| it.1.sites.get(site).copied());
-        let series: Series = series.map(Option::unwrap_or_default).collect();
-        SiteGrowth {
-            method: site.method.clone(),
-            path: site.path.clone(),
-            line: site.line,
-            class: site.class.clone(),
-            amount: Amount::of(&times, &series, Some(last.each), LEAST_BYTES),
-        }
+        series.map(Option::unwrap_or_default).collect()
+    });
+    let series: Vec<Series> = series.collect();
+    let amounts = Amount::of_all(&times, &series, Some(last.each), LEAST_BYTES);
+    let rows = all.into_iter().zip(amounts);
+    let rows = rows.map(|(site, amount)| SiteGrowth {
+        method: site.method.clone(),
+        path: site.path.clone(),
+        line: site.line,
+        class: site.class.clone(),
+        amount,
     });
     let rows: Vec<_> = rows.collect();
     Some(SitesGrowth {
@@ -326,32 +339,56 @@ fn sites(looks: &[Look]) -> Option<SitesGrowth> {
 }
 
 impl Amount {
-    /// `each`: the bytes that a sample stands for, if they were sampled.
-    fn of(times: &[u64], series: &[InUse], each: Option<u64>, least: f64) -> Self {
-        let of = |amount: fn(&InUse) -> u64, one: f64, least: f64| -> Grown {
-            let amounts = series.iter().map(amount);
-            let seen: Vec<Seen> = times
-                .iter()
-                .zip(amounts)
-                .map(|it| seen(*it.0, it.1))
-                .collect();
-            Growth::of(&seen, one, least).into()
+    /// Those of all rows, which are told from noise together. `each`: the bytes that a sample stands for, if they
+    /// were sampled.
+    fn of_all(times: &[u64], all: &[Series], each: Option<u64>, least: f64) -> Vec<Self> {
+        let of = |amount: fn(&InUse) -> u64, measure: &dyn Fn(f64) -> Measure| {
+            let rows = all.iter().map(|series| {
+                let amounts = times.iter().zip(series);
+                let seen: Vec<Seen> = amounts.map(|it| seen(*it.0, amount(it.1))).collect();
+                (seen, measure(bytes_of_one(series)))
+            });
+            let rows: Vec<(Vec<Seen>, Measure)> = rows.collect();
+            Growth::of_all(rows.iter().map(|it| (&*it.0, it.1)))
         };
-        let sum = |of: fn(&InUse) -> u64| series.iter().map(of).fold(0, u64::saturating_add);
-        let each = each.unwrap_or(0) as f64;
-        let objects_of_one = each * sum(|it| it.objects) as f64 / sum(|it| it.bytes).max(1) as f64;
-        Amount {
-            bytes: of(|it| it.bytes, each, least),
-            objects: of(|it| it.objects, objects_of_one, 1.0),
+        let sample = each.unwrap_or(0) as f64;
+        let is_counted = if each.is_none() { 1.0 } else { 0.0 };
+        let bytes = of(|it| it.bytes, &|bytes_of_one| Measure {
+            sample,
+            grain: is_counted * bytes_of_one,
+            least,
+        });
+        let objects = of(|it| it.objects, &|bytes_of_one| Measure {
+            sample: sample / bytes_of_one.max(1.0),
+            grain: is_counted,
+            least: 1.0,
+        });
+        let growths = all.iter().zip(bytes).zip(objects);
+        let amounts = growths.map(|((series, bytes), objects)| Amount {
+            bytes: bytes.into(),
+            objects: objects.into(),
             bytes_seen: series.iter().map(|it| it.bytes).collect(),
             objects_seen: series.iter().map(|it| it.objects).collect(),
-        }
+        });
+        amounts.collect()
     }
+}
+
+/// The mean bytes of one of its objects.
+fn bytes_of_one(series: &Series) -> f64 {
+    let sum = |of: fn(&InUse) -> u64| series.iter().map(of).fold(0, u64::saturating_add);
+    sum(|it| it.bytes) as f64 / sum(|it| it.objects).max(1) as f64
 }
 
 impl<T> GrowthTable<T> {
     fn of(rows: Vec<T>, amount: impl Fn(&T) -> &Amount) -> Self {
         let all = rows.len();
+        let of = |verdict| {
+            let rows = rows.iter();
+            rows.filter(|it| amount(it).bytes.verdict == verdict)
+                .count()
+        };
+        let unknown = of(GrowthVerdict::Unknown);
         let has_grown = |row: &T| {
             let verdict = amount(row).bytes.verdict;
             matches!(verdict, GrowthVerdict::Grows | GrowthVerdict::GrewOnce)
@@ -362,8 +399,11 @@ impl<T> GrowthTable<T> {
             let ((grows, one), (others, other)) = (key(one), key(other));
             others.cmp(&grows).then(other.total_cmp(&one))
         });
-        let steady = (all - rows.len()) as u64;
-        GrowthTable { rows, steady }
+        GrowthTable {
+            steady: (all - rows.len() - unknown) as u64,
+            unknown: unknown as u64,
+            rows,
+        }
     }
 }
 
@@ -466,8 +506,46 @@ mod tests {
     }
 
     #[test]
+    fn a_leak_is_found_among_many_classes_that_scatter() {
+        for count in [5, 7, 11] {
+            let mut state = 7_u64;
+            let mut scatter = || {
+                state = state.wrapping_mul(6364136223846793005).wrapping_add(1);
+                (state >> 33) % 1000
+            };
+            let looks: Vec<Look> = (0..count)
+                .map(|number| {
+                    let of = |objects: u64| InUse {
+                        objects,
+                        bytes: objects * 640,
+                    };
+                    let mut classes: Vec<_> = (0..300)
+                        .map(|it| (format!("C{it}"), of(5000 + scatter())))
+                        .collect();
+                    classes.push(("Leak".into(), of(3000 * number + scatter() / 20)));
+                    Look {
+                        time_ns: 5 + number * MINUTE,
+                        classes,
+                        ..Look::default()
+                    }
+                })
+                .collect();
+            let file = LeakFile::of(&looks);
+            let growing = file
+                .classes
+                .rows
+                .iter()
+                .filter(|it| it.amount.bytes.grows());
+            let names: Vec<_> = growing.map(|it| &*it.name).collect();
+            assert_eq!(names, ["Leak"], "{count} looks");
+            assert!(file.classes.rows[0].amount.objects.grows());
+        }
+    }
+
+    #[test]
     fn two_looks_tell_nothing() {
         let file = LeakFile::of(&looks(2));
         assert_eq!((file.rss, file.classes.rows.len()), (None, 0));
+        assert_eq!((file.classes.steady, file.classes.unknown), (0, 3));
     }
 }

@@ -13,6 +13,7 @@ pub use run::Run;
 pub use scaling::{Normalize, PerRequest};
 pub use suite_run::{NoTests, TestValue};
 
+use crate::chance::false_discovery_limit;
 use crate::groups::Function;
 use crate::matching::Matched;
 use crate::top::Sort;
@@ -21,7 +22,7 @@ use found::FoundMethods;
 use rperf_model::ValueType;
 use run::Amount;
 use scaling::scales;
-use statistics::{Between, Estimate, Observed, false_discovery_limit};
+use statistics::{Between, Estimate, Observed};
 use std::cmp::Reverse;
 
 pub(crate) mod align;

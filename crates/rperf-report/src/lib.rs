@@ -30,6 +30,7 @@
 
 mod boot;
 mod calls;
+mod chance;
 mod choose;
 mod code_paths;
 mod diff;

@@ -87,7 +87,13 @@ fn rss(file: &LeakFile) -> String {
     let verdict = match grown.verdict {
         GrowthVerdict::Grows => format!("grows by {rate}"),
         GrowthVerdict::GrewOnce => format!("grew, but not all the time ({rate})"),
-        GrowthVerdict::Steady | GrowthVerdict::Unknown => format!("is steady ({rate})"),
+        GrowthVerdict::Steady if grown.per_hour < -2.0 * grown.error => format!(
+            "falls by {} ± {}/h",
+            bytes(-grown.per_hour),
+            bytes(2.0 * grown.error)
+        ),
+        GrowthVerdict::Steady => format!("is steady ({rate})"),
+        GrowthVerdict::Unknown => "was seen too seldom to tell whether it grows".into(),
     };
     format!(
         "RSS {} {verdict}{}\n",
@@ -158,7 +164,10 @@ fn growth<T>(part: &Part<'_, T>) -> String {
     let growing: Vec<&T> = of(GrowthVerdict::Grows).collect();
     let [one, several] = part.kinds;
     let mut text = String::new();
-    if growing.is_empty() {
+    let is_all_unknown = part.table.steady == 0 && part.table.rows.is_empty();
+    if is_all_unknown && part.table.unknown > 0 {
+        text += "\n";
+    } else if growing.is_empty() {
         text += &part.screen.wrapped(&format!(
             "\nNo {one} grows: what has changed is within the error, or didn't last.\n"
         ));
@@ -186,15 +195,25 @@ fn growth<T>(part: &Part<'_, T>) -> String {
             .screen
             .wrapped(&format!("Grew, but not all the time: {named}{more}.\n"));
     }
-    let steady = part.table.steady;
-    let verb = match steady {
-        0 => return text,
-        1 => format!("{one} is"),
-        _ => format!("{several} are"),
-    };
-    text + &part
-        .screen
-        .wrapped(&format!("{} {verb} steady.\n", grouped(steady)))
+    let counts = [
+        (part.table.steady, ["is steady", "are steady"]),
+        (
+            part.table.unknown,
+            [
+                "was seen too seldom to tell",
+                "were seen too seldom to tell",
+            ],
+        ),
+    ];
+    for (count, verbs) in counts {
+        let line = match count {
+            0 => continue,
+            1 => format!("1 {one} {}.\n", verbs[0]),
+            _ => format!("{} {several} {}.\n", grouped(count), verbs[1]),
+        };
+        text += &part.screen.wrapped(&line);
+    }
+    text
 }
 
 fn table<T>(part: &Part<'_, T>, growing: &[&T]) -> Table {
@@ -335,6 +354,47 @@ mod tests {
             Screen::default(),
         );
         assert!(page.contains("No class grows"), "{page}");
+    }
+
+    #[test]
+    fn a_page_says_that_the_rss_falls() {
+        let mut file = file();
+        let grown = |verdict| Grown {
+            per_hour: -3e9,
+            error: 1e8,
+            verdict,
+        };
+        file.rss = Some(grown(GrowthVerdict::Steady));
+        let page = of(&file, 20, Screen::default());
+        assert!(
+            page.contains("RSS 110.00 MB falls by 2,861.02 MB ± 190.73 MB/h"),
+            "{page}"
+        );
+        file.rss = Some(grown(GrowthVerdict::Unknown));
+        let page = of(&file, 20, Screen::default());
+        assert!(page.contains("RSS 110.00 MB was seen too seldom"), "{page}");
+    }
+
+    #[test]
+    fn unknown_classes_are_counted_apart() {
+        let mut file = file();
+        file.classes.unknown = 2;
+        let page = of(&file, 20, Screen::default());
+        let lines = "1 class is steady.\n2 classes were seen too seldom to tell.\n";
+        assert!(page.contains(lines), "{page}");
+        file.classes = GrowthTable {
+            unknown: 1,
+            ..GrowthTable::default()
+        };
+        let page = of(&file, 20, Screen::default());
+        assert!(
+            page.contains("\n1 class was seen too seldom to tell.\n"),
+            "{page}"
+        );
+        assert!(
+            !page.contains("No class grows") && !page.contains("steady"),
+            "{page}"
+        );
     }
 
     #[test]

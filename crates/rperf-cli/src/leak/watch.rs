@@ -65,6 +65,7 @@ pub(super) fn watch(
     let count = plan.time.as_nanos() / plan.every.as_nanos();
     let (mut looks, mut failed): (Vec<Look>, u64) = (Vec::new(), 0);
     let mut first: Option<HeapFacts> = None;
+    let mut placed_by: Option<(u64, Instant)> = None;
     let mut end = None;
     let mut asked = began;
     let mut took = Duration::ZERO;
@@ -90,7 +91,7 @@ pub(super) fn watch(
         match watched.look(plan.force, plan.may_wake) {
             Ok((look, facts)) => {
                 first.get_or_insert(facts);
-                looks.push(look);
+                looks.push(placed(look, asked, &mut placed_by));
             }
             Err(error) if looks.is_empty() && failed == 0 => {
                 progress.end();
@@ -128,6 +129,17 @@ pub(super) fn watch(
     Ok((file, end))
 }
 
+/// The look, at its time after the first one by a clock that is never set. `first`: the time of the first look since
+/// 1970, and when it was asked for.
+fn placed(look: Look, asked: Instant, first: &mut Option<(u64, Instant)>) -> Look {
+    let (time_ns, began) = first.get_or_insert((look.time_ns, asked));
+    let after = asked.saturating_duration_since(*began).as_nanos() as u64;
+    Look {
+        time_ns: time_ns.saturating_add(after),
+        ..look
+    }
+}
+
 /// Waits until then. Returns what has become of the program, if it isn't there any more.
 fn wait(watched: &Watched, until: Instant, mut show: impl FnMut()) -> Option<&'static str> {
     loop {
@@ -158,4 +170,27 @@ fn line(pid: i32, looks: &[Look], count: u128, elapsed: Duration, plan: &Plan) -
         "rperf: watching {pid}: {looks} of {} looks, {elapsed} of {time} s (Ctrl-C ends it now)",
         count + 1
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_is_set_moves_no_look() {
+        let began = Instant::now();
+        let mut first = None;
+        // The system's clock is set back after the first look, and then forward.
+        let times = [50_000_000_000, 7, u64::MAX];
+        let placed = times.iter().zip(0..).map(|(time_ns, minute)| {
+            let look = Look {
+                time_ns: *time_ns,
+                ..Look::default()
+            };
+            let asked = began + Duration::from_secs(60 * minute);
+            placed(look, asked, &mut first).time_ns
+        });
+        let placed: Vec<u64> = placed.collect();
+        assert_eq!(placed, [50_000_000_000, 110_000_000_000, 170_000_000_000]);
+    }
 }

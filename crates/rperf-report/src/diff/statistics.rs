@@ -1,6 +1,6 @@
 //! The arithmetic that tells change from noise. Called by `diff`; pure, any thread.
 
-use libm::{erfc, lgamma};
+use crate::chance::{one_sided, two_sided};
 
 /// A row's value in one run.
 #[derive(Debug, Clone, Copy)]
@@ -117,8 +117,7 @@ impl Estimate {
     /// How likely it is by chance that this is greater by as much as it is.
     pub(super) fn p_greater(&self, other: &Self) -> Option<f64> {
         let (t, freedom) = self.welch(other)?;
-        let half = two_sided(t, freedom) / 2.0;
-        Some(if t > 0.0 { half } else { 1.0 - half })
+        Some(one_sided(t, freedom))
     }
 
     /// Welch's t and its degrees of freedom.
@@ -150,102 +149,12 @@ impl Estimate {
     }
 }
 
-/// The largest p that counts, if at most `rate` of those that count may be wrong, after
-/// Benjamini and Hochberg. `tested` are all that were tested, also those without a p
-/// in `ps`.
-pub(super) fn false_discovery_limit(mut ps: Vec<f64>, tested: usize, rate: f64) -> f64 {
-    ps.sort_by(f64::total_cmp);
-    let tested = tested.max(ps.len()) as f64;
-    let counted = ps.iter().enumerate();
-    counted
-        .filter(|(rank, p)| **p <= rate * (rank + 1) as f64 / tested)
-        .map(|(_, p)| *p)
-        .fold(-1.0, f64::max)
-}
-
-/// How likely Student's t is as far from 0 as `t`, either way.
-fn two_sided(t: f64, freedom: f64) -> f64 {
-    if freedom > 1e6 {
-        return erfc(t.abs() / std::f64::consts::SQRT_2);
-    }
-    incomplete_beta(freedom / 2.0, 0.5, freedom / (freedom + t * t))
-}
-
-/// The regularised incomplete beta function, by its continued fraction after Lentz.
-fn incomplete_beta(a: f64, b: f64, x: f64) -> f64 {
-    if x <= 0.0 {
-        return 0.0;
-    }
-    if x >= 1.0 {
-        return 1.0;
-    }
-    // The fraction converges quickly on this side only.
-    if x > (a + 1.0) / (a + b + 2.0) {
-        return 1.0 - incomplete_beta(b, a, 1.0 - x);
-    }
-    let front = lgamma(a + b) - lgamma(a) - lgamma(b) + a * x.ln() + b * (1.0 - x).ln();
-    front.exp() / a * beta_fraction(a, b, x)
-}
-
-/// The fraction 1/(1 + n1/(1 + n2/(1 + ..))).
-fn beta_fraction(a: f64, b: f64, x: f64) -> f64 {
-    const TINY: f64 = 1e-300;
-    const STEPS: u32 = 500;
-    let kept = |value: f64| if value.abs() < TINY { TINY } else { value };
-    // The denominator of the whole, and how its last two approximations relate.
-    let mut value = 1.0;
-    let (mut c, mut d) = (1.0, 0.0);
-    for step in 1..STEPS {
-        let m = f64::from(step / 2);
-        let numerator = if step % 2 == 0 {
-            m * (b - m) * x / ((a + 2.0 * m - 1.0) * (a + 2.0 * m))
-        } else {
-            -(a + m) * (a + b + m) * x / ((a + 2.0 * m) * (a + 2.0 * m + 1.0))
-        };
-        d = 1.0 / kept(1.0 + numerator * d);
-        c = kept(1.0 + numerator / c);
-        value *= c * d;
-        if (c * d - 1.0).abs() < 1e-12 {
-            break;
-        }
-    }
-    1.0 / value
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn near(one: f64, other: f64) -> bool {
         (one - other).abs() < 1e-4
-    }
-
-    #[test]
-    fn probabilities_are_those_of_the_tables() {
-        for (t, freedom, p) in [
-            (12.706, 1.0, 0.05),
-            (4.303, 2.0, 0.05),
-            (2.776, 4.0, 0.05),
-            (2.228, 10.0, 0.05),
-            (3.169, 10.0, 0.01),
-            (1.984, 100.0, 0.05),
-            (1.96, f64::INFINITY, 0.05),
-            (2.5758, f64::INFINITY, 0.01),
-            (0.0, 7.0, 1.0),
-        ] {
-            let found = two_sided(t, freedom);
-            assert!(near(found, p), "t={t} freedom={freedom}: {found}");
-        }
-    }
-
-    #[test]
-    fn more_may_count_if_more_are_small() {
-        let limit = |ps: &[f64]| false_discovery_limit(ps.to_vec(), ps.len(), 0.05);
-        assert_eq!(limit(&[0.04]), 0.04);
-        assert_eq!(limit(&[0.04, 0.9]), -1.0);
-        assert_eq!(limit(&[0.04, 0.02]), 0.04);
-        assert_eq!(limit(&[0.001, 0.9, 0.9, 0.02]), 0.02);
-        assert_eq!(limit(&[]), -1.0);
     }
 
     fn observed(value: f64, by_sampling: Option<f64>) -> Observed {
