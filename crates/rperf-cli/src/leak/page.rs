@@ -334,7 +334,7 @@ mod tests {
         file.rss = Some(grown(GrowthVerdict::Steady));
         let page = of(&file, 20, Screen::default());
         assert!(
-            page.contains("RSS 110.00 MB falls by 2.79 GB ± 190.73 MB/h"),
+            page.contains("RSS 110.00 MB falls by 2,861.02 MB ± 190.73 MB/h"),
             "{page}"
         );
         file.rss = Some(grown(GrowthVerdict::Unknown));
