@@ -106,7 +106,7 @@ RSpec.describe "Limits of memory" do
       expect([lacking.status.exitstatus, lacking.stderr]).to match([2, /\Arperf: .*inuse_space/])
       { ["--calls"] => /--fail-on goes with .*not with --calls/, ["--fail-on", "5%"] => /either for calls or/,
         ["--tests"] => /--fail-on has no meaning for --tests/,
-        ["--normalize", "total"] => /--fail-on of a value has no meaning with --normalize total/ }.each do |options, message|
+        ["--normalize", "total"] => /of a value has no meaning with --normalize total/ }.each do |options, message|
         refused = diff("inuse_space>5%", "plain.pb.gz", "plain.pb.gz", *options)
         expect([refused.status.exitstatus, refused.stderr]).to match([2, message])
       end

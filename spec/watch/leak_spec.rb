@@ -135,7 +135,7 @@ RSpec.describe "rperf leak", vm: true, if: Gem::Platform.local.os == "linux" do
     watched(code) do |pid|
       3.times do |number|
         expect(rperf("heap", "--force", "-o", "#{number}.json", pid.to_s).status).to be_success
-        sleep 0.5
+        sleep 1.1 # Files less than a second apart are refused.
       end
     end
     found = found_by(rperf("leak", "--json", "2.json", "0.json", "1.json"))
@@ -151,6 +151,7 @@ RSpec.describe "rperf leak", vm: true, if: Gem::Platform.local.os == "linux" do
     expect(rperf("leak", "other.json", "1.json", "2.json").status).to be_success
     expect(refusal("--limit", "2G", "0.json", "1.json", "2.json")).to match([2, /--limit is for the RSS/])
     expect(refusal("0.json")).to match([2, /one look tells nothing/])
+    expect(refusal("0.json", "1.json", "0.json")).to match([2, /0.json and 0.json are looks at the same time/])
     expect(refusal("0.json", "1.json")).to match([1, /3 looks are needed/])
   end
 

@@ -22,7 +22,7 @@ const MOST_FALL: f64 = 0.5;
 /// alike make it larger.
 const ERROR_RATE: f64 = 0.005;
 
-/// The same of rows that rose at some look, or grew for a part of the time.
+/// The part of the rows said to have risen at some look, or grown for a part of the time, that may be wrong.
 const ERROR_RATE_OF_STEPS: f64 = 0.001;
 
 /// An amount at one look.
