@@ -85,7 +85,7 @@ pub fn send(ruby: &Ruby, helper: RModule, question: Question) -> Result<Reply, E
                 bytes_per_sample: made.samples().bytes_per_sample,
                 lost_bytes: made.samples().lost_bytes,
             },
-            sites: made.sites(),
+            placed: made.placed(),
             objects: made.located(quiet.gvl())?,
         })
     });

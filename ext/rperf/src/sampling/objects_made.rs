@@ -10,20 +10,23 @@ use crate::running::roots;
 use crate::running::sampling::sampling;
 use magnus::Error;
 use rb_sys::VALUE;
-use rperf_sampling::objects::{FollowedSample, FollowedSamples, NamedSite};
+use rperf_sampling::objects::{FollowedSample, FollowedSamples, PlacedSamples};
 use rperf_vm::{Gvl, ResolvedFrame, SessionId, clock};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// For how long sites are placed until others run.
+const PIECE: Duration = Duration::from_millis(2);
 
 /// The samples of a session, and the names of their frames.
 pub struct ObjectsMade {
     session: SessionId,
-    samples: FollowedSamples,
-    names: Vec<Arc<ResolvedFrame>>,
+    placed: PlacedSamples<Arc<ResolvedFrame>>,
     maps: Vec<(WeakMap, Vec<u64>)>,
 }
 
-/// Takes them, if the running session follows objects. Other threads run meanwhile: names are given for 2 ms at
-/// a time.
+/// Takes them, if the running session follows objects. Other threads run meanwhile: names are given
+/// and sites placed for 2 ms at a time.
 pub fn take(gvl: &mut Gvl<'_>) -> Result<Option<ObjectsMade>, Error> {
     let looked = sampled_objects::before_look();
     objects_in_use::put_away(gvl, true);
@@ -44,10 +47,15 @@ pub fn take(gvl: &mut Gvl<'_>) -> Result<Option<ObjectsMade>, Error> {
         }
     }
     let names = roots::take_named(gvl, job).into_names();
+    let mut placed = PlacedSamples::new(samples, names);
+    let mut begin = Instant::now();
+    while placed.place_some(own_files::start(), || begin.elapsed() >= PIECE) {
+        let_others_run(gvl)?;
+        begin = Instant::now();
+    }
     Ok(Some(ObjectsMade {
         session,
-        samples,
-        names,
+        placed,
         maps: objects_in_use::listed(gvl),
     }))
 }
@@ -60,18 +68,17 @@ pub fn end_in_copy() {
 impl ObjectsMade {
     /// For how long the session has run, in ns.
     pub fn elapsed_ns(&self) -> u64 {
-        clock::monotonic_ns().saturating_sub(self.samples.since_ns)
+        clock::monotonic_ns().saturating_sub(self.samples().since_ns)
     }
 
     /// What is known of all samples.
     pub fn samples(&self) -> &FollowedSamples {
-        &self.samples
+        self.placed.samples()
     }
 
-    /// Their sites.
-    pub fn sites(&self) -> Vec<NamedSite<'_>> {
-        let sites = self.samples.sites(&self.names, own_files::start());
-        sites.collect()
+    /// All of them, with their sites.
+    pub fn placed(&self) -> &PlacedSamples<Arc<ResolvedFrame>> {
+        &self.placed
     }
 
     /// The samples whose objects live, with these; `None` if the session has ended. They are valid until another
@@ -81,7 +88,7 @@ impl ObjectsMade {
         if sampling(gvl)?.id != self.session {
             return None;
         }
-        let samples = &self.samples.samples;
+        let samples = &self.samples().samples;
         let row = |number| samples.binary_search_by_key(&number, |it| it.number).ok();
         let mut objects = vec![None; samples.len()];
         let wanted = |number| row(number).is_some();

@@ -6,14 +6,16 @@ use super::slots::Slots;
 use rb_sys::VALUE;
 use rperf_heap::sampled::{Place, Sample, Session, Site};
 use rperf_heap::write::{LONGEST_NAME, Sink, Writer};
-use rperf_sampling::objects::{FollowedSample, NamedSite, PlaceOfSite};
+use rperf_sampling::objects::{FollowedSample, PlaceOfSite, PlacedSamples};
+use rperf_vm::ResolvedFrame;
+use std::sync::Arc;
 
 /// What a session knows.
 pub struct Samples<'a> {
     /// The session.
     pub session: Session,
     /// Where samples were made.
-    pub sites: Vec<NamedSite<'a>>,
+    pub placed: &'a PlacedSamples<Arc<ResolvedFrame>>,
     /// The samples with their objects.
     pub objects: Vec<(VALUE, FollowedSample)>,
 }
@@ -28,7 +30,7 @@ impl Samples<'_> {
         writer: &mut Writer<S>,
     ) -> bool {
         writer.session(&self.session);
-        for site in &self.sites {
+        for site in self.placed.sites() {
             let endpoint = site.endpoint.unwrap_or_default();
             let site = Site {
                 made_in: place(site.made_in, names, writer),
