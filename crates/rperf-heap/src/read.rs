@@ -3,7 +3,7 @@
 
 use crate::graph::{Graph, NONE, Root};
 use crate::kind::Kind;
-use crate::sampled::{Place, Sample, Session, Site};
+use crate::sampled::{Place, Sample, Sampled, Session, Site};
 use crate::tags::{
     CALLED, END, LONGEST_NAME, MAGIC, NAME, OBJECT, OBJECTS_END, ROOT, SAMPLE, SESSION, SITE,
 };
@@ -77,6 +77,7 @@ pub fn read(input: impl BufRead, memory: u64) -> Result<Graph, ReadError> {
         objects: 0,
         text: 0,
         sum: 0,
+        samples: None,
         memory,
     };
     reader.begin()?;
@@ -88,7 +89,15 @@ pub fn read(input: impl BufRead, memory: u64) -> Result<Graph, ReadError> {
         Some(Err(error)) => return Err(error),
         None => return Err(ReadError::Damaged),
     }
+    let has_samples = reader.has_all_samples();
     let mut graph = reader.graph;
+    if !has_samples {
+        if graph.is_whole {
+            return Err(ReadError::Damaged);
+        }
+        // What some of them stand for would be too little.
+        graph.sampled = Sampled::default();
+    }
     graph.called.sort_unstable();
     graph.called.dedup_by_key(|it| it.0);
     Ok(graph)
@@ -102,6 +111,8 @@ struct Reader<I> {
     text: usize,
     /// Bytes of all objects so far.
     sum: u64,
+    /// How many samples the session has.
+    samples: Option<u64>,
     /// Bytes of memory that are left.
     memory: u64,
 }
@@ -180,12 +191,21 @@ impl<I: BufRead> Reader<I> {
         }
     }
 
+    fn has_all_samples(&self) -> bool {
+        self.graph.sampled.samples.len() as u64 == self.samples.unwrap_or(0)
+    }
+
     fn session(&mut self) -> Result<(), ReadError> {
-        self.graph.sampled.session = Some(Session {
+        if self.samples.is_some() {
+            return Err(ReadError::Damaged);
+        }
+        let session = Session {
             elapsed_ns: self.number()?,
             bytes_per_sample: self.number()?,
             lost_bytes: self.number()?,
-        });
+        };
+        self.samples = Some(self.number()?);
+        self.graph.sampled.session = Some(session);
         Ok(())
     }
 

@@ -20,7 +20,7 @@ pub const END: u8 = 5;
 pub const OBJECTS_END: u8 = 6;
 
 /// The session that follows samples of objects: for how long it has run, in ns, the bytes that a sample stands
-/// for, and those of objects that aren't followed.
+/// for, those of objects that aren't followed, and how many samples come. There is one at most, in front of them.
 pub const SESSION: u8 = 7;
 /// A site, which has the next number, the first one 1: method, path and line of the place where objects are made, the same of the
 /// application's (0: none), the endpoint (0: none).

@@ -133,7 +133,7 @@ pub fn stream(graph: &Graph) -> Vec<u8> {
     }
     assert!(writer.end_objects());
     if let Some(session) = &graph.sampled.session {
-        writer.session(session);
+        writer.session(session, graph.sampled.samples.len() as u64);
     }
     for site in &graph.sampled.sites {
         assert!(writer.site(site));
@@ -163,7 +163,13 @@ proptest! {
         let bytes = stream(&graph);
         let cut = cut.index(bytes.len());
         match read(&bytes[..cut]) {
-            Ok(part) => prop_assert!(!part.is_whole && part.targets == graph.targets),
+            Ok(part) => {
+                prop_assert!(!part.is_whole && part.targets == graph.targets);
+                // All of the samples, or none.
+                let sampled = [graph.sampled.samples.len(), 0];
+                prop_assert!(sampled.contains(&part.sampled.samples.len()));
+                prop_assert!(part.sampled.session.is_none() || part.sampled.samples.len() == sampled[0]);
+            }
             Err(error) => prop_assert!(matches!(error, ReadError::Short), "{error}"),
         }
         // Whatever else it is, its numbers can be used.
@@ -213,7 +219,14 @@ fn numbers_beyond_what_there_is_are_refused() {
         8, 0, 0, 0xff, 0xff, 0xff, 0xff, 0x10, 0, 0, 0, 0
     ])));
     assert!(is_damaged(&with(&[8, 0, 1, 1, 0, 0, 0, 0])));
-    assert!(read(&with(&[8, 0, 0, 0, 0, 0, 0, 0, 9, 0, 1, 40, 99, 0, 0])).is_ok());
+    // More samples than the session has, fewer, and a second session.
+    let site = [8, 0, 0, 0, 0, 0, 0, 0];
+    let sample = [9, 0, 1, 40, 99, 0, 0];
+    let sent = |parts: &[&[u8]]| with(&parts.concat());
+    assert!(is_damaged(&sent(&[&site, &sample])));
+    assert!(is_damaged(&sent(&[&[7, 9, 9, 0, 2], &site, &sample])));
+    assert!(is_damaged(&sent(&[&[7, 9, 9, 0, 0], &[7, 9, 9, 0, 0]])));
+    assert!(read(&sent(&[&[7, 9, 9, 0, 1], &site, &sample])).is_ok());
     assert!(matches!(
         super::read::read(&b"rpheap2\n"[..], u64::MAX),
         Err(ReadError::Other)

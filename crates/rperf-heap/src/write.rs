@@ -119,12 +119,13 @@ impl<S: Sink> Writer<S> {
         self.buffer.len() < PIECE || self.send()
     }
 
-    /// Writes the session that follows samples.
-    pub fn session(&mut self, session: &Session) {
+    /// Writes the session that follows samples, of which so many come.
+    pub fn session(&mut self, session: &Session, samples: u64) {
         self.buffer.push(SESSION);
         self.number(session.elapsed_ns);
         self.number(session.bytes_per_sample);
         self.number(session.lost_bytes);
+        self.number(samples);
     }
 
     /// Writes the next site.

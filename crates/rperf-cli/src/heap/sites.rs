@@ -15,10 +15,15 @@ use rperf_report::terminal_text::shown;
 const NONE: &str = "Where these were made isn't known: no session of this program has --measure heap \
                     (rperf help what-stays).";
 
+/// What there is of a copy that was ended before it had sent the samples.
+const ENDED: &str =
+    "Where these were made isn't known: the program's copy was ended before it had told that.";
+
 /// The table; `class`: of the objects of this class alone.
 pub fn table(file: &HeapFile, class: Option<&str>, rows: usize, screen: Screen) -> String {
     let Some(sites) = &file.sites else {
-        return screen.wrapped(&format!("\n{NONE}\n"));
+        let why = if file.whole { NONE } else { ENDED };
+        return screen.wrapped(&format!("\n{why}\n"));
     };
     let told: Vec<&SiteRow> = sites
         .rows
@@ -266,8 +271,15 @@ mod tests {
 
     #[test]
     fn without_a_session_a_line_says_how_to_get_sites() {
-        let page = table(&HeapFile::default(), None, 9, Screen::default());
+        let mut without = HeapFile {
+            whole: true,
+            ..HeapFile::default()
+        };
+        let page = table(&without, None, 9, Screen::default());
         assert_eq!(page, format!("\n{NONE}\n"));
+        without.whole = false;
+        let page = table(&without, None, 9, Screen::default());
+        assert_eq!(page, format!("\n{ENDED}\n"));
         let mut empty = file();
         empty.sites = Some(Sites::default());
         let page = table(&empty, None, 9, Screen::default());

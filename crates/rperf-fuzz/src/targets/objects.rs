@@ -39,11 +39,12 @@ pub fn graphs() -> Vec<Vec<u8>> {
         });
     }
     writer.end_objects();
-    writer.session(&Session {
+    let session = Session {
         elapsed_ns: 9,
         bytes_per_sample: 64 << 10,
         lost_bytes: 3,
-    });
+    };
+    writer.session(&session, 3);
     let made_in = Place {
         method: name,
         path: variable,

@@ -39,9 +39,9 @@ type Row = (u32, u32);
 pub struct PlacedSamples<N> {
     samples: FollowedSamples,
     names: Vec<N>,
-    /// Of each name, as far as it has been looked at.
+    /// Whether a name is the application's, as far as names have been looked at.
     is_app: Vec<bool>,
-    /// Of each site that has been placed: where it is made, and where the application calls that.
+    /// Places of the sites, as far as these are placed: the innermost, and where the application calls that.
     places: Vec<(Option<Row>, Option<Row>)>,
 }
 

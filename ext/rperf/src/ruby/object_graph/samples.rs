@@ -29,7 +29,9 @@ impl Samples<'_> {
         names: &mut Names<'_>,
         writer: &mut Writer<S>,
     ) -> bool {
-        writer.session(&self.session);
+        let number = |value: &VALUE| slots.number(*value as usize);
+        let samples = self.objects.iter().filter(|it| number(&it.0).is_some());
+        writer.session(&self.session, samples.count() as u64);
         for site in self.placed.sites() {
             let endpoint = site.endpoint.unwrap_or_default();
             let site = Site {
@@ -42,7 +44,7 @@ impl Samples<'_> {
             }
         }
         self.objects.iter().all(|(value, sample)| {
-            let object = slots.number(*value as usize);
+            let object = number(value);
             object.is_none_or(|object| {
                 writer.sample(&Sample {
                     object,
