@@ -58,8 +58,9 @@ RSpec.describe "Slow requests of a Rails app", skip: Servers.missing("railties",
     files = boot[:files].select { |it| it[:kind] == "file" }
     total = files.to_h { |it| [it[:path][%r{.*/lib/(.*)\.rb}, 1], it[:total]] }
     JSON.parse(outcome.stdout).each do |file, time|
-      # A slice of time that a busy machine gave to others may go to the next file.
-      expect([file, total.fetch(file)]).to match([file, be_between(time / 2, (1.08 * time) + 40_000_000)])
+      # A slice of time that a busy machine gave to others may go to the next file, and a file of some ms have none.
+      expect([file, total.fetch(file, 0)])
+        .to match([file, be_between((time / 2) - 20_000_000, (1.08 * time) + 40_000_000)])
     end
     gems = %w[activerecord activesupport actionpack railties].map { |name| match(/\A#{name}-7/) }
     expect(boot[:gems].map { |it| it[:name] }).to include(*gems)

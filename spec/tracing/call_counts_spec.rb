@@ -130,8 +130,8 @@ RSpec.describe "Counts of calls" do
         %w[a.data all.data] => "the counts can't be compared: the base was traced with calls ruby, the target with " \
                                "calls all",
         %w[--fail-on Nope#x>5 a.data b.data] => "--fail-on 'Nope#x>5': no method in the profiles matches it",
-        %w[--fail-on x a.data b.data] => "--fail-on must be a percentage, as 5%, or one of a method, as " \
-                                         "'Order#total>5%', not 'x'",
+        %w[--fail-on x a.data b.data] => "--fail-on must be a percentage, as 5%, one of a method, as " \
+                                         "'Order#total>5%', or one of a value, as 'inuse_space>5%', not 'x'",
         %w[--text a.data b.data] => "--text and --calls can't be combined: give one of them",
         %w[--normalize total a.data b.data] => "--normalize goes with --web, --html, --top, --text or --format, not " \
                                                "with --calls",

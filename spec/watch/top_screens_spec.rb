@@ -16,7 +16,7 @@ TopTerminal = Struct.new(:keys, :file, :output, :pid) do
     type("\f")
     deadline = Time.now + 10
     sleep 0.02 until output.include?("quit") || output.include?("any key") || Time.now > deadline
-    output.gsub(/\e\[[\d;]*H/, " ").gsub(/\e\[[\d;?]*[a-zA-Z]/, "").squeeze(" ")
+    output.scrub.gsub(/\e\[[\d;]*H/, " ").gsub(/\e\[[\d;?]*[a-zA-Z]/, "").squeeze(" ")
   end
 end
 
