@@ -117,16 +117,7 @@ pub fn run(args: &HeapArgs) -> Result<i32, Refusal> {
 }
 
 fn rows(args: &HeapArgs) -> Result<usize, Refusal> {
-    let Some(text) = &args.limit else {
-        return Ok(ROWS);
-    };
-    match text.parse() {
-        Ok(0) => Ok(usize::MAX),
-        Ok(rows) => Ok(rows),
-        Err(_) => Err(Refusal::usage(format!(
-            "-n {text}: rows are a number from 0 on"
-        ))),
-    }
+    args.limit.as_deref().map_or(Ok(ROWS), kept_rows::rows)
 }
 
 /// Refuses options that nothing would come of.

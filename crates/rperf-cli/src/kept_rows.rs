@@ -15,6 +15,17 @@ pub fn is_number(target: &OsStr) -> bool {
     !text.is_empty() && text.iter().all(u8::is_ascii_digit)
 }
 
+/// How many rows -n asks for; 0: all.
+pub fn rows(text: &str) -> Result<usize, Refusal> {
+    match text.parse() {
+        Ok(0) => Ok(usize::MAX),
+        Ok(rows) => Ok(rows),
+        Err(_) => Err(Refusal::usage(format!(
+            "-n {text}: rows are a number from 0 on"
+        ))),
+    }
+}
+
 /// Refuses the options that are given where only files are read, because they say how a program is asked.
 pub fn refuse_for_files(
     target: &OsStr,

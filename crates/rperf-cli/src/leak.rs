@@ -162,13 +162,7 @@ fn rows(args: &LeakArgs) -> Result<usize, Refusal> {
     if args.json || args.output.is_some() {
         return Err(Refusal::usage("JSON always has all rows: leave -n out"));
     }
-    match text.parse() {
-        Ok(0) => Ok(usize::MAX),
-        Ok(rows) => Ok(rows),
-        Err(_) => Err(Refusal::usage(format!(
-            "-n {text}: rows are a number from 0 on"
-        ))),
-    }
+    kept_rows::rows(text)
 }
 
 /// What is in a file of this command, or what grows over several files of `rperf heap`.

@@ -4,7 +4,7 @@
 //! A sample stands for `w` objects, the reciprocal of the probability with which it was drawn, and so for `w`
 //! times the bytes that its object has by now, in its slot and from malloc. The variance of such a sum is that
 //! of w (w - 1) bytes² for each sample. A row has no more than all objects of its class have, which are counted,
-//! nor have all rows of a class together.
+//! and the total no more of each class. Rows of one class can have more than that together.
 
 use crate::file::{CodePlace, SitePath, SiteRow, Sites, Sum};
 use crate::graph::NONE;

@@ -131,12 +131,6 @@ impl Growth {
             late_by_chance: may_grow.then(|| late_by_chance(&points, measure)),
         }
     }
-
-    /// In how many hours it reaches `limit` from `now` on; `None` if it doesn't grow.
-    pub fn hours_to(&self, limit: f64, now: f64) -> Option<f64> {
-        let grows = self.verdict == Verdict::Grows && self.per_hour > 0.0;
-        grows.then(|| ((limit - now) / self.per_hour).max(0.0))
-    }
 }
 
 /// Takes back the verdicts that chance explains. Of all that may grow at most a small part is wrong, after Benjamini

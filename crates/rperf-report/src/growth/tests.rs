@@ -128,19 +128,6 @@ fn a_few_samples_more_are_chance() {
 }
 
 #[test]
-fn a_limit_is_reached_by_what_grows_alone() {
-    let leak = Growth::of(&seen(11, 1, |minute, _| 1e6 * minute), measure(0.0, 1.0));
-    let hours = leak.hours_to(7e7, 1e7).expect("a time");
-    assert!((hours - 1.0).abs() < 1e-6, "{hours}");
-    assert_eq!(leak.hours_to(1.0, 2.0), Some(0.0));
-    let none = Growth::of(&seen(11, 1, |_, _| 5.0), measure(0.0, 1.0));
-    assert_eq!(
-        (none.verdict, none.hours_to(7.0, 1.0)),
-        (Verdict::Steady, None)
-    );
-}
-
-#[test]
 fn growth_below_the_least_is_none() {
     let little = seen(11, 1, |minute, _| 40.0 * minute);
     assert_eq!(
