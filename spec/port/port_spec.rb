@@ -281,9 +281,12 @@ RSpec.describe "The port of a program", vm: true do
       sleep
     RUBY
     listening(code) do |program|
-      # The socket of a thread that waits at it stays open until the thread has woken.
       wait_until("further lines") { File.read(path_to(".listening1")).lines.size == 3 }
-      expect { UNIXSocket.open(program.lines.first) }.to raise_error(SystemCallError)
+      # The socket of a thread that waits at it stays open until the thread has woken. Nobody connects before,
+      # because that would wake it.
+      path = program.lines.first
+      wait_until("the end of the socket") { File.foreach("/proc/net/unix").none? { |it| it.include?(path) } }
+      expect { UNIXSocket.open(path) }.to raise_error(SystemCallError)
       expect(File.read(path_to(".listening1")).lines.drop(1)).to eq(["20\n", "#{"x" * 20}\n"])
     end
   end

@@ -42,18 +42,22 @@ function hostileSuite(): Suite {
 }
 
 function hostile(): Draft {
-  const frames = NAMES.map((name) => ({
-    name,
-    file: `${name.slice(0, 200)}.rb`,
-    line: 1,
-    library: name.slice(0, 200),
-  }));
+  const place = (name: string) => ({ file: `${name.slice(0, 200)}.rb`, line: 1, library: name.slice(0, 200) });
+  const named = NAMES.map((name) => ({ name, ...place(name) }));
+  // Each file is loaded from the one before it, and begins an initializer.
+  const require = { name: "Kernel#require", file: "<C method>" };
+  const loaded = NAMES.flatMap((name) => [require, { name: "<top (required)>", ...place(name) }]);
+  const frames = [...named, ...loaded];
+  const called = named.map((_, i) => ({ parent: i % 4 === 0 ? 0 : i, frame: i, line: 1 }));
+  const loading = loaded.map((_, i) => ({ parent: i === 0 ? 0 : named.length + i, frame: named.length + i, line: 1 }));
+  const files = NAMES.map((_, i) => named.length + 2 * i + 2);
   return {
     valueTypes: NAMES.slice(0, 4).map((name) => ({ name, unit: name })),
     states: [...(STATES ?? []), { name: NAMES[0], tag: [NAMES[0], NAMES[1]] }],
     categories: NAMES.slice(0, 5),
     frames,
-    nodes: frames.map((_, i) => ({ parent: i % 4 === 0 ? 0 : i, frame: i, line: 1 })),
+    nodes: [...called, ...loading],
+    initializers: files.map((node) => ({ node, line: 1 })),
     labelSets: NAMES.slice(0, 10).map((name) => [[name, name]]),
     threads: NAMES.slice(0, 10).map((name, number) => ({ number, name })),
     sources: [{ file: `${NAMES[0]}.rb`, text: NAMES.slice(0, 10).join("\n") }],
