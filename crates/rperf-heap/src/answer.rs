@@ -17,7 +17,8 @@ const MOST: usize = 1000;
 /// What only the VM sees is one row.
 const OF_VM: &str = "(VM: methods, compiled code, internals)";
 
-/// All that is told, with all classes. `class`: the paths to the instances of the class of this name, too.
+/// All that is told, with all classes. `class`: the paths to the instances of the class of this name, too, and
+/// the sites of these alone.
 pub fn of(graph: &Graph, facts: HeapFacts, class: Option<&str>) -> HeapFile {
     let dominators = Dominators::of(graph);
     let tree = Tree::of(&dominators);
@@ -36,7 +37,7 @@ pub fn of(graph: &Graph, facts: HeapFacts, class: Option<&str>) -> HeapFile {
         classes: classes(&known),
         holders: known.holders(MOST),
         paths: class.map(|it| paths_to(&known, it)),
-        sites: sites::of(&known, &of_classes(graph)),
+        sites: sites::of(&known, &of_classes(graph), class),
         ..HeapFile::of(facts)
     };
     for object in 0..graph.len() as u32 {

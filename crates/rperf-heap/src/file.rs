@@ -119,6 +119,9 @@ pub struct SiteRow {
 /// What the session in the program knows of where objects were made.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sites {
+    /// The class whose instances these are, if it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of_class: Option<String>,
     /// For how long it has run, in ns.
     pub session_ns: u64,
     /// Bytes of slots that a sample stands for at most, in the mean.

@@ -3,15 +3,14 @@
 //!
 //! A sample stands for `w` objects, the reciprocal of the probability with which it was drawn, and so for `w`
 //! times the bytes that its object has by now, in its slot and from malloc. The variance of such a sum is that
-//! of w (w - 1) bytes² for each sample. A row has no more than all objects of its class have, which are counted,
-//! and the total no more of each class. Rows of one class can have more than that together.
+//! of w (w - 1) bytes² for each sample. All objects of a class are counted: where its rows would have more than
+//! that together, each is smaller by the same factor.
 
 use crate::file::{CodePlace, SitePath, SiteRow, Sites, Sum};
 use crate::graph::NONE;
 use crate::holders::Known;
 use crate::sampled::{Place, Sample, Site};
 use rustc_hash::FxHashMap;
-use std::cmp::Reverse;
 
 /// Rows that are kept.
 const MOST: usize = 1000;
@@ -37,6 +36,13 @@ struct Estimate {
     variance: f64,
 }
 
+/// The parts of an estimate that there can be.
+#[derive(Clone, Copy)]
+struct Parts {
+    objects: f64,
+    bytes: f64,
+}
+
 impl Estimate {
     fn add(&mut self, weight: f64, bytes: u64) {
         let bytes = bytes as f64;
@@ -45,95 +51,119 @@ impl Estimate {
         self.variance += weight * (weight - 1.0) * bytes * bytes;
     }
 
+    /// The parts of it that there can be, of so many objects.
+    fn parts(&self, all: Sum) -> Parts {
+        let part = |all: u64, estimated: f64| match estimated > all as f64 {
+            true => all as f64 / estimated,
+            false => 1.0,
+        };
+        Parts {
+            objects: part(all.objects, self.objects),
+            bytes: part(all.bytes, self.bytes),
+        }
+    }
+
+    fn of_parts(&self, parts: Parts) -> Estimate {
+        Estimate {
+            objects: self.objects * parts.objects,
+            bytes: self.bytes * parts.bytes,
+            variance: self.variance * parts.bytes * parts.bytes,
+        }
+    }
+
     fn deviation(&self) -> u64 {
         self.variance.sqrt().round() as u64
     }
 
-    /// No more than there are.
-    fn within(&self, all: Sum) -> Sum {
+    fn sum(&self) -> Sum {
         Sum {
-            objects: (self.objects.round() as u64).min(all.objects),
-            bytes: (self.bytes.round() as u64).min(all.bytes),
+            objects: self.objects.round() as u64,
+            bytes: self.bytes.round() as u64,
         }
     }
 }
 
-/// The sites, if there is a session that knows them. `of_classes`: the objects of each class by its name.
-pub fn of(known: &Known<'_>, of_classes: &FxHashMap<&str, Sum>) -> Option<Sites> {
+/// The sites, if there is a session that knows them. `of_classes`: the objects of each class by its name;
+/// `class`: of the instances of this class alone.
+pub fn of(
+    known: &Known<'_>,
+    of_classes: &FxHashMap<&str, Sum>,
+    class: Option<&str>,
+) -> Option<Sites> {
     let graph = known.graph;
     let session = graph.sampled.session?;
     let mut sites = Sites {
         session_ns: session.elapsed_ns,
         bytes_per_sample: session.bytes_per_sample,
         lost_bytes: session.lost_bytes,
+        of_class: class.map(String::from),
         ..Sites::default()
     };
     let mut rows: FxHashMap<Key<'_>, Row<'_>> = FxHashMap::default();
-    let mut all = Estimate::default();
+    let mut classes: FxHashMap<&str, Estimate> = FxHashMap::default();
     for sample in &graph.sampled.samples {
+        let name = graph.class_name(sample.object);
+        if class.is_some_and(|class| class != name) {
+            continue;
+        }
         if !known.dominators.is_reached(sample.object) {
             sites.unreferenced_samples += 1;
             continue;
         }
         sites.samples += 1;
         let site = graph.sampled.site(sample).copied();
-        let row = rows
-            .entry((site, graph.class_name(sample.object)))
-            .or_default();
+        let row = rows.entry((site, name)).or_default();
         let bytes = graph.bytes[sample.object as usize];
         row.estimate.add(sample.weight(), bytes);
-        all.add(sample.weight(), bytes);
         row.samples.push(sample);
+        classes.entry(name).or_default().add(sample.weight(), bytes);
     }
-    sites.deviation_bytes = all.deviation();
-    let mut told: Vec<_> = rows
-        .into_iter()
-        .map(|((site, class), row)| told(known, site, class, row, of_classes))
+    let parts: FxHashMap<&str, Parts> = classes
+        .iter()
+        .map(|(name, estimate)| {
+            let all = of_classes.get(name).copied().unwrap_or_default();
+            (*name, estimate.parts(all))
+        })
         .collect();
-    sites.total = total(&told, of_classes);
-    told.sort_by(|one, other| {
-        let key = |it: &SiteRow| (Reverse(it.bytes), Reverse(it.samples));
-        let texts = |it: &SiteRow| {
-            (
-                it.made_in.clone(),
-                it.called_by.clone(),
-                it.class.clone(),
-                it.endpoint.clone(),
-            )
-        };
-        key(one)
-            .cmp(&key(other))
-            .then_with(|| texts(one).cmp(&texts(other)))
-    });
-    told.truncate(MOST);
-    sites.rows = told;
+    let mut total = Estimate::default();
+    for (name, estimate) in &classes {
+        let estimate = estimate.of_parts(parts[name]);
+        total.objects += estimate.objects;
+        total.bytes += estimate.bytes;
+        total.variance += estimate.variance;
+    }
+    (sites.total, sites.deviation_bytes) = (total.sum(), total.deviation());
+    let mut rows: Vec<(Key<'_>, Row<'_>)> = rows.into_iter().collect();
+    for ((_, class), row) in &mut rows {
+        row.estimate = row.estimate.of_parts(parts[class]);
+    }
+    sort(known, &mut rows);
+    rows.truncate(MOST);
+    let told = rows
+        .into_iter()
+        .map(|((site, class), row)| told(known, site, class, row));
+    sites.rows = told.collect();
     Some(sites)
 }
 
-/// What all rows have: of each class no more than there is.
-fn total(rows: &[SiteRow], of_classes: &FxHashMap<&str, Sum>) -> Sum {
-    let mut classes: FxHashMap<&str, Sum> = FxHashMap::default();
-    for row in rows {
-        let sum = classes.entry(&row.class).or_default();
-        sum.objects = sum.objects.saturating_add(row.objects);
-        sum.bytes = sum.bytes.saturating_add(row.bytes);
-    }
-    let mut total = Sum::default();
-    for (class, sum) in classes {
-        let all = of_classes.get(class).copied().unwrap_or_default();
-        total.objects = total.objects.saturating_add(sum.objects.min(all.objects));
-        total.bytes = total.bytes.saturating_add(sum.bytes.min(all.bytes));
-    }
-    total
+/// Those with most bytes first.
+fn sort(known: &Known<'_>, rows: &mut [(Key<'_>, Row<'_>)]) {
+    let text = |number| known.graph.text(number);
+    let place = |it: Place| (text(it.method), text(it.path), it.line);
+    let texts = |(site, class)| {
+        let site: Option<Site> = site;
+        let places = site.map(|it| (place(it.made_in), place(it.called_by), text(it.endpoint)));
+        (places, class)
+    };
+    rows.sort_by(|(key, row), (other_key, other)| {
+        let bytes = other.estimate.bytes.total_cmp(&row.estimate.bytes);
+        bytes
+            .then_with(|| other.samples.len().cmp(&row.samples.len()))
+            .then_with(|| texts(*key).cmp(&texts(*other_key)))
+    });
 }
 
-fn told(
-    known: &Known<'_>,
-    site: Option<Site>,
-    class: &str,
-    row: Row<'_>,
-    of_classes: &FxHashMap<&str, Sum>,
-) -> SiteRow {
+fn told(known: &Known<'_>, site: Option<Site>, class: &str, row: Row<'_>) -> SiteRow {
     let place = |place: Place| {
         (place.method > 0).then(|| CodePlace {
             method: known.graph.text(place.method).into(),
@@ -141,8 +171,7 @@ fn told(
             line: place.line,
         })
     };
-    let all = of_classes.get(class).copied().unwrap_or_default();
-    let sum = row.estimate.within(all);
+    let sum = row.estimate.sum();
     let ages = |age: fn(&Sample) -> u64| {
         let ages = row.samples.iter().map(|it| (age(it), it.weight()));
         ages.collect::<Vec<_>>()
@@ -185,11 +214,14 @@ fn paths(known: &Known<'_>, row: &Row<'_>) -> Vec<SitePath> {
             *steps.entry(step).or_default() += sample.weight() * bytes;
         }
     }
+    let all = (row.samples.iter())
+        .map(|it| it.weight() * known.graph.bytes[it.object as usize] as f64)
+        .sum::<f64>()
+        .max(f64::MIN_POSITIVE);
     let mut steps: Vec<_> = steps.into_iter().collect();
     steps
         .sort_unstable_by(|one, other| other.1.total_cmp(&one.1).then_with(|| one.0.cmp(&other.0)));
     steps.truncate(PATHS);
-    let all = row.estimate.bytes.max(f64::MIN_POSITIVE);
     let paths = steps.into_iter().map(|(step, bytes)| {
         let (holder, steps) = known.path(step);
         let part = bytes / all;
@@ -280,7 +312,8 @@ mod tests {
         // There are 401 of that class, one of 1 byte.
         assert_eq!((row.objects, row.bytes), (401, 400 * 200 + 1));
         let weight = graph.sampled.samples[0].weight();
-        let deviation = (400.0 * weight * (weight - 1.0)).sqrt() * 200.0;
+        let part = (400 * 200 + 1) as f64 / (400.0 * weight * 200.0);
+        let deviation = (400.0 * weight * (weight - 1.0)).sqrt() * 200.0 * part;
         assert!((row.deviation_bytes as f64 - deviation).abs() < 1.0);
         assert!((weight - 65536.0 / 40.0 - 0.5).abs() < 0.1, "{weight}");
         assert_eq!((row.median_age_ns, row.oldest_ns), (201, 401));
@@ -319,16 +352,37 @@ mod tests {
         for sample in &mut graph.sampled.samples[..200] {
             sample.site = 0;
         }
+        // Twice as heavy as those without a site.
+        for object in 202..402 {
+            graph.bytes[object] = 2;
+        }
         let told = sites(&graph);
-        assert!(
-            told.rows
-                .iter()
-                .all(|it| (it.objects, it.bytes) == (401, 401))
-        );
-        assert_eq!(
-            (told.rows.len(), told.total.objects, told.total.bytes),
-            (2, 401, 401)
-        );
+        let (objects, bytes) = (401, 200 + 400 + 1);
+        assert_eq!((told.total.objects, told.total.bytes), (objects, bytes));
+        let rows: Vec<_> = told.rows.iter().map(|it| (it.objects, it.bytes)).collect();
+        assert_eq!(rows, [(201, 401), (201, 200)]);
+    }
+
+    #[test]
+    fn of_one_class_there_are_its_samples_alone() {
+        let mut graph = graph(10);
+        // Another class, of which one is sampled, and the one that nothing refers to.
+        graph.texts.push("Other".into());
+        graph.called.push((1, 6));
+        graph.kinds[1] = Kind(Kind::CLASS);
+        graph.classes[2] = 1;
+        let of = |class| {
+            let file = answer::of(&graph, HeapFacts::default(), class);
+            file.sites.expect("sites")
+        };
+        let (all, other, item) = (of(None), of(Some("Other")), of(Some("Item")));
+        assert_eq!((all.samples, all.unreferenced_samples), (10, 1));
+        assert_eq!((other.samples, other.unreferenced_samples), (1, 0));
+        assert_eq!((other.rows.len(), other.total.objects), (1, 1));
+        assert_eq!((item.samples, item.unreferenced_samples), (9, 1));
+        assert_eq!(item.of_class.as_deref(), Some("Item"));
+        let bytes = other.total.bytes + item.total.bytes;
+        assert_eq!(all.total.bytes, bytes);
     }
 
     #[test]

@@ -14,14 +14,27 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// What one side has of a row.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct Amounts {
     bytes: u64,
     objects: u64,
+    /// The variance of the bytes, where these are an estimate.
+    variance: Option<f64>,
+}
+
+impl Amounts {
+    /// Amounts that are no estimates.
+    fn counted(bytes: u64, objects: u64) -> Self {
+        Amounts {
+            bytes,
+            objects,
+            variance: None,
+        }
+    }
 }
 
 /// A row of both.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 struct Change {
     name: String,
     before: Amounts,
@@ -37,12 +50,26 @@ impl Change {
         signed(self.now.objects).saturating_sub(signed(self.before.objects))
     }
 
+    /// One standard deviation of the change of bytes, where these are estimates.
+    fn deviation(&self) -> Option<u64> {
+        let variances = [self.before.variance, self.now.variance];
+        let sum = variances
+            .into_iter()
+            .flatten()
+            .reduce(|one, other| one + other)?;
+        Some(sum.sqrt().round() as u64)
+    }
+
     fn to_json(&self) -> Value {
+        let mut change = json!({ "bytes": self.bytes(), "objects": self.objects() });
+        if let Some(deviation) = self.deviation() {
+            change["deviation_bytes"] = deviation.into();
+        }
         json!({
             "name": self.name,
             "before": { "bytes": self.before.bytes, "objects": self.before.objects },
             "now": { "bytes": self.now.bytes, "objects": self.now.objects },
-            "change": { "bytes": self.bytes(), "objects": self.objects() },
+            "change": change,
         })
     }
 }
@@ -56,6 +83,11 @@ fn changes(
     let add = |sum: &mut Amounts, more: Amounts| {
         sum.bytes = sum.bytes.saturating_add(more.bytes);
         sum.objects = sum.objects.saturating_add(more.objects);
+        let variances = [sum.variance, more.variance];
+        sum.variance = variances
+            .into_iter()
+            .flatten()
+            .reduce(|one, other| one + other);
     };
     for (name, amounts) in base {
         add(&mut rows.entry(name).or_default().0, amounts);
@@ -72,26 +104,37 @@ fn changes(
 }
 
 fn classes(file: &HeapFile) -> impl Iterator<Item = (String, Amounts)> {
-    file.classes.iter().map(|it| {
-        let (bytes, objects) = (it.bytes, it.objects);
-        (it.name.clone(), Amounts { bytes, objects })
-    })
+    file.classes
+        .iter()
+        .map(|it| (it.name.clone(), Amounts::counted(it.bytes, it.objects)))
 }
 
 fn holders(file: &HeapFile) -> impl Iterator<Item = (String, Amounts)> {
     file.holders.iter().map(|it| {
-        let (bytes, objects) = (it.retained_bytes, it.objects);
-        (it.name.clone(), Amounts { bytes, objects })
+        (
+            it.name.clone(),
+            Amounts::counted(it.retained_bytes, it.objects),
+        )
     })
 }
 
-/// Sites as both have them; `None` if one of the two has none.
+/// Sites as both have them; `None` if one of the two has none, or those of another class.
 fn sites(base: &HeapFile, file: &HeapFile) -> Option<Vec<Change>> {
-    let (base, now) = (base.sites.as_ref()?, file.sites.as_ref()?);
-    let amounts = |sites| {
-        sites::amounts(sites).map(|(name, bytes, objects)| (name, Amounts { bytes, objects }))
-    };
-    Some(changes(amounts(base), amounts(now)))
+    let both = [base.sites.as_ref()?, file.sites.as_ref()?];
+    if both[0].of_class != both[1].of_class {
+        return None;
+    }
+    let [base, now] = sites::named(both).map(|rows| {
+        rows.map(|(name, row)| {
+            let deviation = row.deviation_bytes as f64;
+            let amounts = Amounts {
+                variance: Some(deviation * deviation),
+                ..Amounts::counted(row.bytes, row.objects)
+            };
+            (name, amounts)
+        })
+    });
+    Some(changes(base, now))
 }
 
 /// The tables.
@@ -144,12 +187,14 @@ pub fn page(base: &HeapFile, file: &HeapFile, rows: usize, screen: Screen) -> St
 
 /// Rows that have grown most, and those that have shrunk most.
 fn table(changes: &[Change], what: &str, total: u64, rows: usize) -> Table {
-    let columns = vec![
+    let mut columns = vec![
         Column::weighing("before", 2),
         Column::weighing("now", 3),
         Column::new("change"),
-        Column::weighing("objects", 1),
     ];
+    let is_estimate = changes.iter().any(|it| it.deviation().is_some());
+    columns.extend(is_estimate.then(|| Column::weighing("+/-", 4)));
+    columns.push(Column::weighing("objects", 1));
     let mut table = Table::new(columns).with_names(what);
     let mut order: Vec<&Change> = changes.iter().collect();
     order.sort_by_key(|it| std::cmp::Reverse(it.bytes().unsigned_abs()));
@@ -158,17 +203,20 @@ fn table(changes: &[Change], what: &str, total: u64, rows: usize) -> Table {
     for change in order {
         let bytes = change.bytes();
         let share = percent(bytes.unsigned_abs(), total);
+        let mut cells = vec![
+            bytes_text(change.before.bytes),
+            bytes_text(change.now.bytes),
+            format!("{}{}", sign(bytes), bytes_text(bytes.unsigned_abs())),
+        ];
+        cells.extend(is_estimate.then(|| change.deviation().map_or_else(String::new, bytes_text)));
+        let objects = change.objects();
+        cells.push(format!(
+            "{}{}",
+            sign(objects),
+            grouped(objects.unsigned_abs())
+        ));
         table.push(Row {
-            cells: vec![
-                bytes_text(change.before.bytes),
-                bytes_text(change.now.bytes),
-                format!("{}{}", sign(bytes), bytes_text(bytes.unsigned_abs())),
-                format!(
-                    "{}{}",
-                    sign(change.objects()),
-                    grouped(change.objects().unsigned_abs())
-                ),
-            ],
+            cells,
             style: match bytes {
                 1.. => Style::of_share(share),
                 _ if share >= 5.0 => Some(Style::Good),
@@ -203,10 +251,7 @@ fn since(base: &HeapFile, file: &HeapFile) -> String {
 pub fn as_json(base: &HeapFile, file: &HeapFile) -> String {
     let rows = |changes: Vec<Change>| changes.iter().map(Change::to_json).collect::<Vec<_>>();
     let change = |name: &str, base: Sum, now: Sum| {
-        let amounts = |it: Sum| Amounts {
-            bytes: it.bytes,
-            objects: it.objects,
-        };
+        let amounts = |it: Sum| Amounts::counted(it.bytes, it.objects);
         let (name, before, now) = (name.into(), amounts(base), amounts(now));
         Change { name, before, now }.to_json()
     };
@@ -227,7 +272,7 @@ pub fn as_json(base: &HeapFile, file: &HeapFile) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rperf_heap::file::{ClassRow, Holder};
+    use rperf_heap::file::{ClassRow, CodePlace, Holder, SiteRow, Sites};
 
     fn file(class: u64, holder: u64) -> HeapFile {
         HeapFile {
@@ -266,7 +311,55 @@ mod tests {
         let json: Value = serde_json::from_str(&as_json(&base, &now)).expect("JSON");
         assert_eq!(json["classes"][0]["change"]["bytes"], 76_000);
         assert_eq!(json["holders"][0]["change"]["bytes"], -(8 << 20));
+        assert_eq!(json["classes"][0]["change"].get("deviation_bytes"), None);
         let same = super::page(&base, &base, 9, Screen::default());
         assert_eq!(same.matches("nothing has changed").count(), 2);
+    }
+    #[test]
+    fn a_site_is_the_same_in_both_and_its_change_has_the_noise_of_both() {
+        let of = |bytes, deviation_bytes, others: &[&str]| {
+            let row = |path: &str, bytes| SiteRow {
+                made_in: Some(CodePlace {
+                    method: "Cart#add".into(),
+                    path: path.into(),
+                    line: 41,
+                }),
+                class: "Item".into(),
+                objects: bytes / 40,
+                bytes,
+                deviation_bytes,
+                ..SiteRow::default()
+            };
+            let mut rows = vec![row("/srv/app/cart.rb", bytes)];
+            rows.extend(others.iter().map(|path| row(path, 40)));
+            HeapFile {
+                sites: Some(Sites {
+                    rows,
+                    ..Sites::default()
+                }),
+                ..HeapFile::default()
+            }
+        };
+        // The other file makes the path of the first a longer one.
+        let (base, now) = (
+            of(4 << 20, 3 << 10, &[]),
+            of(6 << 20, 4 << 10, &["/srv/lib/cart.rb"]),
+        );
+        let json: Value = serde_json::from_str(&as_json(&base, &now)).expect("JSON");
+        assert_eq!(json["sites"].as_array().map(Vec::len), Some(2), "{json}");
+        let grown = &json["sites"][0];
+        assert_eq!(grown["before"]["bytes"], 4 << 20);
+        assert_eq!(grown["change"]["deviation_bytes"], 5 << 10);
+        let page = page(&base, &now, 9, Screen::default());
+        assert!(
+            page.contains("+2.00 MB  5.0 KB  +52,429  Cart#add"),
+            "{page}"
+        );
+        let mut of_class = now;
+        if let Some(sites) = &mut of_class.sites {
+            sites.of_class = Some("Item".into());
+        }
+        let json: Value = serde_json::from_str(&as_json(&base, &of_class)).expect("JSON");
+        assert_eq!(json["sites"], Value::Null);
     }
 }

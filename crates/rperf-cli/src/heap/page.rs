@@ -15,7 +15,7 @@ const NOT_WHOLE: &str = "The copy of the program was ended before it had sent al
 /// The tables. `class`: the paths to its instances, and nothing else.
 pub fn of(file: &HeapFile, class: Option<&str>, rows: usize, screen: Screen) -> String {
     let mut text = screen.wrapped(&(head(file) + "\n"));
-    text += &sites::table(file, class, rows, screen);
+    text += &sites::table(file, rows, screen);
     if let (Some(class), Some(paths)) = (class, &file.paths) {
         text += &format!("\nPaths to instances of {}\n", shown(class));
         text += &screen.table(&paths_table(paths, rows));

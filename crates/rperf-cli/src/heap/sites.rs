@@ -10,6 +10,7 @@ use rperf_model::{CodePath, PathView};
 use rperf_report::CodePaths;
 use rperf_report::numbers::{counted, percent};
 use rperf_report::terminal_text::shown;
+use std::rc::Rc;
 
 /// What there is without a session that follows objects.
 const NONE: &str = "Where these were made isn't known: no session of this program has --measure heap \
@@ -19,31 +20,31 @@ const NONE: &str = "Where these were made isn't known: no session of this progra
 const ENDED: &str =
     "Where these were made isn't known: the program's copy was ended before it had told that.";
 
-/// The table; `class`: of the objects of this class alone.
-pub fn table(file: &HeapFile, class: Option<&str>, rows: usize, screen: Screen) -> String {
+/// The table.
+pub fn table(file: &HeapFile, rows: usize, screen: Screen) -> String {
     let Some(sites) = &file.sites else {
         let why = if file.whole { NONE } else { ENDED };
         return screen.wrapped(&format!("\n{why}\n"));
     };
-    let told: Vec<&SiteRow> = sites
-        .rows
-        .iter()
-        .filter(|it| class.is_none_or(|class| it.class == class))
-        .collect();
-    let of_class = class.map_or_else(String::new, |it| format!(" of {}", shown(it)));
+    let of_class = sites.of_class.as_ref();
+    let of_class = of_class.map_or_else(String::new, |it| format!(" of {}", shown(it)));
     let mut text = format!("\nRetained by allocation site{of_class}\n");
     text += &screen.wrapped(&(head(file, sites) + "\n"));
-    if told.is_empty() {
-        return text + "(no samples)\n";
+    if sites.rows.is_empty() {
+        return text + "(no samples)\n" + &screen.wrapped(&notes(sites));
     }
-    let paths = paths(sites);
-    text += &screen.table(&rows_of(sites, &told, rows, &paths));
-    text += &left_out(told.len(), rows);
+    text += &screen.table(&rows_of(sites, rows));
+    text += &left_out(sites.rows.len(), rows);
     text + &screen.wrapped(&notes(sites))
 }
 
 /// What the samples are, and what they stand for.
 fn head(file: &HeapFile, sites: &Sites) -> String {
+    let of_class = |class: &String| {
+        let row = file.classes.iter().find(|it| it.name == *class);
+        row.map_or(0, |it| it.bytes)
+    };
+    let all = sites.of_class.as_ref().map_or(file.total.bytes, of_class);
     format!(
         "estimated from {} (1 of {} of slots) of a session that has run for {}: {} of {}, and older objects have \
          no site",
@@ -51,7 +52,7 @@ fn head(file: &HeapFile, sites: &Sites) -> String {
         bytes_text(sites.bytes_per_sample),
         elapsed(sites.session_ns),
         with_deviation(sites.total.bytes, sites.deviation_bytes),
-        bytes_text(file.total.bytes),
+        bytes_text(all),
     )
 }
 
@@ -76,7 +77,8 @@ fn notes(sites: &Sites) -> String {
     text
 }
 
-fn rows_of(sites: &Sites, told: &[&SiteRow], rows: usize, paths: &CodePaths) -> Table {
+fn rows_of(sites: &Sites, rows: usize) -> Table {
+    let paths = paths(&[sites]);
     let columns = vec![
         Column::new("bytes"),
         Column::weighing("+/-", 3),
@@ -84,7 +86,7 @@ fn rows_of(sites: &Sites, told: &[&SiteRow], rows: usize, paths: &CodePaths) -> 
         Column::weighing("median age", 4),
     ];
     let mut table = Table::new(columns).with_names("site, class, endpoint");
-    for row in told.iter().take(rows) {
+    for row in sites.rows.iter().take(rows) {
         table.push(Row {
             cells: vec![
                 bytes_text(row.bytes),
@@ -93,7 +95,7 @@ fn rows_of(sites: &Sites, told: &[&SiteRow], rows: usize, paths: &CodePaths) -> 
                 age(row.median_age_ns),
             ],
             style: Style::of_share(percent(row.bytes, sites.total.bytes)),
-            name: name(row, paths),
+            name: name(row, &paths),
             is_text: true,
             ..Row::default()
         });
@@ -159,21 +161,20 @@ fn age(ns: u64) -> String {
     }
 }
 
-/// The sites by their names, with bytes and objects.
-pub fn amounts(sites: &Sites) -> impl Iterator<Item = (String, u64, u64)> {
-    let paths = paths(sites);
-    sites
-        .rows
-        .iter()
-        .map(move |row| (name(row, &paths), row.bytes, row.objects))
+/// The sites of two files with their names, in which a path is the same in both.
+pub fn named<'a>(both: [&'a Sites; 2]) -> [impl Iterator<Item = (String, &'a SiteRow)>; 2] {
+    let paths = Rc::new(paths(&both));
+    both.map(|sites| {
+        let paths = Rc::clone(&paths);
+        let rows = sites.rows.iter();
+        rows.map(move |row| (name(row, &paths), row))
+    })
 }
 
 /// How paths are shown.
-fn paths(sites: &Sites) -> CodePaths {
-    let places = sites
-        .rows
-        .iter()
-        .flat_map(|it| [&it.made_in, &it.called_by]);
+fn paths(sites: &[&Sites]) -> CodePaths {
+    let rows = sites.iter().flat_map(|it| &it.rows);
+    let places = rows.flat_map(|it| [&it.made_in, &it.called_by]);
     let files = places.flatten().map(|it| it.path.as_str());
     CodePaths::of_files(PathView::default(), Vec::new(), files)
 }
@@ -181,7 +182,7 @@ fn paths(sites: &Sites) -> CodePaths {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rperf_heap::file::Sum;
+    use rperf_heap::file::{ClassRow, Sum};
 
     fn code(method: &str, path: &str, line: u32) -> Option<CodePlace> {
         Some(CodePlace {
@@ -249,7 +250,7 @@ mod tests {
 
     #[test]
     fn a_table_has_estimates_with_their_noise_ages_sites_and_holders() {
-        let page = table(&file(), None, 9, Screen::default());
+        let page = table(&file(), 9, Screen::default());
         for text in [
             "estimated from 40 samples (1 of 64.0 KB of slots) of a session that has run for 2 h 3 min: \
              3.00 MB +/- 512.0 KB of 5.00 MB",
@@ -262,10 +263,19 @@ mod tests {
         ] {
             assert!(page.contains(text), "{text}\n{page}");
         }
-        let of_class = table(&file(), Some("String"), 9, Screen::default());
-        assert!(of_class.contains("Retained by allocation site of String\n"));
-        assert!(of_class.contains("JSON.parse") && !of_class.contains("Cart#add"));
-        let few = table(&file(), None, 1, Screen::default());
+        let mut of_class = file();
+        of_class.classes.push(ClassRow {
+            name: "Item".into(),
+            bytes: 4 << 20,
+            ..ClassRow::default()
+        });
+        if let Some(sites) = &mut of_class.sites {
+            sites.of_class = Some("Item".into());
+        }
+        let of_class = table(&of_class, 9, Screen::default());
+        assert!(of_class.contains("Retained by allocation site of Item\n"));
+        assert!(of_class.contains("+/- 512.0 KB of 4.00 MB,"), "{of_class}");
+        let few = table(&file(), 1, Screen::default());
         assert!(few.contains("(3 more, -n 0 shows them)\n"), "{few}");
     }
 
@@ -275,14 +285,14 @@ mod tests {
             whole: true,
             ..HeapFile::default()
         };
-        let page = table(&without, None, 9, Screen::default());
+        let page = table(&without, 9, Screen::default());
         assert_eq!(page, format!("\n{NONE}\n"));
         without.whole = false;
-        let page = table(&without, None, 9, Screen::default());
+        let page = table(&without, 9, Screen::default());
         assert_eq!(page, format!("\n{ENDED}\n"));
         let mut empty = file();
         empty.sites = Some(Sites::default());
-        let page = table(&empty, None, 9, Screen::default());
+        let page = table(&empty, 9, Screen::default());
         assert!(page.ends_with("(no samples)\n"), "{page}");
     }
 }
