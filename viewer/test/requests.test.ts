@@ -254,6 +254,27 @@ test("a job that a request runs is no request of its own", () => {
   assert.deepEqual(of(), [1_000 / 4]);
 });
 
+test("of a part the places are told that grew most, as many as rperf why tells", () => {
+  const draft = slowShop();
+  for (const [place, ms] of [7, 90, 8, 50, 9].entries()) {
+    draft.frames.push({ name: `Shop#step${place}`, file: "app/shop.rb", line: 30 + place, category: 1 });
+    draft.nodes.push({ parent: 1, frame: draft.frames.length - 1, line: 30 + place });
+    draft.profiles[0].rows.push({ node: draft.nodes.length, labelSet: 2, state: 0, values: [1, ms * 25 * MS, 0] });
+  }
+  const shop = decode(encode(draft));
+  const requests = shop.profiles[0].requests.all().find(({ name }) => name === "GET /orders, all");
+  assert.ok(requests);
+  const { sites } = why(new Views(shop).view(query()), requests);
+  assert.deepEqual(
+    sites.running.map(({ line, means }) => [line, means.tail / MS]),
+    [
+      [31, 90],
+      [33, 50],
+      [34, 9],
+    ],
+  );
+});
+
 test("a filter for a label's value finds it alone, whatever its name, or the beginning of a long one", () => {
   const { profiles, ...shop } = file();
   const passing = (text: string) => {

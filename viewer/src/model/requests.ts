@@ -197,7 +197,7 @@ function sitesOf(view: View, requests: Requests, walls: Float64Array | null, pla
     const all = [...sums[part]].map(([place, of]): Site => ({ ...places.known[place], means: meansOf(requests, of) }));
     const grown = all.filter(({ means }) => excess(means) > 0);
     grown.sort((a, b) => excess(b.means) - excess(a.means) || places.order(a, b));
-    return grown;
+    return grown.slice(0, SITES);
   });
   return { sites, open };
 }
