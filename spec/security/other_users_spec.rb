@@ -88,7 +88,7 @@ RSpec.describe "Programs of other users", if: OtherUser::USER do
     socket = path_to("serve.sock")
     command = rperf_command("serve", *, "--match", name, "--http", socket)
     server = Process.spawn(clean_environment, *command, chdir: directory, err: path_to("err"))
-    wait_until("server") { File.socket?(socket) }
+    wait_until("server") { File.exist?(path_to("err")) && File.read(path_to("err")).include?("serving") }
     UNIXSocket.open(socket) do |client|
       client.write("GET /debug/pprof/profile?seconds=0.3 HTTP/1.1\r\nHost: localhost\r\n\r\n")
       path_to("served.pb.gz").tap { |path| File.binwrite(path, client.read.split("\r\n\r\n", 2).last) }
