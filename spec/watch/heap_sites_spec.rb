@@ -140,7 +140,7 @@ RSpec.describe "rperf heap with sites", vm: true, if: Gem::Platform.local.os == 
     def expect_bytes(e:, **leaks)
       leaks.each { |name, row| expect(row["bytes"]).to near(truth[name.to_s]) }
       leaks.each_value do |row|
-        deviation = 64 * 1024 * Math.sqrt(row["samples"])
+        deviation = row["bytes"] / Math.sqrt(row["samples"])
         expect(row["deviation_bytes"]).to be_within(deviation / 10).of(deviation)
       end
       expect(e["bytes"]).to be <= truth["e"] + (5 * Math.sqrt(truth["e"] * 64 * 1024))
