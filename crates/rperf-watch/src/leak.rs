@@ -37,9 +37,10 @@ impl Watched {
         self.process.is_alive() && start_of_stack(self.process.pid) == self.began
     }
 
-    /// Whether its process has ended.
+    /// Whether its process has ended, or is about to: then it is there for a moment longer, without memory.
     pub fn has_ended(&self) -> bool {
-        !self.process.is_alive()
+        let has_no_memory = || self.began.is_some() && start_of_stack(self.process.pid).is_none();
+        !self.process.is_alive() || has_no_memory()
     }
 
     /// Looks at it.
@@ -211,9 +212,13 @@ mod tests {
         while watched.is_there() && std::time::Instant::now() < until {
             std::thread::sleep(std::time::Duration::from_millis(5));
         }
-        let is_there = watched.is_there();
+        let found = (watched.is_there(), watched.has_ended());
+        let watched = Watched::new(ProcessId::named(child.id() as i32));
         child.kill().expect("killed");
+        while watched.is_there() && std::time::Instant::now() < until {}
+        // Its parent hasn't waited for it yet.
+        let ended = (watched.is_there(), watched.has_ended());
         child.wait().expect("waited for");
-        assert!(!is_there);
+        assert_eq!((found, ended), ((false, false), (false, true)));
     }
 }
