@@ -66,6 +66,21 @@ test("files, gems and initializers are told, with all that the start took, its s
   });
 });
 
+test("long names of files leave the numbers in sight", async () => {
+  const draft = shopBoot();
+  draft.frames = draft.frames.map((frame) => ({ ...frame, file: `${"long/".repeat(60)}${frame.file}` }));
+  await visit(`${writePage("long-boot", encode(draft))}#view=boot`, async (page) => {
+    const hidden = await page.locator(".boot .table-box tr:not(.room)").evaluateAll((rows) =>
+      rows.flatMap(({ children }) => {
+        const name = children[children.length - 1].getBoundingClientRect();
+        const numbers = [...children].slice(0, -1);
+        return numbers.filter((cell) => cell.getBoundingClientRect().right > name.left + 1).map((it) => it.textContent);
+      }),
+    );
+    assert.deepEqual(hidden, []);
+  });
+});
+
 test("a row opens the flame graph of exactly its part, which takes the place of another", async () => {
   await visit(shop, async (page) => {
     const open = (part: string, name: string, which = 0) =>
