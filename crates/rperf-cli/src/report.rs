@@ -328,7 +328,7 @@ fn callers(page: &Page<'_>, name: &str) -> Result<String, Refusal> {
     let column = page.profile.schema.default_column();
     let found = Neighbours::of(page.profile, column, &pattern);
     if found.is_empty() {
-        return Err(nothing_matches("method", name));
+        return Err(nothing_matches(page, "method", name));
     }
     Ok(pages::callers(page, &found))
 }
@@ -342,7 +342,7 @@ fn annotate(page: &Page<'_>, subject: &str) -> Result<String, Refusal> {
         found = Listing::of(page.profile, column, &Subject::Functions(pattern));
     }
     if found.is_empty() {
-        return Err(nothing_matches("file or method", subject));
+        return Err(nothing_matches(page, "file or method", subject));
     }
     Ok(pages::annotate(page, &found))
 }
@@ -352,8 +352,12 @@ fn pattern(option: &str, name: &str, profile: &Profile) -> Result<NamePattern, R
     pattern.map_err(|error| Refusal::usage(format!("{option}: {error}")))
 }
 
-fn nothing_matches(what: &str, name: &str) -> Refusal {
-    Refusal::usage(format!("no {what} in the profile matches '{name}'"))
+fn nothing_matches(page: &Page<'_>, what: &str, name: &str) -> Refusal {
+    let place = match page.is_filtered() {
+        true => "what the filters leave",
+        false => "the profile",
+    };
+    Refusal::usage(format!("no {what} in {place} matches '{name}'"))
 }
 
 fn formatted(page: &Page<'_>, format: Format, lines: bool) -> Result<Vec<u8>, Refusal> {

@@ -80,6 +80,11 @@ impl Page<'_> {
         format!("{} ({})", self.scale().text(value), self.percent(value))
     }
 
+    /// Whether filters leave a part of the values only.
+    pub fn is_filtered(&self) -> bool {
+        self.profile.sum(self.profile.schema.default_column()) != self.before
+    }
+
     /// What the profile is about, and what of it is looked at.
     fn head(&self) -> String {
         let meta = &self.profile.meta;
@@ -91,14 +96,17 @@ impl Page<'_> {
             self.scale().text(self.before)
         );
         let left = self.profile.sum(column);
-        if left != self.before {
+        if self.is_filtered() {
             let (left, share) = (self.scale().text(left), percent(left, self.before));
             head += &format!(", of which {left} ({share:.1}%) are left");
             if self.whole != self.before {
                 head += "; shares are of these";
             }
         }
-        if let Some(samples) = self.profile.sample_count() {
+        // Objects have values without samples.
+        if let Some(samples) = self.profile.sample_count()
+            && (samples > 0 || left == 0)
+        {
             head += &format!(", {}", counted(samples, "sample"));
         }
         // Where the values are the calls, they are said already.
