@@ -1,13 +1,16 @@
 import { render } from "preact";
+import { HEAP_STATE } from "./app/heap_state.ts";
 import { Session } from "./app/session.ts";
 import { applyTheme, loadSettings } from "./app/settings.ts";
-import { INITIAL } from "./app/state.ts";
+import { INITIAL, PROFILE_STATE } from "./app/state.ts";
 import { Store } from "./app/store.ts";
 import { decode } from "./format/decode.ts";
 import { decompress, fromBase64 } from "./format/envelope.ts";
 import { DataError } from "./format/error.ts";
+import { type Heap, isHeap, readHeap } from "./format/heap.ts";
 import { Server } from "./format/server.ts";
 import { App } from "./views/App.tsx";
+import { HeapApp, initialHeap } from "./views/heap/HeapApp.tsx";
 import { Start } from "./views/Start.tsx";
 
 const root = document.getElementById("app") as HTMLElement;
@@ -35,6 +38,11 @@ function show(store: Store, session: Session, server: Server | null, snapshot: s
   render(<App key={snapshot} {...{ store, session, server, snapshot, note, open, renew }} />, root);
 }
 
+function showHeap(heap: Heap) {
+  const store = new Store(initialHeap(heap), HEAP_STATE);
+  render(<HeapApp store={store} heap={heap} />, root);
+}
+
 async function start() {
   const block = document.getElementById("profile");
   const text = (block?.textContent ?? "").trim();
@@ -42,7 +50,7 @@ async function start() {
   block?.remove();
   const server = Server.from(text);
   if (server) {
-    const store = new Store(INITIAL);
+    const store = new Store(INITIAL, PROFILE_STATE);
     const open = (session: Session, name: string, note: string) => show(store, session, server, name, note);
     render(<Start server={server} onOpen={open} />, root);
     return;
@@ -53,10 +61,15 @@ async function start() {
       "This is rperf's viewer without a profile. `rperf report --html -o report.html` makes a page with one.",
     );
   }
-  const session = new Session(decode(await decompress(fromBase64(text))));
+  const data = await decompress(fromBase64(text));
+  if (isHeap(data)) {
+    showHeap(readHeap(data));
+    return;
+  }
+  const session = new Session(decode(data));
   // For the benchmark of the page.
   performance.mark("rperf-decoded");
-  show(new Store(session.initial), session, null, "");
+  show(new Store(session.initial, PROFILE_STATE), session, null, "");
   requestAnimationFrame(() => setTimeout(() => performance.mark("rperf-shown")));
 }
 

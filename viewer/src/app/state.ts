@@ -161,3 +161,6 @@ export function fromHash(hash: string, initial: State): State {
     graphCount: text("graphCount"),
   };
 }
+
+/** How the state of a profile's page is written. */
+export const PROFILE_STATE = { toHash, fromHash };

@@ -1,24 +1,33 @@
-import { fromHash, type State, toHash } from "./state.ts";
+import type { State } from "./state.ts";
+
+/** How a state is written in the URL. */
+export interface Codec<S> {
+  toHash(state: S, initial: S): string;
+  fromHash(hash: string, initial: S): S;
+}
 
 /** The state of the page, in step with the URL. */
-export class Store {
-  private current: State;
+export class Store<S extends object = State> {
+  private current: S;
   private readonly listeners = new Set<() => void>();
 
-  constructor(private initial: State) {
-    this.current = fromHash(location.hash, initial);
+  constructor(
+    private initial: S,
+    private readonly codec: Codec<S>,
+  ) {
+    this.current = codec.fromHash(location.hash, initial);
     addEventListener("popstate", () => this.follow());
     addEventListener("hashchange", () => this.follow());
   }
 
-  get state(): State {
+  get state(): S {
     return this.current;
   }
 
   /** Sets some of the state. `quiet` changes leave no step for "back": typing, sorting. */
-  set(change: Partial<State>, quiet = false) {
+  set(change: Partial<S>, quiet = false) {
     this.current = { ...this.current, ...change };
-    const hash = toHash(this.current, this.initial);
+    const hash = this.codec.toHash(this.current, this.initial);
     const url = hash === "" ? location.pathname + location.search : `#${hash}`;
     try {
       if (quiet) history.replaceState(null, "", url);
@@ -30,7 +39,7 @@ export class Store {
   }
 
   /** Starts again with another file, whose defaults may differ. */
-  restart(initial: State, change: Partial<State>) {
+  restart(initial: S, change: Partial<S>) {
     this.initial = initial;
     this.set(change);
   }
@@ -41,7 +50,7 @@ export class Store {
   }
 
   private follow() {
-    this.current = fromHash(location.hash, this.initial);
+    this.current = this.codec.fromHash(location.hash, this.initial);
     this.tell();
   }
 

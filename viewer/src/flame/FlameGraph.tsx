@@ -2,6 +2,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/ho
 import { usePage } from "../app/context.ts";
 import type { BoxTree } from "../model/box_tree.ts";
 import { sameBox } from "../model/renewal.ts";
+import { useSize } from "../ui/size.ts";
 import { describe, Tooltip } from "./describe.tsx";
 import { hit, layout } from "./layout.ts";
 import { fills, widthWeight } from "./look.ts";
@@ -32,7 +33,7 @@ export function FlameGraph({ tree, zoom, onZoom, flipped, label, id }: Props) {
   const area = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const painter = useRef<Painter | null>(null);
-  const [size, setSize] = useState({ width: 0, height: 0 });
+  const size = useSize(area);
   const [cursor, setCursor] = useState(-1);
   const [hover, setHover] = useState<At | null>(null);
   const [focused, setFocused] = useState(false);
@@ -52,15 +53,6 @@ export function FlameGraph({ tree, zoom, onZoom, flipped, label, id }: Props) {
     return depths;
   }, [rows]);
   const fill = useMemo(() => fills(page, tree), [tree, state.colouring, dark]);
-
-  useLayoutEffect(() => {
-    const element = area.current as HTMLDivElement;
-    const measure = () => setSize({ width: element.clientWidth, height: element.clientHeight });
-    const observer = new ResizeObserver(measure);
-    observer.observe(element);
-    measure();
-    return () => observer.disconnect();
-  }, []);
 
   const paint = () => {
     const element = area.current;

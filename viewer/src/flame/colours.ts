@@ -56,10 +56,23 @@ export function heatColour(heat: number, dark: boolean): Rgb {
 /** The same tint for the methods of one class, in every run. */
 export function tintOf(name: string): number {
   const end = name.search(/[#.](?!.*::)/);
-  const owner = end > 0 ? name.slice(0, end) : name;
+  return hashOf(end > 0 ? name.slice(0, end) : name) % TINTS;
+}
+
+function hashOf(text: string): number {
   let hash = 7;
-  for (let i = 0; i < owner.length; i++) hash = (Math.imul(hash, 31) + owner.charCodeAt(i)) >>> 0;
-  return hash % TINTS;
+  for (let i = 0; i < text.length; i++) hash = (Math.imul(hash, 31) + text.charCodeAt(i)) >>> 0;
+  return hash;
+}
+
+/** The same colour for a class in every heap; `isRest` is of no class. */
+export function classColour(name: string, isRest: boolean, dark: boolean): Rgb {
+  if (isRest) return changeColour(0, dark);
+  // The lower bits of similar names are similar.
+  const hash = Math.imul(hashOf(name), 0x9e3779b1) >>> 8;
+  const step = ((hash >> 5) % TINTS) / (TINTS - 1);
+  const hue = 15 * (hash % 24);
+  return dark ? hsl(hue, 0.42, 0.22 + 0.07 * step) : hsl(hue, 0.58, 0.74 + 0.1 * step);
 }
 
 export function css([red, green, blue]: Rgb): string {

@@ -1,8 +1,8 @@
-import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Page } from "../app/context.ts";
 import type { BoxTree } from "../model/box_tree.ts";
 import { place } from "../model/groups.ts";
 import { formatCount, formatDelta, formatRelative, formatShare, formatValue } from "../model/units.ts";
+import { Tip } from "../ui/Tip.tsx";
 import { cpuShares } from "./look.ts";
 
 /** A box in one line, for people who hear the page. */
@@ -34,14 +34,6 @@ interface TooltipProps {
 
 /** What is known about a box, beside the pointer. */
 export function Tooltip({ page, tree, box, zoom, x, y }: TooltipProps) {
-  const element = useRef<HTMLDivElement>(null);
-  useLayoutEffect(() => {
-    const tip = element.current;
-    if (!tip) return;
-    const { width, height } = tip.getBoundingClientRect();
-    tip.style.left = `${Math.max(4, Math.min(x + 14, innerWidth - width - 8))}px`;
-    tip.style.top = `${y + 18 + height > innerHeight - 8 ? Math.max(4, y - height - 14) : y + 18}px`;
-  });
   const { frames } = tree.view.tree;
   const { target, base, file } = tree.view;
   const type = file.valueTypes[tree.view.query.type];
@@ -52,7 +44,7 @@ export function Tooltip({ page, tree, box, zoom, x, y }: TooltipProps) {
   const share = cpuShares(page, tree)?.(box) ?? null;
   const samples = samplesOf(page, tree, box);
   return (
-    <div ref={element} class="tooltip" aria-hidden="true">
+    <Tip x={x} y={y}>
       <strong>{frames.name[frame]}</strong>
       <div class="muted">{place(frames.file[frame], frames.line[frame])}</div>
       <div>
@@ -76,7 +68,7 @@ export function Tooltip({ page, tree, box, zoom, x, y }: TooltipProps) {
           lines: {lines.map(({ line, total: part }) => `${line} (${formatShare(part, total)})`).join(", ")}
         </div>
       )}
-    </div>
+    </Tip>
   );
 }
 

@@ -1,4 +1,5 @@
 import { DataError, damaged } from "./error.ts";
+import { isObject, type Json } from "./json.ts";
 
 /** What a value measures. */
 export interface ValueType {
@@ -75,10 +76,6 @@ export interface Header {
 /** Columns of values that all profiles have together: a small header can name very many. */
 const MAX_COLUMNS = 10_000;
 
-type Json = { [key: string]: unknown };
-
-const isObject = (value: unknown): value is Json =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 const text = (value: unknown): string | null => (typeof value === "string" ? value : null);
 const number = (value: unknown): number | null => (typeof value === "number" && Number.isFinite(value) ? value : null);
 const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);

@@ -32,6 +32,23 @@ export function formatTime(ns: number): string {
   return `${formatCount(Math.round(ns / 360e9) / 10)} h`;
 }
 
+/** A longer time in the units that people tell it in: `1 min 31 s`, `3 d 4 h`. */
+export function formatElapsed(ns: number): string {
+  const seconds = Math.floor(ns / 1e9);
+  const units: [string, number][] = [
+    ["d", 86_400],
+    ["h", 3600],
+    ["min", 60],
+    ["s", 1],
+  ];
+  const at = units.findIndex(([, size]) => seconds >= size);
+  if (at < 0) return "< 1 s";
+  const [unit, size] = units[at];
+  const [lower, lowerSize] = units[at + 1] ?? ["", Number.POSITIVE_INFINITY];
+  const rest = Math.floor((seconds % size) / lowerSize);
+  return `${formatCount(Math.floor(seconds / size))} ${unit}${rest > 0 ? ` ${rest} ${lower}` : ""}`;
+}
+
 export function formatSize(bytes: number): string {
   const units = ["B", "KB", "MB", "GB", "TB"];
   let value = bytes;

@@ -1,6 +1,6 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { usePage } from "../app/context.ts";
+import { useShell } from "../app/context.ts";
 import { formatCount } from "../model/units.ts";
 import { useVisibleRows } from "./rows.ts";
 
@@ -39,7 +39,7 @@ interface Props<T> {
 
 /** A table of any length: only the rows in its window are in the page. */
 export function Table<T>(props: Props<T>) {
-  const { settings } = usePage();
+  const { settings } = useShell();
   const { columns, sort, onSort, onOpen, onMenu } = props;
   const box = useRef<HTMLDivElement>(null);
   const [active, setActive] = useState(0);

@@ -1,7 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { usePage } from "../app/context.ts";
-import type { Session } from "../app/session.ts";
+import { useShell } from "../app/context.ts";
 import { useVisibleRows } from "./rows.ts";
 
 const HEIGHT = 28;
@@ -19,6 +18,8 @@ export interface Rows {
 interface Props<T extends Rows> {
   label: string;
   tree: T;
+  /** What the tree is made from: newer data are another object. */
+  data: object;
   /** The row of newer data that is the same as one of older data; -1 for none. */
   same(from: T, to: T): (row: number) => number;
   columns: { title: string; cell(row: number): ComponentChildren }[];
@@ -27,6 +28,8 @@ interface Props<T extends Rows> {
   onOpen(row: number): void;
   onMenu?(row: number, x: number, y: number): void;
   isFound?(row: number): boolean;
+  /** What is open at first, and the row that is shown; without it, the hottest path. */
+  start?: Start;
 }
 
 /** The rows that are shown, in order. */
@@ -54,33 +57,40 @@ function hotPath(tree: Rows, row: number): number[] {
 /** Which rows of a tree are open, and which one has the focus. */
 interface Shown<T extends Rows> {
   tree: T;
-  /** Whose tree it is. */
-  session: Session;
+  data: object;
   open: Set<number>;
   active: number;
 }
 
-/** At first the hottest path is open. */
-function fresh<T extends Rows>(tree: T, session: Session): Shown<T> {
+/** At first the hottest path is open, if nothing else is asked for. */
+function fresh<T extends Rows>({ tree, data, start }: Props<T>): Shown<T> {
+  if (start) return { tree, data, open: new Set(start.open), active: start.row };
   const top = tree.children(0)[0];
-  return { tree, session, open: new Set(top === undefined ? [] : hotPath(tree, top)), active: -1 };
+  return { tree, data, open: new Set(top === undefined ? [] : hotPath(tree, top)), active: -1 };
+}
+
+/** Where a tree begins. */
+export interface Start {
+  open: Iterable<number>;
+  row: number;
+  takesFocus: boolean;
 }
 
 /** A tree as a table whose rows open. */
 export function TreeGrid<T extends Rows>(props: Props<T>) {
-  const { session, settings } = usePage();
-  const { tree, columns, onMenu } = props;
+  const { settings } = useShell();
+  const { tree, data, columns, onMenu } = props;
   const box = useRef<HTMLDivElement>(null);
-  const wantsFocus = useRef(false);
-  const [shown, setShown] = useState<Shown<T>>(() => fresh(tree, session));
+  const wantsFocus = useRef(props.start?.takesFocus === true);
+  const [shown, setShown] = useState<Shown<T>>(() => fresh(props));
   // Another tree has other rows; newer data have the same ones, and more.
   const present = useMemo(() => {
     if (shown.tree === tree) return shown;
-    if (shown.session === session) return fresh(tree, session);
+    if (shown.data === data) return fresh(props);
     const { activeElement } = document;
     wantsFocus.current ||= activeElement !== null && activeElement === box.current?.querySelector("[data-active]");
     const same = props.same(shown.tree, tree);
-    return { tree, session, open: new Set([...shown.open].map(same)), active: same(shown.active) };
+    return { tree, data, open: new Set([...shown.open].map(same)), active: same(shown.active) };
   }, [shown, tree]);
   useLayoutEffect(() => setShown(present), [present]);
   const { open, active } = present;
@@ -95,6 +105,11 @@ export function TreeGrid<T extends Rows>(props: Props<T>) {
     wantsFocus.current = false;
     box.current?.querySelector<HTMLElement>("[data-active]")?.focus();
   });
+
+  // A row that is asked for is in the window.
+  useLayoutEffect(() => {
+    if (props.start && active > 0) reveal(at, HEIGHT + 4);
+  }, [tree]);
 
   const go = (row: number) => {
     const to = Math.max(0, Math.min(rows.length - 1, row));

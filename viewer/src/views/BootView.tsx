@@ -26,7 +26,7 @@ export function BootView() {
     branches: boot.branches(),
   }));
   return (
-    <div class="view scroll requests boot" tabIndex={0} role="group" aria-label="Boot">
+    <div class="view scroll pinned requests boot" tabIndex={0} role="group" aria-label="Boot">
       <Total boot={boot} files={tables.files.filter(({ place }) => place.kind === "file").length} />
       <Files all={boot.total} files={tables.files} />
       <Gems all={boot.total} gems={tables.gems} />
@@ -188,6 +188,7 @@ function sameBranch(from: LoadBranches, to: LoadBranches) {
 }
 
 function Branches({ all, branches }: { all: number; branches: LoadBranches }) {
+  const { session } = usePage();
   const words = useWords();
   const open = useOpen();
   const openRow = (row: number) => open({ filter: branches.filter[row] });
@@ -200,6 +201,7 @@ function Branches({ all, branches }: { all: number; branches: LoadBranches }) {
       <TreeGrid
         label="Which file loads which"
         tree={branches}
+        data={session}
         same={sameBranch}
         columns={[
           { title: "total", cell: (row) => <Bar share={branches.total[row] / all}>{words(branches.total[row])}</Bar> },

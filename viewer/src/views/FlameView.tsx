@@ -5,6 +5,7 @@ import { FlameGraph } from "../flame/FlameGraph.tsx";
 import type { BoxTree } from "../model/box_tree.ts";
 import { markedBox, marks } from "../model/frame_mark.ts";
 import { formatShare, formatValue } from "../model/units.ts";
+import { Crumbs } from "../ui/Crumbs.tsx";
 import { Legend } from "./Legend.tsx";
 
 const COLOURING_WORDS: Record<Colouring, string> = {
@@ -110,34 +111,18 @@ function Whole() {
   );
 }
 
-const CRUMBS = 6;
-
 function Breadcrumb({ tree, zoom, onZoom }: { tree: BoxTree; zoom: number; onZoom(box: number): void }) {
   const { frames } = tree.view.tree;
   const type = tree.view.file.valueTypes[tree.view.query.type];
-  const path = tree.path(zoom);
-  const left = path.length > CRUMBS ? path.length - CRUMBS : 0;
   return (
-    <nav class="crumbs" aria-label="Zoom">
-      <button type="button" class="link" disabled={zoom === 0} onClick={() => onZoom(0)}>
-        All: {formatValue(tree.total[0], type)}
-      </button>
-      {left > 0 && <span class="muted"> › {left} more</span>}
-      {path.slice(left).map((box) => (
-        <span key={box}>
-          <span class="muted"> › </span>
-          <button type="button" class="link" disabled={box === zoom} onClick={() => onZoom(box)}>
-            {frames.name[tree.frame[box]].slice(0, 80)}
-          </button>
-        </span>
-      ))}
-      {zoom !== 0 && (
-        <span class="muted">
-          {" "}
-          {formatValue(tree.total[zoom], type)}, {formatShare(tree.total[zoom], tree.view.target.sum)} of all
-        </span>
-      )}
-    </nav>
+    <Crumbs
+      path={tree.path(zoom)}
+      onZoom={onZoom}
+      name={(box) => frames.name[tree.frame[box]]}
+      weight={(box) => tree.total[box]}
+      all={tree.view.target.sum}
+      words={(total) => formatValue(total, type)}
+    />
   );
 }
 

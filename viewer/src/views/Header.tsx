@@ -1,10 +1,9 @@
-import { useEffect, useRef, useState } from "preact/hooks";
 import { usePage } from "../app/context.ts";
 import type { Found } from "../model/search.ts";
 import { formatShare, typeWords } from "../model/units.ts";
+import { SearchBox } from "../ui/SearchBox.tsx";
+import { ThemeButton } from "../ui/ThemeButton.tsx";
 import { Live } from "./Live.tsx";
-
-const PAUSE_MS = 120;
 
 /** The title, what to look at, the search, and the page's own buttons. */
 export function Header({
@@ -18,7 +17,7 @@ export function Header({
   note: string;
   onHelp(): void;
 }) {
-  const { store, session, server, view, settings, setSettings, dark } = usePage();
+  const { store, session, server, view } = usePage();
   const { profiles, valueTypes } = session.file;
   const { meta } = view.target.rows;
   return (
@@ -77,14 +76,7 @@ export function Header({
       )}
       {server?.isLive && <Live server={server} follows={snapshot === ""} note={note} />}
       <Search result={result} />
-      <button
-        type="button"
-        aria-label={dark ? "Light colours" : "Dark colours"}
-        title={dark ? "Light colours" : "Dark colours"}
-        onClick={() => setSettings({ ...settings, theme: dark ? "light" : "dark" })}
-      >
-        {dark ? "☀" : "☾"}
-      </button>
+      <ThemeButton />
       <button type="button" title="Keys, and what the words mean (?)" onClick={onHelp}>
         Help
       </button>
@@ -93,21 +85,7 @@ export function Header({
 }
 
 function Search({ result }: { result: Found | string | null }) {
-  const { state, store, view, say } = usePage();
-  const [text, setText] = useState(state.search);
-  const timer = useRef(0);
-  // What is being typed stays; a search from elsewhere (a link, "back") replaces it.
-  const applied = useRef(state.search);
-  useEffect(() => {
-    if (state.search !== applied.current) setText(state.search);
-    applied.current = state.search;
-  }, [state.search]);
-  useEffect(() => () => clearTimeout(timer.current), []);
-  const apply = (search: string) => {
-    clearTimeout(timer.current);
-    applied.current = search;
-    if (search !== store.state.search) store.set({ search }, true);
-  };
+  const { state, store, view } = usePage();
   const words =
     result === null
       ? ""
@@ -116,34 +94,14 @@ function Search({ result }: { result: Found | string | null }) {
         : result.count === 0
           ? "Nothing matches."
           : `${result.count.toLocaleString("en-US")} ${result.count === 1 ? "method" : "methods"}, ${formatShare(result.total, view.target.sum)}`;
-  useEffect(() => {
-    if (words) say(words);
-  }, [words]);
   return (
-    <search class="search">
-      <input
-        id="search"
-        type="search"
-        aria-label="Search methods and files"
-        placeholder="Search methods and files ( / )"
-        value={text}
-        maxLength={200}
-        onInput={(event) => {
-          const search = event.currentTarget.value;
-          setText(search);
-          clearTimeout(timer.current);
-          timer.current = window.setTimeout(() => apply(search), PAUSE_MS);
-        }}
-        onKeyDown={(event) => {
-          if (event.key === "Enter") {
-            apply(event.currentTarget.value);
-            if (words) say(words);
-          } else if (event.key === "Escape") {
-            setText("");
-            apply("");
-          }
-        }}
-      />
+    <SearchBox
+      label="Search methods and files"
+      value={state.search}
+      onSearch={(search) => store.set({ search }, true)}
+      words={words}
+      isProblem={typeof result === "string"}
+    >
       <label title="Take the text as a regular expression">
         <input
           type="checkbox"
@@ -152,7 +110,6 @@ function Search({ result }: { result: Found | string | null }) {
         />{" "}
         regexp
       </label>
-      <span class={typeof result === "string" ? "problem" : "muted"}>{words}</span>
-    </search>
+    </SearchBox>
   );
 }

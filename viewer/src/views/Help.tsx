@@ -1,5 +1,5 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
-import { usePage } from "../app/context.ts";
+import { type Page, useShell } from "../app/context.ts";
 import { formatWhen } from "../model/units.ts";
 
 const KEYS: [string, string][] = [
@@ -35,26 +35,42 @@ const WORDS: [string, string][] = [
   ["inverted", "begins with the methods that run, and shows below them who called."],
 ];
 
-/** Keys, words, and what is known about the profile. */
-export function Help({ onClose }: { onClose(): void }) {
-  const { settings, setSettings, view } = usePage();
-  const dialog = useRef<HTMLDialogElement>(null);
-  useLayoutEffect(() => {
-    dialog.current?.showModal();
-  }, []);
+type Pairs = [string, string][];
+
+/** What a page's help says. */
+export interface HelpText {
+  keys: Pairs;
+  words: Pairs;
+  /** What the page shows, and what is known of it. */
+  subject: string;
+  facts: Pairs;
+}
+
+/** The help of a profile's page. */
+export function profileHelp({ view }: Page): HelpText {
   const { meta } = view.target.rows;
-  const facts: [string, string][] = [
+  const facts: Pairs = [
     ["program", meta.program ?? ""],
     ["begun", formatWhen(meta.startMs)],
     ["samples per second", meta.frequency === null ? "" : String(meta.frequency)],
     ...meta.comments.map((comment): [string, string] => ["note", comment]),
   ];
+  return { keys: KEYS, words: WORDS, subject: "This profile", facts };
+}
+
+/** Keys, words, and what is known about what is shown. */
+export function Help({ keys, words, subject, facts, onClose }: HelpText & { onClose(): void }) {
+  const { settings, setSettings } = useShell();
+  const dialog = useRef<HTMLDialogElement>(null);
+  useLayoutEffect(() => {
+    dialog.current?.showModal();
+  }, []);
   return (
     <dialog ref={dialog} aria-labelledby="help-title" onClose={onClose}>
       <h2 id="help-title">Help</h2>
       <h3>Keys</h3>
       <dl>
-        {KEYS.map(([key, what]) => (
+        {keys.map(([key, what]) => (
           <div key={key}>
             <dt>
               <kbd>{key}</kbd>
@@ -73,24 +89,28 @@ export function Help({ onClose }: { onClose(): void }) {
       </label>
       <h3>Words</h3>
       <dl>
-        {WORDS.map(([word, what]) => (
+        {words.map(([word, what]) => (
           <div key={word}>
             <dt>{word}</dt>
             <dd>{what}</dd>
           </div>
         ))}
       </dl>
-      <h3>This profile</h3>
-      <dl>
-        {facts
-          .filter(([, value]) => value !== "")
-          .map(([what, value]) => (
-            <div key={`${what} ${value}`}>
-              <dt>{what}</dt>
-              <dd>{value}</dd>
-            </div>
-          ))}
-      </dl>
+      {facts.length > 0 && (
+        <>
+          <h3>{subject}</h3>
+          <dl>
+            {facts
+              .filter(([, value]) => value !== "")
+              .map(([what, value]) => (
+                <div key={`${what} ${value}`}>
+                  <dt>{what}</dt>
+                  <dd>{value}</dd>
+                </div>
+              ))}
+          </dl>
+        </>
+      )}
       <form method="dialog">
         <button type="submit">Close</button>
       </form>

@@ -52,7 +52,7 @@ export function RequestsView() {
   const all = session.kept("requests", () => allTimes(requests.all()));
   const current = all.find((it) => fullName(it.requests) === state.request) ?? all[0];
   return (
-    <div class="view scroll requests" tabIndex={0} role="group" aria-label="Requests">
+    <div class="view scroll pinned requests" tabIndex={0} role="group" aria-label="Requests">
       <p class="muted">
         By state, what the slowest requests of each endpoint (from p99) take longer than typical ones (p25 to p75).
         Those whose slowest requests cost most come first. Filters don't change these numbers.

@@ -15,7 +15,7 @@ export function TestsView() {
     group: labelValues(view.file, GROUP),
   }));
   return (
-    <div class="view scroll requests tests" tabIndex={0} role="group" aria-label="Tests">
+    <div class="view scroll pinned requests tests" tabIndex={0} role="group" aria-label="Tests">
       <Total suite={suite} hasSamples={has.example.size > 0} />
       <Tests suite={suite} has={has.example} />
       <Files suite={suite} has={has.group} />

@@ -39,6 +39,7 @@ function Tree({ tree }: { tree: BoxTree }) {
     <TreeGrid
       label="Call tree"
       tree={tree}
+      data={session}
       same={sameBox}
       columns={[
         {

@@ -1,0 +1,81 @@
+import { useEffect, useMemo } from "preact/hooks";
+import { counted, formatCount, formatShare, formatSize } from "../../model/units.ts";
+import { Bar } from "../../ui/Table.tsx";
+import { TreeGrid } from "../../ui/TreeGrid.tsx";
+import { useHeap, useShowInMap } from "./context.ts";
+import { Paths } from "./PathsView.tsx";
+
+/** What the names of a program hold, as a tree. */
+export function HoldersView() {
+  const { heap, tree, found, state, arrives } = useHeap();
+  const show = useShowInMap();
+  const start = useMemo(() => {
+    if (found) return { open: found.above, row: 0, takesFocus: false };
+    const row = tree.valid(state.row);
+    return row > 0 ? { open: tree.path(tree.parent[row]), row, takesFocus: arrives.current } : undefined;
+  }, [tree, found, state.row]);
+  useEffect(() => {
+    arrives.current = false;
+  }, []);
+  // Files of older versions have no tree, but a path of each holder.
+  if (heap.tree.length === 0) {
+    return (
+      <div class="view">
+        <Paths paths={heap.holders} caption="Holders" />
+      </div>
+    );
+  }
+  if (found?.found.size === 0) return <p class="empty">Nothing matches.</p>;
+  return (
+    <div class="view">
+      <p class="muted">
+        Below a holder are the objects that it alone holds, by class and instance variable. Arrow keys open and close
+        rows; * opens the path where most of it goes; Enter, and a click on a name, show a row in the map.
+      </p>
+      <TreeGrid
+        key={found ? "" : state.row}
+        label="Holders"
+        tree={found ?? tree}
+        data={tree}
+        same={() => () => -1}
+        start={start}
+        columns={[
+          {
+            title: "retained",
+            cell: (row) => <Bar share={tree.weight(row) / tree.all}>{formatSize(tree.weight(row))}</Bar>,
+          },
+          { title: "%", cell: (row) => formatShare(tree.weight(row), tree.all) },
+          { title: "objects", cell: (row) => formatCount(tree.row(row).retainedObjects) },
+          { title: "own bytes", cell: (row) => (tree.row(row).bytes === 0 ? "" : formatSize(tree.row(row).bytes)) },
+          {
+            title: "own objects",
+            cell: (row) => (tree.row(row).objects === 0 ? "" : formatCount(tree.row(row).objects)),
+          },
+        ]}
+        nameTitle="holder, and what it holds"
+        name={(row) => (
+          <>
+            {/* No <button>: of one that is too long nothing but dots would be seen. */}
+            <span
+              role="button"
+              class="link"
+              tabIndex={-1}
+              title={`${counted(tree.row(row).retainedObjects, "object")}: show in the map`}
+              onClick={(event) => {
+                event.stopPropagation();
+                show(row);
+              }}
+            >
+              {tree.title(row)}
+            </span>
+            {tree.parent[row] === 0 && tree.row(row).name !== "" && (
+              <span class="muted note">{tree.row(row).className}</span>
+            )}
+          </>
+        )}
+        onOpen={show}
+        isFound={found ? (row) => found.found.has(row) : undefined}
+      />
+    </div>
+  );
+}

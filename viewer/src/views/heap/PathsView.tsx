@@ -1,0 +1,72 @@
+import { useMemo } from "preact/hooks";
+import type { HeapPath } from "../../format/heap.ts";
+import { matcher, pathText } from "../../model/heap.ts";
+import { formatSize } from "../../model/units.ts";
+import { Bar, type Column, number, Table } from "../../ui/Table.tsx";
+import { useHeap } from "./context.ts";
+import { Steps } from "./Steps.tsx";
+
+/** The paths that a search finds. */
+export function pathRows(paths: HeapPath[], search: string): HeapPath[] {
+  if (search === "") return paths;
+  const matches = matcher(search);
+  return paths.filter(({ holder, steps }) => matches(holder, ...steps.flatMap((it) => [it.className, it.name])));
+}
+
+/** On which paths the instances of a class are held. */
+export function PathsView() {
+  const { heap } = useHeap();
+  const { ofClass } = heap.sites ?? { ofClass: null };
+  return (
+    <div class="view">
+      <p class="flags">
+        Paths on which instances of {ofClass === null ? "the class" : <strong>{ofClass}</strong>} are held: all those
+        that are reached by the same names, over objects of the same classes.{" "}
+        <span class="muted">A row opens its path.</span>
+      </p>
+      <Paths paths={heap.paths ?? []} caption="Paths" />
+    </div>
+  );
+}
+
+/** A table of paths, and the one that is chosen. */
+export function Paths({ paths, caption }: { paths: HeapPath[]; caption: string }) {
+  const { state, store } = useHeap();
+  const rows = useMemo(() => pathRows(paths, state.search), [paths, state.search]);
+  const all = useMemo(() => paths.reduce((sum, { retained }) => sum + retained, 0), [paths]);
+  const path = paths[state.path - 1];
+  const columns: Column<HeapPath>[] = [
+    {
+      key: "retained",
+      title: "retained",
+      help: "what would go with them",
+      numeric: true,
+      value: ({ retained }) => retained,
+      cell: ({ retained }) => <Bar share={retained / all}>{formatSize(retained)}</Bar>,
+    },
+  ];
+  if (paths.some(({ bytes }) => bytes !== null))
+    columns.push(number("bytes", "of the instances", ({ bytes }) => bytes ?? 0, formatSize));
+  columns.push(number("objects", "how many there are", ({ objects }) => objects));
+  return (
+    <>
+      <Table<HeapPath>
+        caption={caption}
+        columns={columns}
+        rows={rows}
+        sort={state.pathSort}
+        onSort={(pathSort) => store.set({ pathSort }, true)}
+        name={({ holder, steps }) => pathText(holder, steps)}
+        nameTitle="path"
+        onOpen={(row) => store.set({ path: row === path ? 0 : paths.indexOf(row) + 1 })}
+        isCurrent={(row) => row === path}
+        empty={state.search === "" ? "Nothing holds an instance." : "Nothing matches."}
+      />
+      {path && (
+        <section class="detail" aria-label="The path" tabIndex={0}>
+          <Steps holder={path.holder} steps={path.steps} />
+        </section>
+      )}
+    </>
+  );
+}
