@@ -11,12 +11,15 @@ use crate::kept_rows::{self, is_number, refused};
 use crate::live::words::{message, of_failure};
 use crate::refusal::{FAILURE, Refusal};
 use crate::report::screen::Screen;
+use crate::report::view_args::{HTML_FILE, only_one};
+use crate::viewer;
 use rperf_format::bytes_text;
+use rperf_heap::answer::Asked;
 use rperf_heap::file::{HeapFile, NoHeapFile};
 use rperf_session::process_id::ProcessId;
 use rperf_watch::heap::{HeapError, How, take};
 use std::ffi::{OsStr, OsString};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Classes that are kept at most.
 const CLASSES: usize = 1000;
@@ -26,8 +29,10 @@ pub const NOTES: &str = "\
 Examples:
   rperf heap 4711                       classes, and the biggest holders
   rperf heap 4711 --class Order         on which paths the instances of Order are held
+  rperf heap 4711 --web                 opens the viewer: what holds what, as a map and a tree
   rperf heap 4711 -o monday.json        keeps the rows
   rperf heap monday.json                shows them
+  rperf heap monday.json --html         writes them into the viewer's page, rperf.html
   rperf heap --base monday.json 4711    what has changed since
 
 Where a session of the program has --measure heap, the page begins with the places in code that
@@ -49,7 +54,7 @@ const MOST: u64 = 64 << 20;
 const ROWS: usize = 20;
 
 /// Options of `rperf heap`.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub struct HeapArgs {
     /// The program's process, or a file of 'rperf heap -o'
     #[arg(value_name = "PID|FILE")]
@@ -68,7 +73,16 @@ pub struct HeapArgs {
         allow_hyphen_values = true
     )]
     pub limit: Option<String>,
-    /// File to write the rows to, as JSON, instead of printing them ('-': stdout)
+    /// Open the web viewer
+    #[arg(long)]
+    pub web: bool,
+    /// With --web: only print the viewer's address
+    #[arg(long)]
+    pub no_browser: bool,
+    /// Write the web viewer with the objects in it as one file [default: rperf.html]
+    #[arg(long)]
+    pub html: bool,
+    /// File to write to instead of printing: .html is the viewer's page, all else JSON ('-': stdout)
     #[arg(short, long, value_name = "PATH")]
     pub output: Option<OsString>,
     /// Print one JSON object
@@ -82,15 +96,67 @@ pub struct HeapArgs {
     pub no_wake: bool,
 }
 
-/// Prints or writes the rows. Returns the exit status.
+/// What the rows become.
+#[derive(Debug, PartialEq, Eq)]
+enum View {
+    Text,
+    Json,
+    Kept(PathBuf),
+    Html(PathBuf),
+    Web { opens_browser: bool },
+}
+
+impl View {
+    /// The one that is asked for. Where it is a file, one can be written there.
+    fn of(args: &HeapArgs) -> Result<Self, Refusal> {
+        let asked = only_one(&[
+            ("--web", args.web),
+            ("--html", args.html),
+            ("--json", args.json),
+        ])?;
+        let output = args.output.as_deref();
+        let is_to_stdout = output.is_some_and(|it| it == "-");
+        let file = || output.map(checked::writable).transpose();
+        Ok(match asked {
+            Some("--web") => Self::web(args),
+            None if args.no_browser && output.is_none() => Self::web(args),
+            Some("--html") if is_to_stdout => View::Html("/dev/stdout".into()),
+            Some("--html") => View::Html(file()?.unwrap_or_else(|| HTML_FILE.into())),
+            _ if is_to_stdout => View::Json,
+            Some(_) => file()?.map_or(View::Json, View::Kept),
+            None => match file()? {
+                Some(path) if is_page(&path) => View::Html(path),
+                path => path.map_or(View::Text, View::Kept),
+            },
+        })
+    }
+
+    fn web(args: &HeapArgs) -> Self {
+        View::Web {
+            opens_browser: !args.no_browser,
+        }
+    }
+
+    fn is_page(&self) -> bool {
+        matches!(self, View::Html(_) | View::Web { .. })
+    }
+}
+
+/// Whether a file of this name is the viewer's page.
+fn is_page(path: &Path) -> bool {
+    let extension = path.extension().and_then(OsStr::to_str);
+    extension.is_some_and(|it| it.eq_ignore_ascii_case("html"))
+}
+
+/// Prints or writes the rows, or shows them in the viewer. Returns the exit status.
 pub fn run(args: &HeapArgs) -> Result<i32, Refusal> {
-    refuse_what_has_no_effect(args)?;
+    let view = View::of(args)?;
+    refuse_what_has_no_effect(args, &view)?;
     let rows = rows(args)?;
-    let is_to_stdout = args.output.as_deref().is_some_and(|it| it == "-");
-    let output = args.output.as_ref().filter(|_| !is_to_stdout);
-    let output = output.map(checked::writable).transpose()?;
-    let base = args.base.as_ref().map(|it| taken(it, args)).transpose()?;
-    let file = taken(&args.target, args)?;
+    let base = args.base.as_ref();
+    let base = base.map(|it| taken(it, args, false)).transpose()?;
+    let has_tree = view != View::Text && base.is_none();
+    let file = taken(&args.target, args, has_tree)?;
     if let Some(class) = &args.class
         && file.paths.as_ref().is_none_or(Vec::is_empty)
     {
@@ -99,16 +165,22 @@ pub fn run(args: &HeapArgs) -> Result<i32, Refusal> {
             status: FAILURE,
         });
     }
-    if let Some(path) = &output {
-        let what = format!("{} of objects", bytes_text(file.total.bytes));
-        return kept_rows::write(path, &file.to_json(), &what);
-    }
     let screen = Screen::stdout(true);
-    let text = match (&base, args.json || is_to_stdout) {
-        (None, true) => file.to_json(),
-        (None, false) => page::of(&file, args.class.as_deref(), rows, screen),
-        (Some(base), true) => changes::as_json(base, &file),
-        (Some(base), false) => changes::page(base, &file, rows, screen),
+    let text = match (&view, &base) {
+        (View::Kept(path), _) => {
+            let what = format!("{} of objects", bytes_text(file.total.bytes));
+            return kept_rows::write(path, &file.to_json(), &what);
+        }
+        (View::Html(path), _) => {
+            return viewer::save(&viewer::page_of_heap(&file.to_json())?, path);
+        }
+        (View::Web { opens_browser }, _) => {
+            return viewer::serve(viewer::page_of_heap(&file.to_json())?, *opens_browser);
+        }
+        (View::Json, None) => file.to_json(),
+        (View::Text, None) => page::of(&file, args.class.as_deref(), rows, screen),
+        (View::Json, Some(base)) => changes::as_json(base, &file),
+        (View::Text, Some(base)) => changes::page(base, &file, rows, screen),
     };
     screen.print(&text).map(|()| 0).map_err(|error| Refusal {
         message: format!("can't write the rows: {error}"),
@@ -121,8 +193,21 @@ fn rows(args: &HeapArgs) -> Result<usize, Refusal> {
 }
 
 /// Refuses options that nothing would come of.
-fn refuse_what_has_no_effect(args: &HeapArgs) -> Result<(), Refusal> {
+fn refuse_what_has_no_effect(args: &HeapArgs, view: &View) -> Result<(), Refusal> {
     let refused = |message: &str| Err(Refusal::usage(message));
+    let is_web = matches!(view, View::Web { .. });
+    if is_web && args.output.is_some() {
+        return refused("--web writes no file: leave -o out, or give --html");
+    }
+    if args.no_browser && !is_web {
+        return refused("--no-browser goes with --web: leave it out");
+    }
+    if view.is_page() && args.base.is_some() {
+        return refused("the viewer shows one moment, not what has changed: leave --base out");
+    }
+    if view.is_page() && args.limit.is_some() {
+        return refused("the viewer has all rows: leave -n out");
+    }
     if args.base.is_some() && args.output.is_some() {
         return refused("-o writes the rows of one moment, not what has changed: leave --base out");
     }
@@ -143,8 +228,8 @@ fn refuse_what_has_no_effect(args: &HeapArgs) -> Result<(), Refusal> {
     kept_rows::refuse_for_files(&args.target, args.base.as_deref(), options)
 }
 
-/// The rows of a process, or those in a file.
-fn taken(target: &OsStr, args: &HeapArgs) -> Result<HeapFile, Refusal> {
+/// The rows of a process, with the tree of dominators if `tree`, or those in a file.
+fn taken(target: &OsStr, args: &HeapArgs, tree: bool) -> Result<HeapFile, Refusal> {
     let text = target.to_str().unwrap_or_default();
     if !is_number(target) {
         return of_file(Path::new(target));
@@ -153,7 +238,10 @@ fn taken(target: &OsStr, args: &HeapArgs) -> Result<HeapFile, Refusal> {
     let how = How {
         force: args.force,
         may_wake: !args.no_wake,
-        class: args.class.as_deref(),
+        asked: Asked {
+            class: args.class.as_deref(),
+            tree,
+        },
         classes: CLASSES,
     };
     take(ProcessId::named(pid), how).map_err(|error| refusal_of(pid, error))
@@ -196,16 +284,11 @@ mod tests {
         let with = |target: &str, change: fn(&mut HeapArgs)| {
             let mut args = HeapArgs {
                 target: target.into(),
-                base: None,
-                class: None,
-                limit: None,
-                output: None,
-                json: false,
-                force: false,
-                no_wake: false,
+                ..HeapArgs::default()
             };
             change(&mut args);
-            refuse_what_has_no_effect(&args).err().map(|it| it.message)
+            let checked = View::of(&args).and_then(|it| refuse_what_has_no_effect(&args, &it));
+            checked.err().map(|it| it.message)
         };
         assert_eq!(with("7", |it| it.force = true), None);
         assert_eq!(with("7", |it| it.class = Some("A".into())), None);
@@ -221,10 +304,62 @@ mod tests {
             with("a.json", |it| it.class = Some("A".into())),
             with("a.json", |it| it.force = true),
             with("a.json", |it| it.no_wake = true),
+            with("7", |it| (it.html, it.limit) = (true, Some("3".into()))),
+            with("7", |it| (it.web, it.base) = (true, Some("a".into()))),
+            with("7", |it| {
+                (it.output, it.limit) = (Some("a.html".into()), Some("3".into()))
+            }),
+            with("7", |it| (it.web, it.output) = (true, Some("a".into()))),
+            with("7", |it| (it.html, it.no_browser) = (true, true)),
+            with("7", |it| (it.html, it.web) = (true, true)),
+            with("7", |it| (it.html, it.json) = (true, true)),
         ];
         for message in refused {
             let message = message.expect("a message");
             assert!(message.contains(": "), "{message}");
+        }
+    }
+
+    #[test]
+    fn a_page_is_asked_for_by_its_option_or_a_file_s_name() {
+        let view = |change: fn(&mut HeapArgs)| {
+            let mut args = HeapArgs::default();
+            change(&mut args);
+            View::of(&args).expect("a view")
+        };
+        let name = |view: &View| match view {
+            View::Html(path) | View::Kept(path) => path.file_name().map(OsStr::to_owned),
+            _ => None,
+        };
+        let opens_browser = true;
+        assert_eq!(view(|_| {}), View::Text);
+        assert_eq!(view(|it| it.output = Some("-".into())), View::Json);
+        assert_eq!(view(|it| it.web = true), View::Web { opens_browser });
+        assert_eq!(
+            view(|it| it.no_browser = true),
+            View::Web {
+                opens_browser: false
+            }
+        );
+        assert_eq!(view(|it| it.html = true), View::Html("rperf.html".into()));
+        let view_of = |path: &str, json, html| {
+            let output = Some(path.into());
+            let args = HeapArgs {
+                output,
+                json,
+                html,
+                ..HeapArgs::default()
+            };
+            let view = View::of(&args).expect("a view");
+            (name(&view), view.is_page())
+        };
+        for (path, json, html, is_page) in [
+            ("a.HTML", false, false, true),
+            ("a.json", false, false, false),
+            ("a.html", true, false, false),
+            ("a", false, true, true),
+        ] {
+            assert_eq!(view_of(path, json, html), (Some(path.into()), is_page));
         }
     }
 
@@ -234,13 +369,8 @@ mod tests {
             let limit = Some(text.to_owned());
             super::rows(&HeapArgs {
                 target: "7".into(),
-                base: None,
-                class: None,
                 limit,
-                output: None,
-                json: false,
-                force: false,
-                no_wake: false,
+                ..HeapArgs::default()
             })
             .ok()
         };

@@ -1,5 +1,5 @@
-//! The web viewer: its page with profiles in it, to be written as a file or served on a
-//! loopback port. Called by `report` and `diff`, on the main thread.
+//! The web viewer: its page with profiles, or the objects of a program, in it, to be written as a file or served on a
+//! loopback port. Called by `report`, `diff` and `heap`, on the main thread.
 
 mod browser;
 mod entrance;
@@ -29,6 +29,11 @@ const RUBY: [&str; 8] = [
 /// The page with `view` in it: one file that needs nothing else.
 pub fn page(view: &View<'_>) -> Result<Vec<u8>, Refusal> {
     viewer::page(view).map_err(|error| failure(error.to_string()))
+}
+
+/// The page with the objects of a program in it, given as the JSON of `rperf heap`.
+pub fn page_of_heap(json: &str) -> Result<Vec<u8>, Refusal> {
+    viewer::page_of_heap(json).map_err(|error| failure(error.to_string()))
 }
 
 /// What files are called on the page together.

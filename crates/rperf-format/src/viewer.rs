@@ -15,7 +15,7 @@ mod timed;
 
 pub use columns::{ColumnEntry, Columns};
 pub(crate) use page::write_page;
-pub use page::{page, page_of_server};
+pub use page::{page, page_of_heap, page_of_server};
 
 use crate::FormatError;
 use flate2::Compression;

@@ -1,9 +1,11 @@
 //! What is told of a graph.
 
+use crate::above::Above;
 use crate::dominators::Dominators;
 use crate::file::{ClassRow, HeapFacts, HeapFile, PathRow, Sum};
 use crate::graph::{Graph, NONE};
 use crate::holders::Known;
+use crate::merged;
 use crate::names::Names;
 use crate::paths::Paths;
 use crate::sites;
@@ -17,27 +19,39 @@ const MOST: usize = 1000;
 /// What only the VM sees is one row.
 const OF_VM: &str = "(VM: methods, compiled code, internals)";
 
-/// All that is told, with all classes. `class`: the paths to the instances of the class of this name, too, and
-/// the sites of these alone.
-pub fn of(graph: &Graph, facts: HeapFacts, class: Option<&str>) -> HeapFile {
+/// What is asked for beside what is always told.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Asked<'a> {
+    /// The paths to the instances of the class of this name, and the sites of these alone.
+    pub class: Option<&'a str>,
+    /// The tree of dominators.
+    pub tree: bool,
+}
+
+/// All that is told, with all classes.
+pub fn of(graph: &Graph, facts: HeapFacts, asked: Asked<'_>) -> HeapFile {
     let dominators = Dominators::of(graph);
     let tree = Tree::of(&dominators);
     let names = Names::of(graph);
+    let above = Above::of(graph, &dominators, &names);
     let paths = Paths::of(graph);
     let known = Known {
         graph,
         dominators: &dominators,
         tree: &tree,
+        above: &above,
         names: &names,
         paths: &paths,
     };
+    let holders = known.all_holders();
     let mut file = HeapFile {
         whole: graph.is_whole,
         references: graph.targets.len() as u64,
         classes: classes(&known),
-        holders: known.holders(MOST),
-        paths: class.map(|it| paths_to(&known, it)),
-        sites: sites::of(&known, &of_classes(graph), class),
+        holders: known.holders(&holders, MOST),
+        tree: asked.tree.then(|| merged::of(&known, &holders)),
+        paths: asked.class.map(|it| paths_to(&known, it)),
+        sites: sites::of(&known, &of_classes(graph), asked.class),
         ..HeapFile::of(facts)
     };
     for object in 0..graph.len() as u32 {
@@ -197,7 +211,11 @@ mod tests {
     use crate::test_graphs;
 
     fn told(graph: &Graph) -> HeapFile {
-        of(graph, HeapFacts::default(), Some("Node"))
+        let asked = Asked {
+            class: Some("Node"),
+            tree: true,
+        };
+        of(graph, HeapFacts::default(), asked)
     }
 
     /// A list of so many nodes, each of 10 bytes, behind two classes of the name Node, which take turns.

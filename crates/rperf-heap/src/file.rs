@@ -34,6 +34,28 @@ pub struct Holder {
     pub path: Vec<PathStep>,
 }
 
+/// Objects of the tree of dominators: a holder, or those of one class that a row above refers to by one name.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TreeRow {
+    /// The number of the row above; none above holders.
+    pub parent: Option<u32>,
+    /// A holder's names; else the instance variable, or nothing.
+    pub name: String,
+    /// What the class is called; empty for rows that have objects of many.
+    pub class: String,
+    /// How many objects it has, with those below them that only the VM sees.
+    pub objects: u64,
+    /// The bytes of these.
+    pub bytes: u64,
+    /// These, and all objects below.
+    pub retained_objects: u64,
+    /// The bytes of these.
+    pub retained_bytes: u64,
+    /// Whether it is all that is cut from the row above: then it has no name.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub rest: bool,
+}
+
 /// The objects of a class.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClassRow {
@@ -201,6 +223,10 @@ pub struct HeapFile {
     pub classes: Vec<ClassRow>,
     /// The holders, the biggest first.
     pub holders: Vec<Holder>,
+    /// The tree of dominators, if it was asked for: each row behind the one above it, the biggest first, and
+    /// the rest last.
+    #[serde(default)]
+    pub tree: Option<Vec<TreeRow>>,
     /// The paths to the instances of the class that was asked for.
     #[serde(default)]
     pub paths: Option<Vec<PathRow>>,

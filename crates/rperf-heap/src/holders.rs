@@ -1,13 +1,15 @@
 //! The biggest holders: what is dominated by nobody but a class, a module, a thread or the roots. And what
 //! each of them has.
 
+use crate::above::Above;
 use crate::dominators::Dominators;
 use crate::file::{Holder, PathStep};
 use crate::graph::Graph;
-use crate::names::{Called, Names, is_place};
+use crate::names::{Names, is_place};
 use crate::paths::{Paths, Step};
 use crate::tree::Tree;
 use rustc_hash::FxHashMap;
+use std::cmp::Reverse;
 
 /// What rperf holds itself is one row.
 const OWN: &str = "rperf";
@@ -21,36 +23,97 @@ const RACTOR: &str = "Ractor";
 /// Steps down that are told.
 const DEEPEST: usize = 12;
 
+/// Names of one object above which their table isn't kept for the next one: to clear it takes as long as it is large.
+const LARGE: usize = 1 << 10;
+
 /// All that is known of a graph.
 pub struct Known<'a> {
     pub graph: &'a Graph,
     pub dominators: &'a Dominators,
     pub tree: &'a Tree,
+    pub above: &'a Above,
     pub names: &'a Names<'a>,
     pub paths: &'a Paths,
 }
 
+/// What objects have directly below them in the tree of dominators.
+#[derive(Debug, Default)]
+pub struct Below {
+    open: Vec<u32>,
+    objects: Vec<u32>,
+    /// By what is referred to: the name.
+    names: FxHashMap<u32, u32>,
+    found: Vec<(u32, u32)>,
+}
+
+impl Below {
+    /// The objects below this one that aren't only the VM's, each with the instance variable by which this one
+    /// refers to it; 0 for none.
+    pub fn of(&mut self, known: &Known<'_>, object: u32) -> &[(u32, u32)] {
+        self.objects.clear();
+        let place = known.dominators.places[object as usize];
+        let (open, objects) = (&mut self.open, &mut self.objects);
+        known
+            .tree
+            .visible_below(known.graph, known.dominators, place, open, objects);
+        match self.names.capacity() > LARGE {
+            true => self.names = FxHashMap::default(),
+            false => self.names.clear(),
+        }
+        if !self.objects.is_empty() {
+            let references = known.graph.references(object);
+            for reference in references.take_while(|it| it.name > 0) {
+                self.names.entry(reference.target).or_insert(reference.name);
+            }
+        }
+        let name = |it: u32| self.names.get(&it).copied().unwrap_or(0);
+        self.found.clear();
+        self.found
+            .extend(self.objects.iter().map(|&it| (it, name(it))));
+        &self.found
+    }
+}
+
+/// How an object is held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Held {
+    /// By rperf.
+    Own,
+    /// By names; the object.
+    ByNames(u32),
+    /// By the main script's local variables.
+    ByMainScript,
+    /// By a place, without a name.
+    ByPlace(u32),
+    /// By what the VM begins with, on a path that begins with this object.
+    ByRoot(u32),
+}
+
 impl Known<'_> {
-    /// The biggest holders, the biggest first, and what else holds anything.
-    pub fn holders(&self, most: usize) -> Vec<Holder> {
-        let mut found: Vec<(u64, u32)> = (0..self.graph.len() as u32)
-            .filter(|&it| self.is_holder(it))
-            .map(|it| (self.dominators.retained(it), it))
-            .collect();
-        found.sort_unstable_by_key(|&(retained, object)| (std::cmp::Reverse(retained), object));
+    /// All holders, the biggest first. Some may be below others, where these hold a class or a fiber.
+    pub fn all_holders(&self) -> Vec<u32> {
+        let objects = 0..self.graph.len() as u32;
+        let mut found: Vec<u32> = objects.filter(|&it| self.is_holder(it)).collect();
+        found.sort_unstable_by_key(|&it| (Reverse(self.dominators.retained(it)), it));
+        found
+    }
+
+    /// The biggest of these, the biggest first, and what rperf has.
+    pub fn holders(&self, found: &[u32], most: usize) -> Vec<Holder> {
         let mut holders: Vec<Holder> = Vec::new();
         let mut own = Holder {
             name: OWN.into(),
             ..Holder::default()
         };
-        for (retained, object) in found {
-            let names = self.names_of(object);
-            if names.names.iter().any(|it| it == OWN) {
+        for &object in found {
+            let retained = self.dominators.retained(object);
+            let held = self.held(object);
+            if held == Held::Own {
                 own.retained_bytes = own.retained_bytes.saturating_add(retained);
                 own.objects += u64::from(self.dominators.count(object));
             } else if holders.len() < most {
                 holders.push(Holder {
-                    name: names.joined(),
+                    name: self.name_of(held),
                     class: self.graph.class_name(object).into(),
                     objects: u64::from(self.dominators.count(object)),
                     retained_bytes: retained,
@@ -69,8 +132,8 @@ impl Known<'_> {
 
     fn is_holder(&self, object: u32) -> bool {
         self.dominators.is_reached(object)
-            && !self.is_place(object)
             && !self.graph.is_internal(object)
+            && !self.is_place(object)
             && self.above(object).is_none_or(|it| self.is_place(it))
     }
 
@@ -81,47 +144,44 @@ impl Known<'_> {
 
     /// The dominator that isn't only the VM's.
     fn above(&self, object: u32) -> Option<u32> {
-        let mut above = self.dominators.dominator(object);
-        while let Some(object) = above.filter(|it| self.graph.is_internal(*it)) {
-            above = self.dominators.dominator(object);
-        }
-        above
+        self.above.object(self.dominators.places[object as usize])
     }
 
-    /// Whether the main script's local variables hold an object.
-    fn is_of_main_script(&self, object: u32) -> bool {
-        let mut above = self.dominators.dominator(object);
-        while let Some(object) = above.filter(|it| self.graph.is_internal(*it)) {
-            if let Some(is_variables) = self.names.of_main_script(object) {
-                return is_variables;
-            }
-            above = self.dominators.dominator(object);
-        }
-        false
-    }
-
-    /// The names by which an object is held.
-    fn names_of(&self, object: u32) -> Called {
+    /// How an object is held.
+    pub fn held(&self, object: u32) -> Held {
         let above = self.above(object);
         if above.is_some_and(|it| self.names.is_own(it)) || self.names.is_in_own_variable(object) {
-            return Called::one(OWN.into());
+            return Held::Own;
         }
-        let names = self.names.of_object(object);
-        if !names.names.is_empty() {
-            return names;
+        if self.names.has_names(object) {
+            return Held::ByNames(object);
         }
-        if self.is_of_main_script(object) {
-            return Called::one(MAIN_SCRIPT.into());
+        let place = self.dominators.places[object as usize];
+        if self.above.is_of_main_script(place) {
+            return Held::ByMainScript;
         }
-        let path = self.paths.to(self.paths.of_objects[object as usize]);
-        Called::one(match (above, path.first()) {
-            (Some(place), _) if is_place(self.graph, place) => self.names.nameless(place),
-            (_, Some(first)) if is_place(self.graph, first.example) => {
-                self.names.nameless(first.example)
-            }
-            (_, Some(first)) => self.first(first),
-            (_, None) => self.of_root(object),
-        })
+        if let Some(place) = above.filter(|it| is_place(self.graph, *it)) {
+            return Held::ByPlace(place);
+        }
+        let first = self.paths.first(self.paths.of_objects[object as usize]);
+        match first.map(|it| it.example) {
+            Some(place) if is_place(self.graph, place) => Held::ByPlace(place),
+            first => Held::ByRoot(first.unwrap_or(object)),
+        }
+    }
+
+    /// What that is called.
+    pub fn name_of(&self, held: Held) -> String {
+        match held {
+            Held::Own => OWN.into(),
+            Held::ByNames(object) => self.names.of_object(object).joined(),
+            Held::ByMainScript => MAIN_SCRIPT.into(),
+            Held::ByPlace(place) => self.names.nameless(place),
+            Held::ByRoot(first) => match self.names.has_names(first) {
+                true => self.names.of_object(first).joined(),
+                false => self.of_root(first),
+            },
+        }
     }
 
     fn of_root(&self, object: u32) -> String {
@@ -135,13 +195,7 @@ impl Known<'_> {
     fn first(&self, first: &Step) -> String {
         match is_place(self.graph, first.example) {
             true => self.names.of_place(first.example),
-            false => {
-                let names = self.names.of_object(first.example);
-                match names.names.is_empty() {
-                    true => self.of_root(first.example),
-                    false => names.joined(),
-                }
-            }
+            false => self.name_of(Held::ByRoot(first.example)),
         }
     }
 
@@ -165,22 +219,9 @@ impl Known<'_> {
 
     fn largest_below(&self, set: &[u32]) -> Option<(PathStep, Vec<u32>)> {
         let mut groups: FxHashMap<(u32, u32), (u64, Vec<u32>)> = FxHashMap::default();
-        let mut below = Vec::new();
-        let mut named: FxHashMap<u32, u32> = FxHashMap::default();
+        let mut below = Below::default();
         for &object in set {
-            below.clear();
-            let place = self.dominators.places[object as usize];
-            self.tree
-                .visible_below(self.graph, self.dominators, place, &mut below);
-            named.clear();
-            if !below.is_empty() {
-                let references = self.graph.references(object);
-                for reference in references.take_while(|it| it.name > 0) {
-                    named.entry(reference.target).or_insert(reference.name);
-                }
-            }
-            for &target in &below {
-                let name = named.get(&target).copied().unwrap_or(0);
+            for &(target, name) in below.of(self, object) {
                 let class = self.graph.classes[target as usize];
                 let group = groups.entry((class, name)).or_default();
                 group.0 += self.dominators.retained(target);
@@ -189,7 +230,7 @@ impl Known<'_> {
         }
         let largest = groups
             .into_iter()
-            .max_by_key(|((class, name), (bytes, _))| (*bytes, std::cmp::Reverse((*class, *name))));
+            .max_by_key(|((class, name), (bytes, _))| (*bytes, Reverse((*class, *name))));
         let ((_, name), (retained_bytes, objects)) = largest?;
         let step = PathStep {
             class: self.graph.class_name(objects[0]).into(),

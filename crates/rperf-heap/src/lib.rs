@@ -7,12 +7,14 @@
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 #![forbid(unsafe_code)]
 
+mod above;
 pub mod answer;
 pub mod dominators;
 pub mod file;
 pub mod graph;
 mod holders;
 pub mod kind;
+mod merged;
 mod names;
 mod paths;
 pub mod read;

@@ -33,7 +33,8 @@ pub struct Names<'a> {
     variables: Vec<(u32, u32)>,
     /// Who is a root, and its place in the list; in this order.
     roots: Vec<(u32, u32)>,
-    /// What the VM has for itself of the main script: its local variables, and its code, which these refer to.
+    /// What the VM has for itself of the main script: its local variables, and its code, which these refer to; in
+    /// order.
     main_script: Vec<u32>,
     /// A fiber that runs in a thread, or began with it, and that thread; in this order.
     fibers: Vec<(u32, u32)>,
@@ -49,12 +50,6 @@ pub struct Called {
 }
 
 impl Called {
-    /// It has this one.
-    pub fn one(name: String) -> Self {
-        let names = vec![name];
-        Called { names, more: 0 }
-    }
-
     /// All of them in a text.
     pub fn joined(&self) -> String {
         let text = self.names.join(", ");
@@ -87,10 +82,9 @@ impl<'a> Names<'a> {
             .iter()
             .filter(|it| graph.text(it.2) == MAIN_SCRIPT && graph.name(it.1) == Some("Object"));
         let held = bindings.flat_map(|it| graph.references(it.0));
-        let main_script = held
-            .map(|it| it.target)
-            .filter(|&it| graph.is_internal(it))
-            .collect();
+        let held = held.map(|it| it.target);
+        let mut main_script: Vec<_> = held.filter(|&it| graph.is_internal(it)).collect();
+        main_script.sort_unstable();
         let threads = (0..graph.len() as u32).filter(|&it| graph.kinds[it as usize].is_thread());
         let fibers = threads.flat_map(|thread| {
             let held = graph.references(thread).map(|it| it.target);
@@ -111,11 +105,17 @@ impl<'a> Names<'a> {
 
     /// Whether something is the VM's, for the main script: its local variables (true), or its code.
     pub fn of_main_script(&self, object: u32) -> Option<bool> {
-        let is_known = |object| self.main_script.contains(&object);
+        let is_known = |object| self.main_script.binary_search(&object).is_ok();
         is_known(object).then(|| {
             let mut references = self.graph.references(object);
             references.any(|it| it.target != object && is_known(it.target))
         })
+    }
+
+    /// Whether there are such names of an object as [`Self::of_object`] has.
+    pub fn has_names(&self, object: u32) -> bool {
+        let variables = those_of(&self.variables, object, |it| it.0);
+        !variables.is_empty() || !those_of(&self.from_places, object, |it| it.0).is_empty()
     }
 
     /// The names by which places and global variables hold an object.

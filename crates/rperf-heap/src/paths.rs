@@ -121,6 +121,15 @@ impl Paths {
         number
     }
 
+    /// The first step of those from the root to this one.
+    pub fn first(&self, step: u32) -> Option<Step> {
+        let mut first = *self.steps.get(step as usize)?;
+        while first.before != NONE {
+            first = self.steps[first.before as usize];
+        }
+        Some(first)
+    }
+
     /// The steps from the root to this one.
     pub fn to(&self, step: u32) -> Vec<Step> {
         let mut steps = Vec::new();

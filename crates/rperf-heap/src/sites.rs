@@ -146,7 +146,7 @@ pub fn of(
     Some(sites)
 }
 
-/// Those with most bytes first.
+/// Rows with most bytes first.
 fn sort(known: &Known<'_>, rows: &mut [(Key<'_>, Row<'_>)]) {
     let text = |number| known.graph.text(number);
     let place = |it: Place| (text(it.method), text(it.path), it.line);
@@ -237,11 +237,12 @@ fn paths(known: &Known<'_>, row: &Row<'_>) -> Vec<SitePath> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::answer::{self, Asked};
     use crate::file::{HeapFacts, HeapFile};
     use crate::graph::Graph;
     use crate::kind::Kind;
     use crate::sampled::{Sampled, Session};
-    use crate::{answer, test_graphs};
+    use crate::test_graphs;
 
     const MEAN: u64 = 64 << 10;
 
@@ -287,7 +288,7 @@ mod tests {
     }
 
     fn sites(graph: &Graph) -> Sites {
-        let file = answer::of(graph, HeapFacts::default(), None);
+        let file = answer::of(graph, HeapFacts::default(), Asked::default());
         let json = HeapFile::read(file.to_json().as_bytes()).expect("a file");
         assert_eq!(json, file);
         file.sites.expect("sites")
@@ -372,7 +373,8 @@ mod tests {
         graph.kinds[1] = Kind(Kind::CLASS);
         graph.classes[2] = 1;
         let of = |class| {
-            let file = answer::of(&graph, HeapFacts::default(), class);
+            let asked = Asked { class, tree: false };
+            let file = answer::of(&graph, HeapFacts::default(), asked);
             file.sites.expect("sites")
         };
         let (all, other, item) = (of(None), of(Some("Other")), of(Some("Item")));
@@ -389,7 +391,7 @@ mod tests {
     fn a_program_without_a_session_has_no_sites() {
         let mut graph = graph(1);
         graph.sampled = Sampled::default();
-        let file = answer::of(&graph, HeapFacts::default(), None);
+        let file = answer::of(&graph, HeapFacts::default(), Asked::default());
         assert_eq!(file.sites, None);
     }
 }

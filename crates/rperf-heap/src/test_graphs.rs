@@ -50,6 +50,48 @@ pub fn any_graph() -> impl Strategy<Value = Graph> {
     })
 }
 
+/// Any small graph with classes and threads, and with names.
+pub fn any_named_graph() -> impl Strategy<Value = Graph> {
+    let texts = ["", "@a", "@b", "A", "Rperf", "Object", "TOPLEVEL_BINDING"];
+    let named = texts.len() as u32;
+    let kinds = [
+        (6, Kind::OBJECT),
+        (1, Kind::CLASS),
+        (1, Kind::MODULE),
+        (1, Kind::OBJECT | Kind::THREAD),
+        (1, Kind::OBJECT | Kind::FIBER),
+        (2, Kind::IMEMO),
+    ];
+    let kind =
+        prop::strategy::Union::new_weighted(kinds.map(|(weight, it)| (weight, Just(it))).to_vec());
+    let numbers = (any::<prop::sample::Index>(), 0..named, 0..named, kind);
+    (any_graph(), prop::collection::vec(numbers, 100)).prop_map(move |(mut graph, numbers)| {
+        graph.texts = texts.map(Box::from).to_vec();
+        for (object, (class, name, _, kind)) in (0..graph.len()).zip(&numbers) {
+            graph.kinds[object] = Kind(*kind);
+            // Few of them have instances.
+            graph.classes[object] = class.index(graph.len().min(4)) as u32;
+            if *kind == Kind::IMEMO {
+                graph.classes[object] = crate::graph::NONE;
+            }
+            if *name > 0 {
+                graph.called.push((object as u32, *name));
+            }
+            let references = graph.starts[object] as usize..graph.starts[object + 1] as usize;
+            let names = numbers.iter().cycle().skip(object).map(|it| it.2);
+            // Those with names come first.
+            let count = references.len() / 2;
+            for (reference, name) in references.take(count).zip(names) {
+                graph.names[reference] = name.max(1);
+            }
+        }
+        for (root, (.., variable, _)) in graph.roots.iter_mut().zip(&numbers) {
+            root.variable = *variable / 2;
+        }
+        graph
+    })
+}
+
 /// What a session may know of so many objects.
 fn any_samples(count: u32) -> impl Strategy<Value = Sampled> {
     let sample = (0..count, 0_u32..3, 1_u64..700, 1_u64..1 << 20, any::<u64>());
@@ -176,7 +218,11 @@ proptest! {
         let mut damaged = bytes;
         damaged[cut] = byte;
         if let Ok(graph) = read(&damaged[..]) {
-            crate::answer::of(&graph, crate::file::HeapFacts::default(), None);
+            let asked = crate::answer::Asked {
+                tree: true,
+                ..Default::default()
+            };
+            crate::answer::of(&graph, crate::file::HeapFacts::default(), asked);
         }
     }
 

@@ -54,15 +54,16 @@ impl Tree {
         }
     }
 
-    /// Adds the objects below one that aren't only the VM's: below those, what they dominate.
+    /// Adds the objects below one that aren't only the VM's: below those, what they dominate. `open` is empty.
     pub fn visible_below(
         &self,
         graph: &Graph,
         dominators: &Dominators,
         place: u32,
+        open: &mut Vec<u32>,
         found: &mut Vec<u32>,
     ) {
-        let mut open = vec![place];
+        open.push(place);
         while let Some(place) = open.pop() {
             for &below in self.below(place) {
                 let object = dominators.objects[below as usize];

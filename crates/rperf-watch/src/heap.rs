@@ -5,7 +5,7 @@ use crate::client::reach;
 use crate::connection::{Connection, Questions};
 use crate::failure::{AskError, Failure};
 use crate::patience::{HEAP, HELLO, WHOLE_HEAP};
-use rperf_heap::answer;
+use rperf_heap::answer::{self, Asked};
 use rperf_heap::file::{HeapFacts, HeapFile};
 use rperf_heap::read::{ReadError, read};
 use rperf_protocol::ask::Ask;
@@ -49,8 +49,8 @@ pub struct How<'a> {
     pub force: bool,
     /// The main thread may be woken for it.
     pub may_wake: bool,
-    /// The paths to the instances of this class are told, too.
-    pub class: Option<&'a str>,
+    /// What is told beside what always is.
+    pub asked: Asked<'a>,
     /// So many classes are told at most, those first whose instances have most bytes.
     pub classes: usize,
 }
@@ -90,7 +90,7 @@ pub fn take(process: ProcessId, how: How<'_>) -> Result<HeapFile, HeapError> {
         time_ns: now.map_or(0, |it| it.as_nanos() as u64),
         elapsed_ns: u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX),
     };
-    let mut file = answer::of(&graph, facts, how.class);
+    let mut file = answer::of(&graph, facts, how.asked);
     file.classes.truncate(how.classes);
     Ok(file)
 }

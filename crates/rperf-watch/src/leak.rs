@@ -8,6 +8,7 @@ use crate::process::{resident, start_of_stack};
 use crate::program::Program;
 use crate::take::read;
 use rperf_format::Look;
+use rperf_heap::answer::Asked;
 use rperf_heap::file::{HeapFacts, HeapFile};
 use rperf_report::in_use::{InUse, SitesInUse};
 use rperf_session::process_id::ProcessId;
@@ -48,7 +49,7 @@ impl Watched {
         let how = How {
             force,
             may_wake,
-            class: None,
+            asked: Asked::default(),
             classes: CLASSES,
         };
         let file = take(self.process, how)?;

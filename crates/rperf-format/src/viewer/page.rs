@@ -1,10 +1,11 @@
 //! The web viewer as one file: its page with data in it. Called by `viewer`, for `--html` and for
 //! the format `html`; any thread.
 
-use super::{TitledProfile, View, write as write_data};
+use super::{COMPRESSION, TitledProfile, View, write as write_data};
 use crate::FormatError;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use flate2::write::GzEncoder;
 use rperf_model::Profile;
 use std::io::{self, Write};
 
@@ -18,6 +19,13 @@ pub fn page(view: &View<'_>) -> Result<Vec<u8>, FormatError> {
     let mut data = Vec::new();
     write_data(view, &mut data)?;
     with(&BASE64_STANDARD.encode(data))
+}
+
+/// The page with the objects of a program in it: the JSON of `rperf heap`.
+pub fn page_of_heap(json: &str) -> Result<Vec<u8>, FormatError> {
+    let mut encoder = GzEncoder::new(Vec::new(), COMPRESSION);
+    encoder.write_all(json.as_bytes())?;
+    with(&BASE64_STANDARD.encode(encoder.finish()?))
 }
 
 /// The page of a server that has snapshots: it asks for them beside itself.
@@ -55,7 +63,9 @@ fn halves(page: &str) -> Option<(&str, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use flate2::read::GzDecoder;
     use rperf_model::test_support::cpu_schema;
+    use std::io::Read;
 
     #[test]
     fn data_comes_where_the_page_has_its_place_once() {
@@ -76,12 +86,27 @@ mod tests {
             profiles: vec![titled],
             ..View::default()
         };
-        let page = String::from_utf8(page(&view).expect("a page")).expect("text");
+        assert_eq!(data_in(page(&view))[..2], [0x1f, 0x8b], "gzip");
+    }
+
+    #[test]
+    fn the_page_of_a_heap_has_its_json() {
+        let json = "{\"program\":\"</script>@RPERF_DATA@\"}\n";
+        let data = data_in(page_of_heap(json));
+        let mut found = String::new();
+        let read = GzDecoder::new(&data[..]).read_to_string(&mut found);
+        read.expect("gzip");
+        assert_eq!(found, json);
+    }
+
+    /// The data that a page has, decoded.
+    fn data_in(page: Result<Vec<u8>, FormatError>) -> Vec<u8> {
+        let page = String::from_utf8(page.expect("a page")).expect("text");
         let (before, after) = halves(PAGE).expect("one place");
         let data = page
             .strip_prefix(before)
             .and_then(|rest| rest.strip_suffix(after));
         let data = BASE64_STANDARD.decode(data.expect("the page around it"));
-        assert_eq!(data.expect("base64")[..2], [0x1f, 0x8b], "gzip");
+        data.expect("base64")
     }
 }

@@ -1,6 +1,6 @@
 //! Graphs of objects, as the copy of a program sends them.
 
-use rperf_heap::answer;
+use rperf_heap::answer::{self, Asked};
 use rperf_heap::file::{HeapFacts, HeapFile};
 use rperf_heap::kind::Kind;
 use rperf_heap::read::read;
@@ -90,7 +90,11 @@ pub fn graphs() -> Vec<Vec<u8>> {
 /// The input is such a graph, of which all is told; or a file in which it was kept.
 pub fn read_objects(input: &[u8]) {
     if let Ok(graph) = read(input, u64::MAX) {
-        let file = answer::of(&graph, HeapFacts::default(), Some("Orderé"));
+        let asked = Asked {
+            class: Some("Orderé"),
+            tree: true,
+        };
+        let file = answer::of(&graph, HeapFacts::default(), asked);
         let json = file.to_json();
         assert!(HeapFile::read(json.as_bytes()).is_ok());
     }
