@@ -245,10 +245,10 @@ run_rubocop() {
   rubocop --format simple
 }
 
-# What users get is stripped.
+# What users get is stripped. What objects cost the collector took the extension from 7,997,376 to 8,025,704.
 sizes() {
   local bad=0
-  has_size "the extension" "$EXTENSION" 8000000 || bad=1
+  has_size "the extension" "$EXTENSION" 8100000 || bad=1
   has_size "the command" "$COMMAND" 10200000 || bad=1
   return "$bad"
 }

@@ -24,6 +24,13 @@ pub const FOLDED_FRAME: (&str, &str) = ("[folded]", RPERF);
 pub const HAND_OVER_FRAME: (&str, &str) = ("[GVL hand-over]", GVL);
 /// Name and path of the frame of waits for a GVL of which it isn't known who had it.
 pub const UNKNOWN_HOLDER_FRAME: (&str, &str) = ("[GVL holder unknown]", GVL);
+/// Name and path of the frame of what major collections took to mark objects of which no sample tells where they
+/// were made.
+pub const LONG_LIVED_FRAME: (&str, &str) = ("[GC of long-lived objects]", GC);
+/// Name and path of the frame of what collections took that the program asked for.
+pub const ASKED_FOR_FRAME: (&str, &str) = ("[GC asked for]", GC);
+/// Name and path of the frame of what collections took before an object had been sampled.
+pub const UNSAMPLED_FRAME: (&str, &str) = ("[GC of unsampled objects]", GC);
 /// Name and path of the frame of all that rperf does in a traced program.
 pub const OWN_FRAME: (&str, &str) = ("[rperf]", RPERF);
 

@@ -89,6 +89,14 @@ impl GcCause {
         Self::ALL.into_iter().find(|cause| cause.name() == name)
     }
 
+    /// Whether all objects are marked, the old ones too, as far as that is known.
+    pub const fn is_major(self) -> bool {
+        !matches!(
+            self,
+            Self::MinorNewobj | Self::MinorMalloc | Self::MinorStart | Self::Other
+        )
+    }
+
     /// Whether somebody asked for the collection: the stack that it ran at is its reason.
     pub const fn is_asked_for(self) -> bool {
         matches!(self, Self::MinorStart | Self::MajorStart | Self::MajorCapi)
@@ -104,6 +112,7 @@ mod tests {
         for (number, cause) in GcCause::ALL.into_iter().enumerate() {
             assert_eq!(cause as usize, number);
             assert_eq!(GcCause::from_name(cause.name()), Some(cause));
+            assert_eq!(cause.is_major(), cause.name().starts_with("major "));
         }
         assert_eq!(GcCause::from_name("minor"), None);
     }

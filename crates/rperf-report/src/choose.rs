@@ -42,6 +42,7 @@ pub fn choose_values(profile: &mut Profile, wanted: &str) -> Result<(), NoSuchVa
                         " (-m wall --measure requests,blame adds them)"
                     }
                     Some(OwnColumn::Objects | OwnColumn::Bytes) => " (--measure alloc adds them)",
+                    Some(OwnColumn::GcCost) => " (--measure gc_cost adds them)",
                     Some(OwnColumn::ObjectsInUse | OwnColumn::BytesInUse) => {
                         " (--measure heap adds them)"
                     }
@@ -81,6 +82,7 @@ mod tests {
                 "cpu (-m wall --measure requests,blame adds them)",
             ),
             ("alloc_space", "cpu (--measure alloc adds them)"),
+            ("gc_cost", "cpu (--measure gc_cost adds them)"),
             ("inuse_space", "cpu (--measure heap adds them)"),
         ] {
             let error = choose_values(&mut profile, wanted).expect_err("not measured");

@@ -9,17 +9,20 @@
 mod age;
 mod countdown;
 mod followed;
+mod gc_cost;
 mod in_use;
 mod limit;
 mod named_sites;
 mod site;
 mod site_table;
 mod sums;
+mod unshared;
 
 pub use age::Moment;
 pub use countdown::Countdown;
 use countdown::Gaps;
 pub use followed::{FollowedSample, FollowedSamples};
+use gc_cost::GcCosts;
 use in_use::InUse;
 pub use in_use::{Held, Put};
 use limit::CostLimit;
@@ -30,9 +33,13 @@ use site::Weight;
 use site_table::SiteTable;
 use sums::ObjectsInUse;
 pub use sums::SampledObjects;
+pub use unshared::{GcTimes, UnsharedGc};
 
 /// Bytes that a sample stands for in the mean.
 const BYTES: u64 = 64 << 10;
+
+/// A look takes less than a tenth of this for each sample. In ns.
+const LOOK_NS_PER_SAMPLE: u64 = 1_000;
 
 /// What samples new objects.
 #[derive(Debug)]
@@ -42,6 +49,8 @@ pub struct ObjectSampler {
     table: SiteTable,
     /// If objects are followed for as long as they live.
     in_use: Option<InUse>,
+    /// If the time of collections is shared among sites.
+    gc_costs: Option<GcCosts>,
     since_ns: u64,
 }
 
@@ -53,6 +62,7 @@ impl ObjectSampler {
             limit: CostLimit::new(max_overhead, now_ns),
             table: SiteTable::new(),
             in_use: None,
+            gc_costs: None,
             since_ns: now_ns,
         }
     }
@@ -61,6 +71,14 @@ impl ObjectSampler {
     pub fn with_objects_in_use(self, seed: u64) -> Self {
         Self {
             in_use: Some(InUse::new(seed)),
+            ..self
+        }
+    }
+
+    /// One that shares the time of collections among the sites of objects.
+    pub fn with_gc_costs(self) -> Self {
+        Self {
+            gc_costs: Some(GcCosts::default()),
             ..self
         }
     }
@@ -82,10 +100,48 @@ impl ObjectSampler {
         if let Some(in_use) = &mut self.in_use {
             in_use.add(word, bytes, self.gaps.mean(), site, began);
         }
+        if let Some(costs) = &mut self.gc_costs {
+            costs.sampled(site, weight.bytes);
+        }
         if let Some(step) = self.limit.spent(now_ns.saturating_sub(began.ns), now_ns) {
             self.gaps.change(step);
         }
         self.gaps.next()
+    }
+
+    /// Whether the time of collections is shared among sites.
+    pub fn shares_gc(&self) -> bool {
+        self.gc_costs.is_some()
+    }
+
+    /// Collections have taken so long since this was told last: before the next sample, if one has begun, and before
+    /// all is told.
+    pub fn collected(&mut self, times: GcTimes) {
+        if let Some(costs) = &mut self.gc_costs {
+            costs.collected(times);
+        }
+    }
+
+    /// Whether a look is worth its time, now that collections have marked all objects for so many ns.
+    pub fn wants_look_after(&self, marking_ns: u64) -> bool {
+        let (Some(costs), Some(in_use)) = (&self.gc_costs, &self.in_use) else {
+            return false;
+        };
+        let (count, ns) = (in_use.count() as u64, costs.marking_ns() + marking_ns);
+        count > 0 && ns > count * LOOK_NS_PER_SAMPLE
+    }
+
+    /// Shares all that collections have taken so far. So many objects lived after the last marking, if that is
+    /// known, and those that are followed are those of the last look.
+    pub fn share_gc(&mut self, live: Option<u64>) {
+        let Some(costs) = &mut self.gc_costs else {
+            return;
+        };
+        costs.share_due();
+        let known = self.in_use.as_ref().filter(|_| live.is_some());
+        let until_ns = costs.marked_at_ns();
+        let known = known.into_iter().flat_map(|it| it.born_before(until_ns));
+        costs.share_marking(known, live.unwrap_or(0));
     }
 
     /// Frames and classes: the garbage collector's roots.
@@ -141,6 +197,7 @@ impl ObjectSampler {
     pub fn sums(&self, now: Moment, process: &str) -> SampledObjects {
         let longest = self.in_use.as_ref().map_or(0, InUse::longest_mean);
         let mut sums = self.table.sums(self.gaps.longest().max(longest));
+        sums.gc_costs = self.gc_costs.as_ref().map(GcCosts::sums);
         sums.in_use = self.in_use.as_ref().map(|in_use| {
             let rows = in_use.sums(now).into_iter();
             let mut rows: Vec<_> = rows.map(|((site, age), sum)| (site, age, sum)).collect();
@@ -164,23 +221,31 @@ impl ObjectSampler {
         Some(followed)
     }
 
-    /// Lets go of what has been sampled, but for what is in use. The caller keeps the words of
-    /// [`Self::sums`] alive that are to get names.
+    /// Lets go of what has been sampled, but for what is in use or waits for its collection. The caller keeps the
+    /// words of [`Self::sums`] alive that are to get names.
     pub fn clear(&mut self) {
-        self.table = match &mut self.in_use {
-            Some(in_use) => {
-                let (table, sites) = self.table.with_only(in_use.sites());
-                in_use.change_sites(|site| sites.get(&site).copied());
-                table
-            }
-            None => SiteTable::new(),
-        };
+        if let Some(costs) = &mut self.gc_costs {
+            costs.clear();
+        }
+        let followed = self.in_use.iter().flat_map(InUse::sites);
+        let collected = self.gc_costs.iter().flat_map(GcCosts::sites);
+        let (table, sites) = self.table.with_only(followed.chain(collected));
+        let moved = |site| sites.get(&site).copied();
+        if let Some(in_use) = &mut self.in_use {
+            in_use.change_sites(moved);
+        }
+        if let Some(costs) = &mut self.gc_costs {
+            costs.change_sites(moved);
+        }
+        self.table = table;
         self.gaps.forget_longest();
     }
 
     /// Bytes held.
     pub fn memory(&self) -> usize {
-        self.table.memory() + self.in_use.as_ref().map_or(0, InUse::memory)
+        self.table.memory()
+            + self.in_use.as_ref().map_or(0, InUse::memory)
+            + self.gc_costs.as_ref().map_or(0, GcCosts::memory)
     }
 }
 

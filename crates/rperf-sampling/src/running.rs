@@ -16,6 +16,7 @@ mod waits;
 use crate::accounting::Accounting;
 use crate::accounting::mode::Mode;
 use crate::config::SessionConfig;
+use crate::objects::UnsharedGc;
 use crate::ractors::OtherRactors;
 use crate::recording::NotedLabels;
 use crate::session::Session;
@@ -71,6 +72,8 @@ pub struct RunningSession {
     is_over: AtomicBool,
     /// What collections took.
     pub collections: CollectionCounts,
+    /// Their time until it is shared among the sites of objects, if it is.
+    pub unshared_gc: UnsharedGc,
 }
 
 /// What only the holder of the GVL may touch.
@@ -130,6 +133,7 @@ impl RunningSession {
             shares_native_threads,
             is_over: AtomicBool::new(false),
             collections: CollectionCounts::default(),
+            unshared_gc: UnsharedGc::default(),
         }
     }
 

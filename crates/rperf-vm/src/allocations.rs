@@ -5,7 +5,7 @@
 
 use crate::call_tree::shown_line;
 use crate::frame_names::ResolvedFrame;
-use crate::object_rows::{HIDDEN_CLASS, ObjectRow, add_object_columns};
+use crate::object_rows::{HIDDEN_CLASS, KnownOfObjects, ObjectRow, add_object_columns};
 use rperf_model::{LabelSetId, Node, NodeId, Note, OwnColumn, Profile};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::borrow::Borrow;
@@ -244,6 +244,7 @@ impl AllocationSums {
                 age: None,
                 objects: sum.objects,
                 bytes: sum.bytes,
+                gc_cost_ns: 0,
             });
         }
         if self.lost != Allocated::default() {
@@ -251,7 +252,8 @@ impl AllocationSums {
             rows.push(ObjectRow::lost(profile, objects, bytes));
         }
         let note = Note::Values(OwnColumn::Bytes, SLOTS.into());
-        add_object_columns(profile, false, rows.into_iter(), [note]);
+        let known = KnownOfObjects::default();
+        add_object_columns(profile, known, rows.into_iter(), [note]);
     }
 }
 

@@ -48,7 +48,7 @@ pub use gc_watch::GC_WATCH;
 pub use gvl::{Gvl, GvlCell, GvlRef};
 pub use ids::{FiberWord, FrameWord, NativeId, SessionId, VmThread};
 pub use labels::{LabelSet, LabelTable, LabelTexts, OpNumber, RequestNumber};
-pub use object_rows::{HIDDEN_CLASS, ObjectRow, add_object_columns};
+pub use object_rows::{HIDDEN_CLASS, KnownOfObjects, ObjectRow, add_object_columns};
 pub use others_ready::OthersReady;
 pub use session_slot::{SessionPart, SessionSlot};
 pub use stack_digest::StackDigest;

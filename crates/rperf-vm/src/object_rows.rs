@@ -1,5 +1,6 @@
-//! Objects in a profile, counted or sampled: two columns, or four if those in use are known, and a row for
-//! each stack and class, and for each age of those in use. On the thread that asks for the profile.
+//! Objects in a profile, counted or sampled: two columns, two more if those in use are known, and one of what they
+//! cost the collector if that is, and a row for each stack and class, and for each age of those in use. On the
+//! thread that asks for the profile.
 
 use crate::frame_names::ResolvedFrame;
 use rperf_model::frame_kind::TRUNCATED_FRAME;
@@ -10,13 +11,18 @@ use rperf_model::{
 };
 use rustc_hash::FxHashSet;
 
-/// The columns. The last two are there if it is known which objects are in use.
-const COLUMNS: [OwnColumn; 4] = [
-    OwnColumn::Objects,
-    OwnColumn::Bytes,
-    OwnColumn::ObjectsInUse,
-    OwnColumn::BytesInUse,
-];
+/// The columns of all objects, and of those in use.
+const MADE: [OwnColumn; 2] = [OwnColumn::Objects, OwnColumn::Bytes];
+const IN_USE: [OwnColumn; 2] = [OwnColumn::ObjectsInUse, OwnColumn::BytesInUse];
+
+/// What is known of objects beside how many were made.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct KnownOfObjects {
+    /// Which are in use.
+    pub in_use: bool,
+    /// What they cost the collector.
+    pub gc_cost: bool,
+}
 
 /// The class of objects that the program doesn't see.
 pub const HIDDEN_CLASS: &str = "(internal)";
@@ -38,12 +44,23 @@ pub struct ObjectRow<'a> {
     pub objects: u64,
     /// The bytes that they take.
     pub bytes: u64,
+    /// What they cost the collector, in ns.
+    pub gc_cost_ns: u64,
 }
 
 impl ObjectRow<'_> {
     /// The row of objects whose sites found no room.
     pub fn lost(profile: &mut Profile, objects: u64, bytes: u64) -> Self {
-        let (name, path) = TRUNCATED_FRAME;
+        Self {
+            objects,
+            bytes,
+            ..Self::of_frame(profile, TRUNCATED_FRAME)
+        }
+    }
+
+    /// An empty row of a frame that stands for no site: its name and path.
+    pub fn of_frame(profile: &mut Profile, frame: (&str, &str)) -> Self {
+        let (name, path) = frame;
         let frame = ResolvedFrame::new(name, path).intern(profile);
         Self {
             node: profile.tree.intern(Node {
@@ -55,8 +72,9 @@ impl ObjectRow<'_> {
             class: "",
             labels: LabelSetId::default(),
             age: None,
-            objects,
-            bytes,
+            objects: 0,
+            bytes: 0,
+            gc_cost_ns: 0,
         }
     }
 }
@@ -64,14 +82,16 @@ impl ObjectRow<'_> {
 /// Adds the columns, these rows, and `notes` on them to `profile`, which has no samples one by one.
 pub fn add_object_columns<'a>(
     profile: &mut Profile,
-    knows_use: bool,
+    known: KnownOfObjects,
     rows: impl Iterator<Item = ObjectRow<'a>>,
     notes: impl IntoIterator<Item = Note>,
 ) {
     let old_width = profile.schema.len();
-    let columns = &COLUMNS[..if knows_use { 4 } else { 2 }];
-    let width = old_width + columns.len();
-    profile.schema = profile.schema.with(columns.iter().copied());
+    let in_use = IN_USE.into_iter().filter(|_| known.in_use);
+    let cost = Some(OwnColumn::GcCost).filter(|_| known.gc_cost);
+    let columns = MADE.into_iter().chain(in_use).chain(cost);
+    profile.schema = profile.schema.with(columns);
+    let width = profile.schema.len();
     profile.meta.notes.extend(notes);
     let mut table = WeightTable::new(width);
     for weight in profile.weights.iter() {
@@ -104,6 +124,9 @@ pub fn add_object_columns<'a>(
         let mut values = vec![0; width];
         let first = old_width + if row.age.is_some() { 2 } else { 0 };
         (values[first], values[first + 1]) = (signed(row.objects), signed(row.bytes));
+        if known.gc_cost {
+            values[width - 1] = signed(row.gc_cost_ns);
+        }
         table.add(key, &values);
     }
     profile.threads.sort_by_key(|thread| thread.seq);

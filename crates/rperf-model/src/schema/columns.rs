@@ -3,7 +3,7 @@
 
 use crate::{Column, Schema, ValueType};
 use OwnColumn::{
-    BlockCalls, Bytes, BytesInUse, CallTime, Calls, Cpu, GvlBlame, GvlWaitedFor, Objects,
+    BlockCalls, Bytes, BytesInUse, CallTime, Calls, Cpu, GcCost, GvlBlame, GvlWaitedFor, Objects,
     ObjectsInUse, Overhead, Samples, Wall,
 };
 
@@ -40,11 +40,13 @@ pub enum OwnColumn {
     ObjectsInUse,
     /// Bytes of their slots.
     BytesInUse,
+    /// Time of collections that the objects of a site have cost: a model.
+    GcCost,
 }
 
 impl OwnColumn {
     /// Every column.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Samples,
         Wall,
         Cpu,
@@ -58,6 +60,7 @@ impl OwnColumn {
         GvlWaitedFor,
         ObjectsInUse,
         BytesInUse,
+        GcCost,
     ];
 
     /// Name and unit in files. Objects have the names that other tools give them.
@@ -76,6 +79,7 @@ impl OwnColumn {
             GvlWaitedFor => ["gvl_waited_for", NANOSECONDS],
             ObjectsInUse => ["inuse_objects", COUNT],
             BytesInUse => ["inuse_space", "bytes"],
+            GcCost => ["gc_cost", NANOSECONDS],
         }
     }
 
@@ -101,7 +105,7 @@ impl OwnColumn {
 
     /// Whether it is about objects.
     pub fn is_of_objects(self) -> bool {
-        matches!(self, Objects | Bytes) || self.is_level()
+        matches!(self, Objects | Bytes | GcCost) || self.is_level()
     }
 
     /// Whether it is a level: what there is at a moment, and no sum of what has happened. Levels of one

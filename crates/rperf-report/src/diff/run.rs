@@ -137,28 +137,27 @@ struct Noise {
     interval: f64,
 }
 
-/// Columns of objects, and the bytes that a sample of them stands for at most.
+/// The column of objects' bytes, and the bytes that a sample of them stands for at most.
 #[derive(Clone, Copy)]
 struct SampledObjects {
-    objects: Column,
     bytes: Column,
     each: f64,
 }
 
 impl SampledObjects {
-    fn of(profile: &Profile, [objects, bytes]: [Column; 2]) -> Option<Self> {
+    fn of(profile: &Profile, bytes: Column) -> Option<Self> {
         Some(Self {
-            objects,
             bytes,
             each: profile.meta.sampled_objects()?.0 as f64,
         })
     }
 
-    /// What one sample stands for in `column`, of such objects and bytes.
-    fn each_in(&self, column: Column, objects: i64, bytes: i64) -> f64 {
+    /// What one sample stands for in `column`, of such a value and bytes: what has no bytes has no samples.
+    fn each_in(&self, column: Column, value: i64, bytes: i64) -> f64 {
         match column == self.bytes {
             true => self.each,
-            false => self.each * objects as f64 / bytes.max(1) as f64,
+            false if bytes <= 0 => 0.0,
+            false => self.each * value as f64 / bytes as f64,
         }
     }
 }
@@ -175,9 +174,9 @@ impl Noise {
         let count = samples.map_or(0, |samples| profile.sum(samples));
         let objects = objects(schema, column);
         let events = objects.map_or(count, |[objects, _]| profile.sum(objects));
-        let sampled = objects.and_then(|objects| SampledObjects::of(profile, objects));
+        let sampled = objects.and_then(|[_, bytes]| SampledObjects::of(profile, bytes));
         let mean = match &sampled {
-            Some(it) => it.each_in(column, events, profile.sum(it.bytes)),
+            Some(it) => it.each_in(column, profile.sum(column), profile.sum(it.bytes)),
             None => profile.sum(column) as f64 / events.max(1) as f64,
         };
         let is_time = schema.types()[column.0].unit == "nanoseconds";
@@ -200,8 +199,7 @@ impl Noise {
     fn values(&self, row: Weight<'_>) -> Values<3> {
         let value = row.value(self.column);
         if let Some(sampled) = &self.sampled {
-            let [objects, bytes] = [sampled.objects, sampled.bytes].map(|it| row.value(it));
-            let each = sampled.each_in(self.column, objects, bytes);
+            let each = sampled.each_in(self.column, value, row.value(sampled.bytes));
             let variance = value as f64 * each / self.unit.powi(2) * PARTS;
             return [value, variance.round() as i64, variance.round() as i64];
         }
@@ -232,7 +230,7 @@ impl Noise {
     }
 }
 
-/// The columns with the numbers of objects and their bytes, if `column` is one of these. Only rperf's own
+/// The columns with the numbers of objects and their bytes, if `column` is about these. Only rperf's own
 /// profiles have them as we know them, and these have a time, too.
 fn objects(schema: &Schema, column: Column) -> Option<[Column; 2]> {
     let has = |column| schema.find_own(column).is_some();

@@ -135,6 +135,20 @@ impl InUse {
         self.held.len()
     }
 
+    /// How many are followed.
+    pub(super) fn count(&self) -> usize {
+        self.samples.len()
+    }
+
+    /// The sites and numbers of objects that were made up to a moment and live.
+    pub(super) fn born_before(
+        &self,
+        ns: u64,
+    ) -> impl Iterator<Item = (Option<Site>, f64)> + Clone + '_ {
+        let born = self.samples.iter().filter(move |it| it.born_ns <= ns);
+        born.map(|it| (it.site, it.weight().objects))
+    }
+
     /// The next object that has to be put away.
     pub(super) fn next_held(&self) -> Option<Held> {
         self.held.front().copied()

@@ -149,6 +149,7 @@ impl SiteTable {
             lost: self.lost,
             bytes_per_sample,
             in_use: None,
+            gc_costs: None,
         }
     }
 

@@ -1,14 +1,17 @@
 //! Sampled objects on their way to a profile. On the thread that asks for it.
 
 use super::age::Age;
+use super::gc_cost::{GcCostSums, GcCostsOfNone};
 use super::site::{Site, Weight};
 use rperf_model::fold::folded_frame;
-use rperf_model::frame_kind::TRUNCATED_FRAME;
+use rperf_model::frame_kind::{
+    ASKED_FOR_FRAME, LONG_LIVED_FRAME, TRUNCATED_FRAME, UNSAMPLED_FRAME,
+};
 use rperf_model::numbers::grouped;
 use rperf_model::{FrameId, LabelSetId, Node, NodeId, Note, OwnColumn, Profile, SampledBytes};
 use rperf_vm::{
-    CapturedNode, FOLDED, FrameWord, HIDDEN_CLASS, LabelTexts, ObjectRow, ResolvedFrame, TRUNCATED,
-    add_object_columns,
+    CapturedNode, FOLDED, FrameWord, HIDDEN_CLASS, KnownOfObjects, LabelTexts, ObjectRow,
+    ResolvedFrame, TRUNCATED, add_object_columns,
 };
 use rustc_hash::FxHashMap;
 use std::borrow::Borrow;
@@ -28,7 +31,15 @@ pub struct SampledObjects {
     pub(super) lost: Weight,
     pub(super) bytes_per_sample: u64,
     pub(super) in_use: Option<ObjectsInUse>,
+    pub(super) gc_costs: Option<GcCostSums>,
 }
+
+/// What the values of [`OwnColumn::GcCost`] are.
+const MODEL: &str = "a model, which shares all time of collections: minor marking and sweeping by the bytes sampled \
+     since the collection before, major marking by the objects that lived";
+/// What they are where it isn't known which objects lived.
+const MODEL_OF_MADE: &str = "a model, which shares the time of collections: minor marking and sweeping by the bytes \
+     sampled since the collection before; whose objects major ones mark isn't known (measure heap, too)";
 
 /// The objects in use, if they were followed.
 #[derive(Debug, Clone)]
@@ -68,6 +79,7 @@ impl SampledObjects {
                 age: age.map(Age::text),
                 objects: whole(sum.objects),
                 bytes: whole(sum.bytes),
+                gc_cost_ns: 0,
             }
         };
         let made = self.sites.iter();
@@ -90,7 +102,34 @@ impl SampledObjects {
             let Weight { objects, bytes } = self.lost;
             rows.push(ObjectRow::lost(profile, whole(objects), whole(bytes)));
         }
-        add_object_columns(profile, self.in_use.is_some(), rows.into_iter(), notes);
+        if let Some(costs) = &self.gc_costs {
+            for (site, ns) in &costs.sites {
+                let empty = match site {
+                    Some(site) => row(site, &Weight::default(), None),
+                    None => ObjectRow::of_frame(profile, TRUNCATED_FRAME),
+                };
+                rows.push(ObjectRow {
+                    gc_cost_ns: *ns,
+                    ..empty
+                });
+            }
+            for (frame, ns) in costs.of_none.frames().into_iter().filter(|it| it.1 > 0) {
+                rows.push(ObjectRow {
+                    gc_cost_ns: ns,
+                    ..ObjectRow::of_frame(profile, frame)
+                });
+            }
+            let model = match self.in_use {
+                Some(_) => MODEL,
+                None => MODEL_OF_MADE,
+            };
+            notes.push(Note::Values(OwnColumn::GcCost, model.into()));
+        }
+        let known = KnownOfObjects {
+            in_use: self.in_use.is_some(),
+            gc_cost: self.gc_costs.is_some(),
+        };
+        add_object_columns(profile, known, rows.into_iter(), notes);
         if self.lacks_labels > 0 {
             let line = format!(
                 "samples of objects without their labels: {}",
@@ -141,6 +180,17 @@ impl SampledObjects {
             sets.push(profile.label_sets.intern(pairs));
         }
         sets
+    }
+}
+
+impl GcCostsOfNone {
+    /// What belongs to no site has frames of its own: their names and paths, and times in ns.
+    fn frames(self) -> [((&'static str, &'static str), u64); 3] {
+        [
+            (LONG_LIVED_FRAME, self.long_lived_ns),
+            (ASKED_FOR_FRAME, self.asked_ns),
+            (UNSAMPLED_FRAME, self.unsampled_ns),
+        ]
     }
 }
 

@@ -186,7 +186,7 @@ impl RunningSession {
                 state.waits_before_gc = waits;
             }
             let work = state.gc.advance(event, moment, tick, phase)?;
-            self.collections.add(&work);
+            self.add_collection(&work);
             Some((work, state.waits_before_gc.take().zip(waits)))
         });
         let follow_up = match ended {
@@ -197,6 +197,12 @@ impl RunningSession {
             self.ticks.end_collecting();
         }
         follow_up
+    }
+
+    /// Adds a piece of collection to what the session tells of them.
+    pub(super) fn add_collection(&self, work: &GcWork) {
+        self.collections.add(work);
+        self.unshared_gc.add(work, self.mode);
     }
 
     /// Accounts a piece of garbage collection of `thread`'s, the calling one, with the waits for the

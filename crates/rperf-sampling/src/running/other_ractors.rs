@@ -37,7 +37,7 @@ impl RunningSession {
         let tick = self.ticks.last_tick();
         let work = self.others.collecting(vm, thread, event, tick, phase);
         if let Some(work) = work {
-            self.collections.add(&work);
+            self.add_collection(&work);
         }
     }
 

@@ -9,7 +9,7 @@ use super::table::{
     LINES, MEASURE, MODE, ONLY, OUTPUT, SIGNAL, SPANS, STAT,
 };
 use super::values::{Capture, Clock, Inherit, Settings, Signal};
-use super::words::{ALLOC, ALLOC_SAMPLED, CPU, HEAP, RUBY, SAFEPOINT, TRACE, WALL};
+use super::words::{ALLOC, ALLOC_SAMPLED, CPU, GC_COST, HEAP, RUBY, SAFEPOINT, TRACE, WALL};
 use rperf_format::Format;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -181,10 +181,10 @@ impl Settings {
             return Err(self.refuse(&AGGREGATE, Form::True, &MEASURE, source));
         }
         if self.measures_objects() && self.samples_objects() {
-            let other = if self.follows_objects() {
-                HEAP
-            } else {
-                ALLOC_SAMPLED
+            let other = match (self.follows_objects(), self.shares_gc()) {
+                (true, _) => HEAP,
+                (false, true) => GC_COST,
+                (false, false) => ALLOC_SAMPLED,
             };
             let [given, other] = [ALLOC, other].map(|word| {
                 let word = Form::Word(word).listed(source);

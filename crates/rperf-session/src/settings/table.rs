@@ -4,8 +4,8 @@
 use super::form::{FORMATS, Form};
 use super::setting::{Defaults, Flags, Setting, Takes, Tracing};
 use super::words::{
-    ALL_CALLS, ALLOC, ALLOC_SAMPLED, AUTO, BLAME, COUNT, COUNT_ALL, CPU, HEAP, LATENCY, MONOTONIC,
-    OPS, REQUESTS, RUBY, SAFEPOINT, TICK, TRACE,
+    ALL_CALLS, ALLOC, ALLOC_SAMPLED, AUTO, BLAME, COUNT, COUNT_ALL, CPU, GC_COST, HEAP, LATENCY,
+    MONOTONIC, OPS, REQUESTS, RUBY, SAFEPOINT, TICK, TRACE,
 };
 use Form::{
     Directory, False, Labels, Loopback, Methods, NoSignal, Number, OutputPath, Text, Time,
@@ -113,7 +113,8 @@ pub static MEASURE: Setting = Setting {
         takes: Takes::Value(
             "MEASURES",
             "alloc: objects, by method, line and class; alloc=sampled: some of them, with their \
-             callers, cheap enough to leave on; heap: these, and which of them stay; in wall mode also blame: how long others \
+             callers, cheap enough to leave on; heap: these, and which of them stay; gc_cost: these, and the \
+             time of collections that they cost; in wall mode also blame: how long others \
              waited for the GVL while a method had it, and requests: their accounts, and which are \
              slow among their like, for 'rperf why'; of traced calls also cpu: CPU time, and \
              latency: p50, p99 and maximum of each method",
@@ -127,6 +128,7 @@ pub static MEASURE: Setting = Setting {
             ALLOC_SAMPLED,
             BLAME,
             CPU,
+            GC_COST,
             HEAP,
             LATENCY,
             OPS,

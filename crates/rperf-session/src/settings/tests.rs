@@ -176,7 +176,7 @@ fn several_words_are_in_the_tables_order_each_once() {
     assert_eq!(value.spelled(Source::Keyword), "[:\"alloc=sampled\"]");
     assert_eq!(value.spelled(Source::Variable), "alloc=sampled");
     for text in ["", "alloc,", "time", "alloc cpu"] {
-        let allowed = "--measure must be alloc, alloc=sampled, blame, cpu, heap, latency, ops, requests (with commas between several)";
+        let allowed = "--measure must be alloc, alloc=sampled, blame, cpu, gc_cost, heap, latency, ops, requests (with commas between several)";
         assert_eq!(
             message(&MEASURE, text, Source::Flag),
             format!("{allowed}, not '{text}'")
@@ -184,7 +184,7 @@ fn several_words_are_in_the_tables_order_each_once() {
     }
     let given = Given::Symbols(Vec::new());
     let error = check(&MEASURE, &given, Source::Keyword, || "[]".into()).expect_err("refused");
-    let allowed = ":alloc, :\"alloc=sampled\", :blame, :cpu, :heap, :latency, :ops, :requests or an Array of them or nil (nothing more)";
+    let allowed = ":alloc, :\"alloc=sampled\", :blame, :cpu, :gc_cost, :heap, :latency, :ops, :requests or an Array of them or nil (nothing more)";
     assert_eq!(
         error.to_string(),
         format!("measure: must be {allowed}, not []")
@@ -215,6 +215,14 @@ fn what_is_measured_goes_with_sums_and_with_times() {
         (
             &[("MEASURE", "alloc,heap")][..],
             "RPERF_MEASURE=alloc can't be combined with RPERF_MEASURE=heap: leave one of them out",
+        ),
+        (
+            &[("MEASURE", "alloc,gc_cost")][..],
+            "RPERF_MEASURE=alloc can't be combined with RPERF_MEASURE=gc_cost: leave one of them out",
+        ),
+        (
+            &[("MODE", "trace"), ("MEASURE", "gc_cost")][..],
+            "RPERF_MEASURE=gc_cost goes with RPERF_MODE=cpu or wall, not with RPERF_MODE=trace",
         ),
         (
             &[("MODE", "trace"), ("MEASURE", "heap")][..],

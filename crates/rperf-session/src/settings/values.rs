@@ -9,8 +9,8 @@ use super::table::{
     STAT, STAT_COMMAND, STAT_REPORT, VERBOSE,
 };
 use super::words::{
-    ALL_CALLS, ALLOC, ALLOC_SAMPLED, BLAME, COUNT, COUNT_ALL, CPU, HEAP, LATENCY, MONOTONIC, OPS,
-    REQUESTS, TICK, TRACE,
+    ALL_CALLS, ALLOC, ALLOC_SAMPLED, BLAME, COUNT, COUNT_ALL, CPU, GC_COST, HEAP, LATENCY,
+    MONOTONIC, OPS, REQUESTS, TICK, TRACE,
 };
 use rperf_format::Format;
 use std::collections::BTreeMap;
@@ -178,7 +178,12 @@ impl Settings {
 
     /// Whether objects that are made are sampled, with their stacks.
     pub fn samples_objects(&self) -> bool {
-        self.measures(ALLOC_SAMPLED) || self.follows_objects()
+        self.measures(ALLOC_SAMPLED) || self.follows_objects() || self.shares_gc()
+    }
+
+    /// Whether the time of collections is shared among the sites of objects.
+    pub fn shares_gc(&self) -> bool {
+        self.measures(GC_COST)
     }
 
     /// Whether those that are sampled are followed for as long as they live.

@@ -25,6 +25,8 @@ pub const ALLOC_SAMPLED: &str = "alloc=sampled";
 /// Whom threads wait for that want the GVL.
 pub const BLAME: &str = "blame";
 pub const CPU: &str = rperf_model::OwnColumn::Cpu.name();
+/// What objects cost the garbage collector.
+pub const GC_COST: &str = rperf_model::OwnColumn::GcCost.name();
 /// Objects that stay, and who has made them.
 pub const HEAP: &str = "heap";
 pub const LATENCY: &str = "latency";

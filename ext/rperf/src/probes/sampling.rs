@@ -4,6 +4,7 @@ pub mod countdown;
 pub mod ended_ractors;
 pub mod fiber;
 pub mod gc;
+pub mod gc_cost;
 pub mod objects;
 pub mod objects_in_use;
 pub mod other_ractor;

@@ -49,6 +49,27 @@ pub fn objects(_: &Gvl<'_>) -> u64 {
         .map_or(0, |&key| unsafe { rb_sys::rb_gc_stat(key) } as u64)
 }
 
+/// The Symbol of the number of objects that the last marking has found alive; `None` if the VM knows none.
+static LIVE: OnceLock<Option<VALUE>> = OnceLock::new();
+
+/// Makes [`live_objects`] work. With the GVL, outside of hooks.
+pub fn prepare_live_objects() {
+    LIVE.get_or_init(|| {
+        // SAFETY: the text ends with a 0; an id always has a Symbol.
+        let key = unsafe { rb_sys::rb_id2sym(rb_sys::rb_intern(c"heap_marked_slots".as_ptr())) };
+        // SAFETY: with the GVL; what is raised is caught, and the number isn't used as an object.
+        let is_known = unsafe { protect(|| rb_sys::rb_gc_stat(key) as VALUE) }.is_ok();
+        is_known.then_some(key)
+    });
+}
+
+/// How many objects the last marking has found alive, or so far, if that is known. It makes none.
+pub fn live_objects(_: &Gvl<'_>) -> Option<u64> {
+    let key = *LIVE.get()?.as_ref()?;
+    // SAFETY: with the GVL, and a key that the VM knows: it returns a number, and doesn't raise.
+    Some(unsafe { rb_sys::rb_gc_stat(key) } as u64)
+}
+
 /// The counters now.
 pub fn counted(ruby: &Ruby, interrupts: &mut Interrupts) -> RubyStats {
     let (yjit_methods, yjit_ratio) = yjit(ruby, interrupts).unwrap_or_default();

@@ -15,7 +15,7 @@ use super::taken_objects::TakenObjects;
 use super::taken_profile::{Finish, TakenFrames, TakenOps, TakenProfile};
 use crate::interrupts::{Interrupts, LIMIT, let_others_run, without_gvl_if_possible};
 use crate::probes;
-use crate::probes::sampling::{objects_in_use, sampled_objects};
+use crate::probes::sampling::{gc_cost, objects_in_use, sampled_objects};
 use crate::profile::errors;
 use crate::recording::{epoch, sample};
 use crate::ruby::live_threads::LiveThreads;
@@ -277,6 +277,7 @@ fn take_objects(
 ) -> Option<TakenObjects> {
     if let Some(sampler) = &session.sampled_objects {
         let mut sampler = sampler.borrow(gvl)?;
+        gc_cost::share(gvl, session, &mut sampler);
         let session = format!("{}-{}", process::token(), session.id.0);
         let sums = sampler.sums(looked, &session);
         if clear {

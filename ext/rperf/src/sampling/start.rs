@@ -43,11 +43,10 @@ pub fn begin(
     );
     let running = running.map_err(|error| errors::rperf(ruby, error.to_string()))?;
     let sampled_objects = settings.samples_objects();
-    let sampled_objects = sampled_objects
-        .then(|| sampled_objects::sampler(settings.max_overhead(), settings.follows_objects()));
+    let sampled_objects = sampled_objects.then(|| sampled_objects::sampler(settings));
     let session = SamplingSession::new(settings, running, sampled_objects, followed_in);
+    objects_in_use::begin(followed_in.is_some() && settings.shares_gc());
     if followed_in.is_some() {
-        objects_in_use::begin();
         session.ticks.at_each(objects_in_use::at_tick);
     }
     for thread in threads.threads().filter(|thread| thread.has_frames()) {

@@ -3,6 +3,7 @@
 //! session's weak maps. On the threads of the main Ractor, with the GVL.
 
 use super::countdown::COUNTDOWN;
+use super::gc_cost;
 use crate::ruby::frames::object;
 use crate::ruby::object_hook::is_hidden;
 use crate::ruby::process::collections;
@@ -30,6 +31,9 @@ static LAST: AtomicU64 = AtomicU64::new(0);
 /// How many are held.
 static HELD: AtomicUsize = AtomicUsize::new(0);
 
+/// Whether the session shares the time of major collections by what lives.
+static SHARES_GC: AtomicBool = AtomicBool::new(false);
+
 /// Whether this is a copy of the program, which only sends its objects.
 static IN_COPY: AtomicBool = AtomicBool::new(false);
 
@@ -47,9 +51,10 @@ pub fn note_held(count: usize, now_ns: u64) {
     }
 }
 
-/// A session begins, in which none is held.
-pub fn begin() {
+/// A session begins, in which none is held. `shares_gc`: it shares the time of major collections by what lives.
+pub fn begin(shares_gc: bool) {
     HELD.store(0, Relaxed);
+    SHARES_GC.store(shares_gc, Relaxed);
 }
 
 /// A tick: what is held for long is put away. Async-signal-safe.
@@ -61,12 +66,13 @@ pub fn at_tick(now_ns: u64) {
 
 /// Time no longer counts: neither ticks nor new objects tell of those that are held.
 pub fn end_section() {
-    collected();
+    collected(false);
 }
 
-/// A collection has ended, which has left those alone that are held. In the hook on collections.
-pub fn collected() {
-    if HELD.load(Relaxed) > 0 {
+/// A collection has ended, which has left those alone that are held. `has_marked_all`: a major one, so that it matters
+/// what lives if its time is shared. In the hook on collections.
+pub fn collected(has_marked_all: bool) {
+    if HELD.load(Relaxed) > 0 || has_marked_all && SHARES_GC.load(Relaxed) {
         JOB.trigger();
     }
 }
@@ -92,11 +98,28 @@ pub fn put_away(gvl: &mut Gvl<'_>, is_look: bool) {
     }
     let left = COUNTDOWN.pause();
     put(gvl);
-    if is_look || with_sampler(gvl, |it| it.wants_look()) == Some(true) {
+    if is_look || wants_look(gvl) {
         look(gvl);
+        share_marking(gvl);
     }
     LAST.store(clock::monotonic_ns(), Relaxed);
     COUNTDOWN.go_on(left);
+}
+
+fn wants_look(gvl: &Gvl<'_>) -> bool {
+    let Some(session) = sampling(gvl) else {
+        return false;
+    };
+    let marking_ns = session.unshared_gc.marking_ns();
+    let wants = |it: &mut ObjectSampler| it.wants_look() || it.wants_look_after(marking_ns);
+    with_sampler(gvl, wants) == Some(true)
+}
+
+/// Major collections have marked what lives now.
+fn share_marking(gvl: &Gvl<'_>) {
+    if let Some(session) = sampling(gvl) {
+        with_sampler(gvl, |it| gc_cost::share(gvl, session, it));
+    }
 }
 
 fn put(gvl: &mut Gvl<'_>) {

@@ -2,7 +2,7 @@
 //! main Ractor, with the GVL.
 
 use super::countdown::COUNTDOWN;
-use super::objects_in_use;
+use super::{gc_cost, objects_in_use};
 use crate::ruby::frames::{RubyVm, take_ruby_stack};
 use crate::ruby::gc_hook::is_marking;
 use crate::ruby::object_hook::{NewObject, ObjectHook, OnDrawnObject};
@@ -11,6 +11,7 @@ use crate::ruby::threads::RubyThread;
 use crate::running::sampling::{SamplingSession, catching, counting_session};
 use crate::running::{label_set, roots};
 use rperf_sampling::objects::{Countdown, Moment, ObjectSampler, SampledObject};
+use rperf_session::settings::Settings;
 use rperf_vm::{Gvl, clock};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -36,15 +37,19 @@ impl OnDrawnObject for Drawn {
     }
 }
 
-/// A sampler of objects for a new session, which follows them if `follows`.
-pub fn sampler(max_overhead: u32, follows: bool) -> ObjectSampler {
+/// A sampler of objects for a new session.
+pub fn sampler(settings: &Settings) -> ObjectSampler {
     ELSEWHERE.store(0, Relaxed);
     let now_ns = clock::monotonic_ns();
-    let sampler = ObjectSampler::new(now_ns, max_overhead, now_ns);
-    match follows {
-        true => sampler.with_objects_in_use(!now_ns),
-        false => sampler,
+    let mut sampler = ObjectSampler::new(now_ns, settings.max_overhead(), now_ns);
+    if settings.follows_objects() {
+        sampler = sampler.with_objects_in_use(!now_ns);
     }
+    if settings.shares_gc() {
+        gc_cost::prepare();
+        sampler = sampler.with_gc_costs();
+    }
+    sampler
 }
 
 /// How many objects other Ractors have made in the session, or since this was asked with `clear`.
@@ -99,6 +104,7 @@ fn sample(gvl: &Gvl<'_>, session: &SamplingSession, object: Option<NewObject>) {
     let Some(object) = object else {
         return COUNTDOWN.set(Some(sampler.next_gap()));
     };
+    gc_cost::tell_begun(session, &mut sampler);
     let began = moment();
     let mut backtrace = session.backtrace(gvl);
     let stack = backtrace.as_mut();
