@@ -325,7 +325,7 @@ impl Merged<'_, '_> {
                 });
                 continue;
             }
-            let own = (number != ROOT).then(|| told.len() as u32);
+            let own = (number != ROOT).then_some(told.len() as u32);
             if number != ROOT {
                 told.push(TreeRow {
                     objects: row.count - row.count_below,

@@ -162,7 +162,7 @@ fn age(ns: u64) -> String {
 }
 
 /// The sites of two files with their names, in which a path is the same in both.
-pub fn named<'a>(both: [&'a Sites; 2]) -> [impl Iterator<Item = (String, &'a SiteRow)>; 2] {
+pub fn named(both: [&Sites; 2]) -> [impl Iterator<Item = (String, &SiteRow)>; 2] {
     let paths = Rc::new(paths(&both));
     both.map(|sites| {
         let paths = Rc::clone(&paths);
