@@ -214,9 +214,9 @@ RSpec.describe "Rperf.account", vm: true do
       puts [account.to_s, account.server_timing, child.read].to_json
     RUBY
     other_states = /(\d+\.\d running \+ )?(\d+\.\d GVL wait \+ )?/
-    expect(text).to match(/\A1\d\.\d ms = #{other_states}1\d\.\d blocked; \d objects; queue 12\.3 ms\z/)
+    expect(text).to match(/\A\d\d\.\d ms = #{other_states}\d\d\.\d blocked; \d objects; queue 12\.3 ms\z/)
     others = /(run;dur=[\d.]+, )?(gvl;dur=[\d.]+, )?/
-    expect(timing).to match(/\A#{others}blocked;dur=1\d\.\d, cpu;dur=[\d.]+, queue;dur=12\.3\z/)
+    expect(timing).to match(/\A#{others}blocked;dur=\d\d\.\d, cpu;dur=[\d.]+, queue;dur=12\.3\z/)
     expect(unknown).to eq("unknown#<Rperf::Account unknown>")
   end
 

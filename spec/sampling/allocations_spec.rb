@@ -231,7 +231,7 @@ RSpec.describe "Allocations", vm: true do
 
   it "are refused where they can't be counted" do
     expect(rperf("record", "--measure", "time", ruby, "-e", "1").stderr)
-      .to eq("rperf: --measure must be alloc, alloc=sampled, blame, cpu, heap, latency, ops, requests " \
+      .to eq("rperf: --measure must be alloc, alloc=sampled, blame, cpu, gc_cost, heap, latency, ops, requests " \
              "(with commas between several), not 'time'\n")
     expect { Rperf.start(measure: [:alloc], aggregate: false) }
       .to raise_error(ArgumentError, "measure: [:alloc] goes with aggregate: true, not with aggregate: false")

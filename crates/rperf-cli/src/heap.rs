@@ -121,7 +121,10 @@ impl View {
             Some("--web") => Self::web(args),
             None if args.no_browser && output.is_none() => Self::web(args),
             Some("--html") if is_to_stdout => View::Html("/dev/stdout".into()),
-            Some("--html") => View::Html(file()?.unwrap_or_else(|| HTML_FILE.into())),
+            Some("--html") => View::Html(match file()? {
+                Some(path) => path,
+                None => checked::writable(HTML_FILE)?,
+            }),
             _ if is_to_stdout => View::Json,
             Some(_) => file()?.map_or(View::Json, View::Kept),
             None => match file()? {
@@ -341,7 +344,9 @@ mod tests {
                 opens_browser: false
             }
         );
-        assert_eq!(view(|it| it.html = true), View::Html("rperf.html".into()));
+        let page = view(|it| it.html = true);
+        assert!(matches!(page, View::Html(_)));
+        assert_eq!(name(&page), Some("rperf.html".into()));
         let view_of = |path: &str, json, html| {
             let output = Some(path.into());
             let args = HeapArgs {

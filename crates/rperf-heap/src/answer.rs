@@ -44,14 +44,15 @@ pub fn of(graph: &Graph, facts: HeapFacts, asked: Asked<'_>) -> HeapFile {
         paths: &paths,
     };
     let holders = known.all_holders();
+    let outermost = known.outermost(&holders);
     let mut file = HeapFile {
         whole: graph.is_whole,
         references: graph.targets.len() as u64,
         classes: classes(&known),
-        holders: known.holders(&holders, MOST),
-        tree: asked.tree.then(|| merged::of(&known, &holders)),
+        holders: known.holders(&holders, &outermost, MOST),
+        tree: asked.tree.then(|| merged::of(&known, &outermost)),
         paths: asked.class.map(|it| paths_to(&known, it)),
-        sites: sites::of(&known, &of_classes(graph), asked.class),
+        sites: sites::of(&known, &of_classes(&known), asked.class),
         ..HeapFile::of(facts)
     };
     for object in 0..graph.len() as u32 {
@@ -71,12 +72,15 @@ impl Sum {
     }
 }
 
-/// The objects of each class, by its name, if there are samples of them.
-fn of_classes(graph: &Graph) -> FxHashMap<&str, Sum> {
+/// The objects of each class that something refers to, by its name, if there are samples of them.
+fn of_classes<'a>(known: &Known<'a>) -> FxHashMap<&'a str, Sum> {
+    let graph = known.graph;
     let mut sums: FxHashMap<u32, Sum> = FxHashMap::default();
     if graph.sampled.session.is_some() {
-        for (class, bytes) in graph.classes.iter().zip(&graph.bytes) {
-            sums.entry(*class).or_default().add(*bytes);
+        let reached = (0..graph.len() as u32).filter(|&it| known.dominators.is_reached(it));
+        for object in reached.map(|it| it as usize) {
+            let sum = sums.entry(graph.classes[object]).or_default();
+            sum.add(graph.bytes[object]);
         }
     }
     let mut named: FxHashMap<&str, Sum> = FxHashMap::default();

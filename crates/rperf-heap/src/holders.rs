@@ -98,29 +98,47 @@ impl Known<'_> {
         found
     }
 
-    /// The biggest of these, the biggest first, and what rperf has.
-    pub fn holders(&self, found: &[u32], most: usize) -> Vec<Holder> {
+    /// Holders that aren't below others.
+    pub fn outermost(&self, holders: &[u32]) -> Vec<u32> {
+        let dominators = self.dominators;
+        let mut is_held = vec![false; dominators.objects.len()];
+        let place = |object: u32| dominators.places[object as usize] as usize;
+        for &object in holders {
+            is_held[place(object)] = true;
+        }
+        for place in 1..is_held.len() {
+            is_held[place] |= is_held[dominators.dominators[place] as usize];
+        }
+        let above = |object: u32| dominators.dominators[place(object)] as usize;
+        let holders = holders.iter().copied();
+        holders.filter(|&it| !is_held[above(it)]).collect()
+    }
+
+    /// The biggest of these, the biggest first, and what rperf has; `outermost`: those below no other one.
+    pub fn holders(&self, found: &[u32], outermost: &[u32], most: usize) -> Vec<Holder> {
         let mut holders: Vec<Holder> = Vec::new();
         let mut own = Holder {
             name: OWN.into(),
             ..Holder::default()
         };
-        for &object in found {
+        for &object in outermost.iter().filter(|&&it| self.held(it) == Held::Own) {
             let retained = self.dominators.retained(object);
+            own.retained_bytes = own.retained_bytes.saturating_add(retained);
+            own.objects += u64::from(self.dominators.count(object));
+        }
+        for &object in found {
             let held = self.held(object);
-            if held == Held::Own {
-                own.retained_bytes = own.retained_bytes.saturating_add(retained);
-                own.objects += u64::from(self.dominators.count(object));
-            } else if holders.len() < most {
+            if holders.len() == most {
+                break;
+            }
+            if held != Held::Own {
                 holders.push(Holder {
                     name: self.name_of(held),
                     class: self.graph.class_name(object).into(),
                     objects: u64::from(self.dominators.count(object)),
-                    retained_bytes: retained,
+                    retained_bytes: self.dominators.retained(object),
                     path: self.descent(object),
                 });
-            } else if own.retained_bytes > 0 {
-                break;
             }
         }
         if own.retained_bytes > 0 {

@@ -25,7 +25,7 @@ const OF_NOBODY: &str = "classes, modules and the VM";
 /// The row in front of all, which isn't told.
 const ROOT: u32 = 0;
 
-/// The rows.
+/// The rows; `holders`: those that are below no other one.
 pub fn of(known: &Known<'_>, holders: &[u32]) -> Vec<TreeRow> {
     within(known, holders, MOST, DEEPEST)
 }
@@ -72,13 +72,13 @@ struct Merged<'a, 'k> {
 }
 
 impl Merged<'_, '_> {
-    /// The holders that no other one holds, and all that is none of theirs.
+    /// The holders, and all that is none of theirs.
     fn begin(&mut self, holders: &[u32]) {
         let dominators = self.known.dominators;
         let mut groups: Vec<(Held, Group)> = Vec::new();
         let mut numbers: FxHashMap<(Held, u32), usize> = FxHashMap::default();
         let mut own = Group::new(Name::Variable(0), NONE);
-        for object in self.outermost(holders) {
+        for object in holders.iter().copied() {
             let held = self.known.held(object);
             if held == Held::Own {
                 own.add(self.known, object);
@@ -115,22 +115,6 @@ impl Merged<'_, '_> {
         }
         // They have no names.
         self.rows[0].cut.leaf = None;
-    }
-
-    /// Holders that aren't below others.
-    fn outermost(&self, holders: &[u32]) -> Vec<u32> {
-        let dominators = self.known.dominators;
-        let mut is_held = vec![false; dominators.objects.len()];
-        let place = |object: u32| dominators.places[object as usize] as usize;
-        for &object in holders {
-            is_held[place(object)] = true;
-        }
-        for place in 1..is_held.len() {
-            is_held[place] |= is_held[dominators.dominators[place] as usize];
-        }
-        let above = |object: u32| dominators.dominators[place(object)] as usize;
-        let holders = holders.iter().copied();
-        holders.filter(|&it| !is_held[above(it)]).collect()
     }
 
     /// Groups with the same name, and of the same class, are one.

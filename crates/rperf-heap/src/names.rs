@@ -36,6 +36,8 @@ pub struct Names<'a> {
     /// What the VM has for itself of the main script: its local variables, and its code, which these refer to; in
     /// order.
     main_script: Vec<u32>,
+    /// Which of these are its local variables.
+    are_variables: Vec<bool>,
     /// A fiber that runs in a thread, or began with it, and that thread; in this order.
     fibers: Vec<(u32, u32)>,
 }
@@ -85,6 +87,13 @@ impl<'a> Names<'a> {
         let held = held.map(|it| it.target);
         let mut main_script: Vec<_> = held.filter(|&it| graph.is_internal(it)).collect();
         main_script.sort_unstable();
+        main_script.dedup();
+        let is_known = |object: &u32| main_script.binary_search(object).is_ok();
+        let are_variables = main_script.iter().map(|own| {
+            let mut held = graph.references(*own).map(|it| it.target);
+            held.any(|it| it != *own && is_known(&it))
+        });
+        let are_variables = are_variables.collect();
         let threads = (0..graph.len() as u32).filter(|&it| graph.kinds[it as usize].is_thread());
         let fibers = threads.flat_map(|thread| {
             let held = graph.references(thread).map(|it| it.target);
@@ -99,17 +108,15 @@ impl<'a> Names<'a> {
             variables,
             roots,
             main_script,
+            are_variables,
             fibers,
         }
     }
 
     /// Whether something is the VM's, for the main script: its local variables (true), or its code.
     pub fn of_main_script(&self, object: u32) -> Option<bool> {
-        let is_known = |object| self.main_script.binary_search(&object).is_ok();
-        is_known(object).then(|| {
-            let mut references = self.graph.references(object);
-            references.any(|it| it.target != object && is_known(it.target))
-        })
+        let found = self.main_script.binary_search(&object).ok();
+        found.map(|at| self.are_variables[at])
     }
 
     /// Whether there are such names of an object as [`Self::of_object`] has.

@@ -51,7 +51,7 @@ pub struct How<'a> {
     pub may_wake: bool,
     /// What is told beside what always is.
     pub asked: Asked<'a>,
-    /// So many classes are told at most, those first whose instances have most bytes.
+    /// So many classes are told at most, those first whose instances have most bytes; and the one that is asked for.
     pub classes: usize,
 }
 
@@ -91,7 +91,11 @@ pub fn take(process: ProcessId, how: How<'_>) -> Result<HeapFile, HeapError> {
         elapsed_ns: u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX),
     };
     let mut file = answer::of(&graph, facts, how.asked);
-    file.classes.truncate(how.classes);
+    let mut place = 0;
+    file.classes.retain(|it| {
+        place += 1;
+        place <= how.classes || how.asked.class == Some(&*it.name)
+    });
     Ok(file)
 }
 

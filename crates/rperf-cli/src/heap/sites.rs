@@ -40,11 +40,11 @@ pub fn table(file: &HeapFile, rows: usize, screen: Screen) -> String {
 
 /// What the samples are, and what they stand for.
 fn head(file: &HeapFile, sites: &Sites) -> String {
-    let of_class = |class: &String| {
-        let row = file.classes.iter().find(|it| it.name == *class);
-        row.map_or(0, |it| it.bytes)
-    };
-    let all = sites.of_class.as_ref().map_or(file.total.bytes, of_class);
+    let of_class = |class: &String| file.classes.iter().find(|it| it.name == *class);
+    let class = sites.of_class.as_ref().and_then(of_class);
+    let (all, garbage) = class.map_or((file.total.bytes, file.unreferenced), |it| {
+        (it.bytes, it.unreferenced)
+    });
     format!(
         "estimated from {} (1 of {} of slots) of a session that has run for {}: {} of {}, and older objects have \
          no site",
@@ -52,7 +52,7 @@ fn head(file: &HeapFile, sites: &Sites) -> String {
         bytes_text(sites.bytes_per_sample),
         elapsed(sites.session_ns),
         with_deviation(sites.total.bytes, sites.deviation_bytes),
-        bytes_text(all),
+        bytes_text(all.saturating_sub(garbage.bytes)),
     )
 }
 
