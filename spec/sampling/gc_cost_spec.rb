@@ -72,6 +72,36 @@ RSpec.describe "gc_cost", vm: true do
     expect(costs.fetch("block in Maker#kept")).to be > marking / 3
   end
 
+  it "leaves marking to long-lived objects as far as these are older than the session" do
+    long_lived, marking, turns = told_of(<<~RUBY)
+      maker = Maker.new
+      # As many before as in it, all kept.
+      before = maker.kept(600_000)
+      # None is marking or half swept.
+      GC.start
+      kept = turns = nil
+      profile = Rperf.start(mode: :wall, measure: %i[heap gc_cost]) do
+        kept = maker.kept(600_000)
+        # Incremental marking goes on while these are made.
+        enough = GC.stat(:major_gc_count) + 6
+        turns = (0...1_000).find do
+          kept.shift(20_000)
+          kept.concat(maker.kept(20_000))
+          maker.both(200)
+          GC.stat(:major_gc_count) >= enough
+        end
+        # The last one ends.
+        GC.start
+      end
+      majors = GCS[profile].select { |it| it[:cause].start_with?("major") && !it[:cause].end_with?("GC.start") }
+      puts [costs(profile).fetch("[GC of long-lived objects]", 0), majors.sum { |it| it[:marking_ns] }, turns,
+            before.size].to_json
+    RUBY
+    expect(turns).to be > 0
+    # The session has kept half of all.
+    expect(long_lived.fdiv(marking)).to be_between(0.35, 0.65)
+  end
+
   it "leaves collections that the program asks for to the line that asks" do
     costs, asked, labels = told_of(<<~RUBY)
       maker = Maker.new

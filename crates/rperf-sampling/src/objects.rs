@@ -41,6 +41,9 @@ const BYTES: u64 = 64 << 10;
 /// A look takes less than a tenth of this for each sample. In ns.
 const LOOK_NS_PER_SAMPLE: u64 = 1_000;
 
+/// A look without samples takes as long as one with so many.
+const LOOK_LIKE_SAMPLES: u64 = 256;
+
 /// What samples new objects.
 #[derive(Debug)]
 pub struct ObjectSampler {
@@ -128,11 +131,12 @@ impl ObjectSampler {
             return false;
         };
         let (count, ns) = (in_use.count() as u64, costs.marking_ns() + marking_ns);
-        count > 0 && ns > count * LOOK_NS_PER_SAMPLE
+        count > 0 && ns > (count + LOOK_LIKE_SAMPLES) * LOOK_NS_PER_SAMPLE
     }
 
-    /// Shares all that collections have taken so far. So many objects lived after the last marking, if that is
-    /// known, and those that are followed are those of the last look.
+    /// Shares all that collections have taken so far, while none is marking or as a profile has to be complete. So
+    /// many objects lived after the last marking, if that is known, and those that are followed are those of a
+    /// look.
     pub fn share_gc(&mut self, live: Option<u64>) {
         let Some(costs) = &mut self.gc_costs else {
             return;

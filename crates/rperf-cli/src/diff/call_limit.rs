@@ -82,8 +82,12 @@ impl CallLimit {
             return Err(Refusal::usage(message));
         }
         if total.change == Change::Unknown {
+            let uncounted = match self.value() == Some(OwnColumn::GcCost.name()) {
+                true => "collections",
+                false => "samples",
+            };
             return Err(Refusal::usage(format!(
-                "--fail-on '{text}' can't tell: the profiles don't count their samples, so several runs of \
+                "--fail-on '{text}' can't tell: the profiles don't count their {uncounted}, so several runs of \
                  each side are needed"
             )));
         }

@@ -133,6 +133,8 @@ struct Noise {
     is_counted: bool,
     /// The values are of objects, which were sampled by their bytes.
     sampled: Option<SampledObjects>,
+    /// How many collections the values are the time of, if they are; 0 if that isn't known.
+    collections: Option<u64>,
     /// The mean interval of sampling; infinite if it isn't known, or the values are no times.
     interval: f64,
 }
@@ -191,6 +193,7 @@ impl Noise {
             mean_sample: if events > 0 { mean } else { 0.0 },
             is_counted: objects.is_some() && sampled.is_none(),
             sampled,
+            collections: collections(profile, column),
             interval,
         }
     }
@@ -219,8 +222,14 @@ impl Noise {
     fn amount(&self, [value, variance, repeated]: Values<3>) -> Amount {
         let [variance, repeated] = [variance, repeated].map(|parts| {
             let variance = parts as f64 / PARTS * self.unit * self.unit;
-            (self.is_counted || self.sampled.is_some() || self.samples.is_some())
-                .then_some(variance)
+            let is_known = self.is_counted || self.sampled.is_some() || self.samples.is_some();
+            let by_collections = match self.collections {
+                None => 0.0,
+                Some(0) => return None,
+                // Each may take twice as long, or not come at all: what has a part in them has all of them in it.
+                Some(count) => (value as f64).powi(2) / count as f64,
+            };
+            is_known.then_some(variance + by_collections)
         });
         Amount {
             value,
@@ -228,6 +237,13 @@ impl Noise {
             repeated,
         }
     }
+}
+
+/// How many collections a profile has, if the values of `column` are what these took.
+fn collections(profile: &Profile, column: Column) -> Option<u64> {
+    let own = profile.schema.types()[column.0].own();
+    let counts = || profile.collections.iter().map(|it| it.1.count);
+    (own == Some(OwnColumn::GcCost)).then(|| counts().fold(0, u64::saturating_add))
 }
 
 /// The columns with the numbers of objects and their bytes, if `column` is about these. Only rperf's own

@@ -7,6 +7,8 @@ use rperf_model::test_support;
 use rperf_model::{Column, LabelSetId, Profile, Schema, State, ValueType, WeightKey, WeightTable};
 use rperf_model::{LatencyClass, Requests};
 
+mod gc_cost;
+
 const MS: i64 = 1_000_000;
 
 /// A profile in which each method has so many samples of 1 ms of its own.

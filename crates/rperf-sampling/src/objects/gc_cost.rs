@@ -4,7 +4,7 @@
 use super::site::Site;
 use super::unshared::GcTimes;
 use rustc_hash::FxHashMap;
-use std::mem::take;
+use std::mem::{swap, take};
 
 /// A site; `None` for objects whose sites found no room.
 pub(super) type SiteOrLost = Option<Site>;
@@ -55,7 +55,9 @@ impl GcCosts {
         self.due_ns += times.before_ns;
         if times.has_begun && !self.fresh.is_empty() {
             self.share_due();
-            self.due = take(&mut self.fresh);
+            // Both keep their room, because this is in the hook on new objects.
+            self.due.clear();
+            swap(&mut self.due, &mut self.fresh);
         }
         self.due_ns += times.since_ns;
         self.told.asked_ns += times.asked_ns;
@@ -87,16 +89,20 @@ impl GcCosts {
     /// Shares major marking among the sites of these objects, which lived then. They are some of `all` that lived.
     pub(super) fn share_marking(
         &mut self,
-        live: impl Iterator<Item = (SiteOrLost, f64)> + Clone,
+        live: impl Iterator<Item = (SiteOrLost, f64)>,
         all: u64,
     ) {
         let ns = take(&mut self.marking_ns);
         if ns == 0 {
             return;
         }
-        let known: f64 = live.clone().map(|it| it.1).sum();
+        let mut sums = FxHashMap::default();
+        for (site, objects) in live {
+            *sums.entry(site).or_default() += objects;
+        }
+        let known: f64 = sums.values().sum();
         let others = (None, (all as f64 - known).max(0.0));
-        let live = live.map(|(site, objects)| (Some(site), objects));
+        let live = sums.iter().map(|(site, objects)| (Some(*site), *objects));
         let Self { shared, told, .. } = self;
         let give = |site, ns| match site {
             Some(site) => *shared.entry(site).or_default() += ns,
@@ -148,18 +154,22 @@ impl GcCosts {
 }
 
 /// Shares `ns` in proportion to weights, in whole numbers that add up to it. Returns whether there was anybody to
-/// give it to.
+/// give it to. Takes no memory.
 fn share<K>(
     ns: u64,
-    weights: impl Iterator<Item = (K, f64)>,
+    weights: impl Iterator<Item = (K, f64)> + Clone,
     mut give: impl FnMut(K, u64),
 ) -> bool {
-    let weights: Vec<_> = weights.filter(|it| it.1 > 0.0).collect();
-    let all: f64 = weights.iter().map(|it| it.1).sum();
-    let (last, mut seen, mut given) = (weights.len().wrapping_sub(1), 0.0, 0);
-    for (row, (key, weight)) in weights.into_iter().enumerate() {
+    if ns == 0 {
+        return true;
+    }
+    let weights = weights.filter(|it| it.1 > 0.0);
+    let sum = |(rows, all): (usize, f64), weight: f64| (rows + 1, all + weight);
+    let (rows, all) = weights.clone().map(|it| it.1).fold((0, 0.0), sum);
+    let (mut seen, mut given) = (0.0, 0);
+    for (row, (key, weight)) in weights.enumerate() {
         seen += weight;
-        let end = match row == last {
+        let end = match row + 1 == rows {
             true => ns,
             false => ((ns as f64 * (seen / all)).round() as u64).clamp(given, ns),
         };

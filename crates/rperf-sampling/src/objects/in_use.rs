@@ -141,10 +141,7 @@ impl InUse {
     }
 
     /// The sites and numbers of objects that were made up to a moment and live.
-    pub(super) fn born_before(
-        &self,
-        ns: u64,
-    ) -> impl Iterator<Item = (Option<Site>, f64)> + Clone + '_ {
+    pub(super) fn born_before(&self, ns: u64) -> impl Iterator<Item = (Option<Site>, f64)> + '_ {
         let born = self.samples.iter().filter(move |it| it.born_ns <= ns);
         born.map(|it| (it.site, it.weight().objects))
     }

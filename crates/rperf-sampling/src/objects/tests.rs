@@ -216,3 +216,35 @@ fn a_profile_gets_stacks_with_callers_classes_and_labels() {
         [Note::SampledObjects(SampledBytes(64 << 10)).to_string()]
     );
 }
+
+#[test]
+fn a_look_has_to_be_worth_its_time_and_without_one_no_site_gets_marking() {
+    let marking = GcTimes {
+        marking_ns: 1_000_000,
+        marked_at_ns: u64::MAX,
+        ..GcTimes::default()
+    };
+    let mut program = Program::new(3);
+    program.sampler = ObjectSampler::new(3, 100, 0)
+        .with_objects_in_use(3)
+        .with_gc_costs();
+    assert!(
+        !program.sampler.wants_look_after(u64::MAX),
+        "none is followed"
+    );
+    while program.sampler.held_count() == 0 {
+        program.make(640, 8);
+    }
+    let least = (1 + LOOK_LIKE_SAMPLES) * LOOK_NS_PER_SAMPLE;
+    assert!(!program.sampler.wants_look_after(least));
+    assert!(program.sampler.wants_look_after(least + 1));
+    let shared = |live, sampler: &mut ObjectSampler| {
+        sampler.collected(marking);
+        sampler.share_gc(live);
+        let costs = sampler.sums(START, "").gc_costs.expect("they are shared");
+        (costs.sites.len(), costs.of_none.long_lived_ns)
+    };
+    assert_eq!(shared(None, &mut program.sampler), (0, 1_000_000));
+    // All objects that lived are those of the sample.
+    assert_eq!(shared(Some(1), &mut program.sampler), (1, 1_000_000));
+}

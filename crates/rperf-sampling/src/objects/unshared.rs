@@ -1,6 +1,7 @@
 //! Time of collections that hasn't been shared among the sites of objects yet. Hooks on collections add to it, and
-//! allocate nothing; it is taken with the GVL, where nobody collects. Whoever collects has stopped all others that
-//! could, so there is one writer at a time.
+//! allocate nothing; it is taken with the GVL of the main Ractor. Where the VM tells of the collections of other
+//! Ractors, one of these may sweep, and add to it, meanwhile: no time is lost then, but a piece may go to the
+//! collection before or after its own.
 
 use rperf_model::{GcCause, Mode};
 use rperf_vm::GcWork;
@@ -57,7 +58,7 @@ impl UnsharedGc {
         };
         if marking > 0 {
             add(&self.marking_ns, marking);
-            self.marked_at_ns.store(work.exit_ns, Relaxed);
+            self.marked_at_ns.fetch_max(work.exit_ns, Relaxed);
         }
         let rest = match self.has_begun.load(Relaxed) {
             true => &self.since_ns,
@@ -92,9 +93,8 @@ impl UnsharedGc {
     }
 }
 
-/// There is one writer, so that no instruction has to lock the bus.
 fn add(sum: &AtomicU64, more: u64) {
-    sum.store(sum.load(Relaxed).wrapping_add(more), Relaxed);
+    sum.fetch_add(more, Relaxed);
 }
 
 #[cfg(test)]

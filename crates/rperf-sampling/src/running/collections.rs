@@ -1,5 +1,6 @@
-//! What collections took, by cause. Whoever collects has stopped all others that could, so each sum has
-//! one writer at a time; it is read with the GVL, where nobody collects. In hooks: it allocates nothing.
+//! What collections took, by cause. It is read with the GVL of the main Ractor. Where the VM tells of the
+//! collections of other Ractors, one of these may sweep, and add to it, meanwhile: no time is lost then, but
+//! the sums of a piece may be told apart from each other. In hooks: it allocates nothing.
 
 use rperf_model::{CollectionSums, Collections, GcCause, Histogram};
 use rperf_vm::GcWork;
@@ -54,9 +55,7 @@ impl CollectionCounts {
         if let Some(bucket) = of.pauses.get(Histogram::bucket_of(wall_ns)) {
             add(bucket, 1);
         }
-        if wall_ns > of.longest_ns.load(Relaxed) {
-            of.longest_ns.store(wall_ns, Relaxed);
-        }
+        of.longest_ns.fetch_max(wall_ns, Relaxed);
     }
 
     /// The collections so far, which are let go of if `clear`.
@@ -88,9 +87,8 @@ impl CollectionCounts {
     }
 }
 
-/// There is one writer, so that no instruction has to lock the bus.
 fn add(sum: &AtomicU64, more: u64) {
-    sum.store(sum.load(Relaxed).wrapping_add(more), Relaxed);
+    sum.fetch_add(more, Relaxed);
 }
 
 #[cfg(test)]

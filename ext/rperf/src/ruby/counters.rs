@@ -9,6 +9,7 @@ use magnus::{RHash, Ruby, TryConvert, Value, prelude::*};
 use rb_sys::VALUE;
 use rperf_session::process_stats::RubyStats;
 use rperf_vm::Gvl;
+use std::ffi::CStr;
 use std::sync::OnceLock;
 
 /// Methods of `RubyVM::YJIT`, as Ruby has them.
@@ -49,25 +50,46 @@ pub fn objects(_: &Gvl<'_>) -> u64 {
         .map_or(0, |&key| unsafe { rb_sys::rb_gc_stat(key) } as u64)
 }
 
-/// The Symbol of the number of objects that the last marking has found alive; `None` if the VM knows none.
-static LIVE: OnceLock<Option<VALUE>> = OnceLock::new();
-
-/// Makes [`live_objects`] work. With the GVL, outside of hooks.
-pub fn prepare_live_objects() {
-    LIVE.get_or_init(|| {
-        // SAFETY: the text ends with a 0; an id always has a Symbol.
-        let key = unsafe { rb_sys::rb_id2sym(rb_sys::rb_intern(c"heap_marked_slots".as_ptr())) };
-        // SAFETY: with the GVL; what is raised is caught, and the number isn't used as an object.
-        let is_known = unsafe { protect(|| rb_sys::rb_gc_stat(key) as VALUE) }.is_ok();
-        is_known.then_some(key)
-    });
+/// Symbols of numbers of objects.
+struct Live {
+    /// Objects that the last marking has found alive, or this one so far.
+    marked: VALUE,
+    /// Objects that are there.
+    all: VALUE,
 }
 
-/// How many objects the last marking has found alive, or so far, if that is known. It makes none.
-pub fn live_objects(_: &Gvl<'_>) -> Option<u64> {
-    let key = *LIVE.get()?.as_ref()?;
-    // SAFETY: with the GVL, and a key that the VM knows: it returns a number, and doesn't raise.
-    Some(unsafe { rb_sys::rb_gc_stat(key) } as u64)
+/// `None` if the VM doesn't know both.
+static LIVE: OnceLock<Option<Live>> = OnceLock::new();
+
+/// Makes [`live_objects`] work. Returns whether it does. With the GVL, outside of hooks.
+pub fn prepare_live_objects() -> bool {
+    let live = LIVE.get_or_init(|| {
+        let known = |name: &CStr| {
+            // SAFETY: the text ends with a 0; an id always has a Symbol.
+            let key = unsafe { rb_sys::rb_id2sym(rb_sys::rb_intern(name.as_ptr())) };
+            // SAFETY: with the GVL; what is raised is caught, and the number isn't used as an object.
+            let is_known = unsafe { protect(|| rb_sys::rb_gc_stat(key) as VALUE) }.is_ok();
+            is_known.then_some(key)
+        };
+        Some(Live {
+            marked: known(c"heap_marked_slots")?,
+            all: known(c"heap_live_slots")?,
+        })
+    });
+    live.is_some()
+}
+
+/// How many objects the last marking has found alive, if that can be known. `is_marking`: one is under way, which has
+/// found some of them; then it is those that are there. It makes none.
+pub fn live_objects(_: &Gvl<'_>, is_marking: bool) -> Option<u64> {
+    let live = LIVE.get()?.as_ref()?;
+    // SAFETY: with the GVL, and keys that the VM knows: it returns a number, and doesn't raise.
+    let count = |key| unsafe { rb_sys::rb_gc_stat(key) } as u64;
+    let marked = count(live.marked);
+    Some(match is_marking {
+        true => marked.max(count(live.all)),
+        false => marked,
+    })
 }
 
 /// The counters now.

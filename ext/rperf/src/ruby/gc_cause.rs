@@ -54,6 +54,11 @@ pub fn prepare() {
     });
 }
 
+/// Whether the VM tells, once the words are made.
+pub fn is_known() -> bool {
+    WORDS.get().is_some_and(Option::is_some)
+}
+
 /// Why the last collection ran that has begun in the heap of the calling thread's Ractor; `None` if the
 /// VM doesn't tell. With the GVL, in hooks on collections too, once the words are made.
 pub fn latest() -> Option<GcCause> {

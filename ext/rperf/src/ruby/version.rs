@@ -88,6 +88,13 @@ pub fn other_ractors_tell_of_collections() -> bool {
     running() == (4, 0)
 }
 
+/// Each Ractor has a heap of its own, and the VM's numbers of objects are of the calling Ractor's.
+///
+/// Versions: from 4.1. Source: `rb_gc_objspace_alloc`, gc.c.
+pub fn ractors_have_heaps() -> bool {
+    running() >= (4, 1)
+}
+
 /// While any hook on threads is registered, a Ractor that ends leaves its pages of objects to the
 /// main Ractor as they are, instead of freeing them first.
 ///

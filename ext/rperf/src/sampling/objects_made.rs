@@ -3,7 +3,7 @@
 
 use super::taken_profile::name_some;
 use crate::interrupts::let_others_run;
-use crate::probes::sampling::{objects_in_use, sampled_objects};
+use crate::probes::sampling::objects_in_use;
 use crate::profile::own_files;
 use crate::ruby::weak_map::WeakMap;
 use crate::running::roots;
@@ -28,8 +28,7 @@ pub struct ObjectsMade {
 /// Takes them, if the running session follows objects. Other threads run meanwhile: names are given
 /// and sites placed for 2 ms at a time.
 pub fn take(gvl: &mut Gvl<'_>) -> Result<Option<ObjectsMade>, Error> {
-    let looked = sampled_objects::before_look();
-    objects_in_use::put_away(gvl, true);
+    let looked = objects_in_use::look_now(gvl).at;
     let followed = sampling(gvl).and_then(|session| {
         let sampler = session.sampled_objects.as_ref()?.borrow(gvl)?;
         Some((session.id, sampler.followed(looked)?))

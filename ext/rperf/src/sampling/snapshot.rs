@@ -15,7 +15,8 @@ use super::taken_objects::TakenObjects;
 use super::taken_profile::{Finish, TakenFrames, TakenOps, TakenProfile};
 use crate::interrupts::{Interrupts, LIMIT, let_others_run, without_gvl_if_possible};
 use crate::probes;
-use crate::probes::sampling::{gc_cost, objects_in_use, sampled_objects};
+use crate::probes::sampling::objects_in_use::{self, Look};
+use crate::probes::sampling::{gc_cost, sampled_objects};
 use crate::profile::errors;
 use crate::recording::{epoch, sample};
 use crate::ruby::live_threads::LiveThreads;
@@ -28,7 +29,6 @@ use crate::running::{self, Kind, running};
 use crate::without_gvl::without_gvl;
 use magnus::{Error, Ruby, Value};
 use rperf_model::{Requests, Suite};
-use rperf_sampling::objects::Moment;
 use rperf_sampling::threads::ThreadState;
 use rperf_sampling::{AtWork, Session};
 use rperf_session::settings::Settings;
@@ -44,8 +44,7 @@ pub fn stop(
     gvl: &mut Gvl<'_>,
     finish: impl FnOnce(&mut Gvl<'_>) -> Result<Option<Finish>, Error>,
 ) -> Result<(Option<Value>, Interrupts), Error> {
-    let looked = sampled_objects::before_look();
-    objects_in_use::put_away(gvl, true);
+    let looked = objects_in_use::look_now(gvl);
     let Some((id, now, threads)) = bring_up(ruby, gvl, u64::MAX)? else {
         return Ok(Default::default());
     };
@@ -100,8 +99,7 @@ pub fn snapshot(
     } else {
         room_for_nodes(gvl)?
     };
-    let looked = sampled_objects::before_look();
-    objects_in_use::put_away(gvl, true);
+    let looked = objects_in_use::look_now(gvl);
     let Some((_, now, _)) = bring_up(ruby, gvl, LIMIT.as_nanos() as u64)? else {
         return Ok(Default::default());
     };
@@ -272,14 +270,14 @@ fn take_copy(
 fn take_objects(
     gvl: &Gvl<'_>,
     session: &SamplingSession,
-    looked: Moment,
+    looked: Look,
     clear: bool,
 ) -> Option<TakenObjects> {
     if let Some(sampler) = &session.sampled_objects {
         let mut sampler = sampler.borrow(gvl)?;
-        gc_cost::share(gvl, session, &mut sampler);
+        gc_cost::share(gvl, session, &mut sampler, looked.has_seen);
         let session = format!("{}-{}", process::token(), session.id.0);
-        let sums = sampler.sums(looked, &session);
+        let sums = sampler.sums(looked.at, &session);
         if clear {
             sampler.clear();
         }

@@ -1,7 +1,7 @@
 //! The start of a sampling session. On a thread of the main Ractor, with the GVL.
 
 use super::section;
-use crate::probes::sampling::{ended_ractors, objects_in_use, sampled_objects};
+use crate::probes::sampling::{ended_ractors, gc_cost, objects_in_use, sampled_objects};
 use crate::profile::errors;
 use crate::ruby::frames::{Interrupted, RubyVm};
 use crate::ruby::live_threads::LiveThreads;
@@ -32,6 +32,9 @@ pub fn begin(
     };
     if settings.samples_objects() && version::slot_size().is_none() {
         return Err(cannot_sample(ruby));
+    }
+    if settings.shares_gc() && !gc_cost::prepare() {
+        return Err(cannot_share(ruby));
     }
     running::prepare(others);
     let vm = RubyVm::new(gvl);
@@ -70,6 +73,13 @@ pub fn begin(
 fn cannot_sample(ruby: &Ruby) -> Error {
     let message = "this Ruby doesn't tell the sizes of objects, which are needed to sample them: count \
                    them with measure: :alloc, or leave them out";
+    errors::rperf(ruby, message)
+}
+
+#[cold]
+fn cannot_share(ruby: &Ruby) -> Error {
+    let message = "this Ruby doesn't tell why it collects garbage, or how many objects it marks, which measure: \
+                   :gc_cost needs: leave it out";
     errors::rperf(ruby, message)
 }
 

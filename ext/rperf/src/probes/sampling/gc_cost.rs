@@ -1,13 +1,18 @@
 //! The time of collections on its way to the sites of objects, in a session that shares it. With the GVL.
 
-use crate::ruby::counters;
+use crate::ruby::gc_hook::is_marking;
+use crate::ruby::version::ractors_have_heaps;
+use crate::ruby::{counters, gc_cause};
 use crate::running::sampling::SamplingSession;
 use rperf_sampling::objects::ObjectSampler;
+use rperf_sampling::other_ractors;
 use rperf_vm::Gvl;
 
-/// Makes what is made once per process. Outside of hooks.
-pub fn prepare() {
-    counters::prepare_live_objects();
+/// Makes what is made once per process. Returns whether this VM tells of its collections what is needed to share their
+/// time. With the GVL, outside of hooks.
+pub fn prepare() -> bool {
+    gc_cause::prepare();
+    counters::prepare_live_objects() && gc_cause::is_known()
 }
 
 /// Tells the sampler of collections, if one has begun since it was told: what is sampled next isn't theirs. In the hook
@@ -19,10 +24,20 @@ pub fn tell_begun(session: &SamplingSession, sampler: &mut ObjectSampler) {
     }
 }
 
-/// Shares all that collections have taken. Right after a look, if objects are followed; outside of hooks.
-pub fn share(gvl: &Gvl<'_>, session: &SamplingSession, sampler: &mut ObjectSampler) {
+/// Shares all that collections have taken, as it has to be in a profile. After a look if objects are followed;
+/// `has_looked`: there was memory for it. Outside of hooks.
+pub fn share(
+    gvl: &Gvl<'_>,
+    session: &SamplingSession,
+    sampler: &mut ObjectSampler,
+    has_looked: bool,
+) {
     if sampler.shares_gc() {
         sampler.collected(session.unshared_gc.take());
-        sampler.share_gc(counters::live_objects(gvl));
+        // Where Ractors have heaps of their own, what was marked may be in any of them.
+        let is_one_heap = !(ractors_have_heaps() && other_ractors());
+        let is_known = has_looked && is_one_heap;
+        let live = is_known.then(|| counters::live_objects(gvl, is_marking()));
+        sampler.share_gc(live.flatten());
     }
 }

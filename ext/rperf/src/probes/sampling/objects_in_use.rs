@@ -5,6 +5,7 @@
 use super::countdown::COUNTDOWN;
 use super::gc_cost;
 use crate::ruby::frames::object;
+use crate::ruby::gc_hook::is_marking;
 use crate::ruby::object_hook::is_hidden;
 use crate::ruby::process::collections;
 use crate::ruby::safepoint::Job;
@@ -14,7 +15,7 @@ use crate::running::sampling::{self, sampling};
 use crate::running::weak_maps::WeakMaps;
 use rb_sys::VALUE;
 use rperf_sampling::HandlerOff;
-use rperf_sampling::objects::{ObjectSampler, Put};
+use rperf_sampling::objects::{Moment, ObjectSampler, Put};
 use rperf_vm::{Gvl, clock};
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -90,35 +91,60 @@ unsafe extern "C" fn on_safepoint(_: *mut c_void) {
     }
 }
 
+/// A look at which objects live, for a profile.
+#[derive(Clone, Copy)]
+pub struct Look {
+    /// What ages are told by.
+    pub at: Moment,
+    /// Whether it is known which objects live. If not there was no memory, or none are followed.
+    pub has_seen: bool,
+}
+
+/// Puts all objects that are held into a map, and forgets those that are gone. Outside of hooks. Runs no Ruby code,
+/// and lets no other thread run.
+pub fn look_now(gvl: &mut Gvl<'_>) -> Look {
+    // Only collections have taken garbage that have marked what lives.
+    let at = Moment {
+        ns: clock::monotonic_ns(),
+        collections: collections().saturating_sub(u64::from(is_marking())),
+    };
+    let has_seen = put_away(gvl, true);
+    Look { at, has_seen }
+}
+
 /// Puts all objects that are held into a map, and forgets those that are gone if it is time for it, or if
-/// this is a `look`. Outside of hooks. Runs no Ruby code, and lets no other thread run.
-pub fn put_away(gvl: &mut Gvl<'_>, is_look: bool) {
+/// this is a `look`. Returns whether it has. As [`look_now`].
+fn put_away(gvl: &mut Gvl<'_>, is_look: bool) -> bool {
     if with_maps(gvl, |_| ()).is_none() {
-        return;
+        return false;
     }
     let left = COUNTDOWN.pause();
     put(gvl);
-    if is_look || wants_look(gvl) {
-        look(gvl);
+    // In the middle of marking nobody knows how many objects live.
+    let can_share = SHARES_GC.load(Relaxed) && !is_marking();
+    let has_looked = (is_look || wants_look(gvl, can_share)) && look(gvl);
+    if has_looked && can_share {
         share_marking(gvl);
     }
     LAST.store(clock::monotonic_ns(), Relaxed);
     COUNTDOWN.go_on(left);
+    has_looked
 }
 
-fn wants_look(gvl: &Gvl<'_>) -> bool {
+fn wants_look(gvl: &Gvl<'_>, can_share: bool) -> bool {
     let Some(session) = sampling(gvl) else {
         return false;
     };
     let marking_ns = session.unshared_gc.marking_ns();
-    let wants = |it: &mut ObjectSampler| it.wants_look() || it.wants_look_after(marking_ns);
+    let wants_to_share = |it: &ObjectSampler| can_share && it.wants_look_after(marking_ns);
+    let wants = |it: &mut ObjectSampler| it.wants_look() || wants_to_share(it);
     with_sampler(gvl, wants) == Some(true)
 }
 
 /// Major collections have marked what lives now.
 fn share_marking(gvl: &Gvl<'_>) {
     if let Some(session) = sampling(gvl) {
-        with_sampler(gvl, |it| gc_cost::share(gvl, session, it));
+        with_sampler(gvl, |it| gc_cost::share(gvl, session, it, true));
     }
 }
 
@@ -164,18 +190,18 @@ fn fill(gvl: &mut Gvl<'_>) {
 }
 
 /// Looks which numbers are there still. A full map in which little is left that anybody asks for is let go of,
-/// and the rest of it goes to the open one.
-fn look(gvl: &mut Gvl<'_>) {
+/// and the rest of it goes to the open one. Returns false if there is no memory for it.
+fn look(gvl: &mut Gvl<'_>) -> bool {
     let Some((open, full)) = with_maps(gvl, |maps| (maps.open(), maps.full())) else {
-        return;
+        return false;
     };
     let all: Vec<_> = full.into_iter().chain([open]).collect();
     let numbers: Vec<_> = all.iter().map(|map| map.numbers(gvl)).collect();
     if numbers.iter().any(Option::is_none) {
-        return;
+        return false;
     }
     let alive = numbers.iter().flatten().flatten().copied().collect();
-    with_sampler(gvl, |it| it.looked(alive));
+    let has_looked = with_sampler(gvl, |it| it.looked(alive)).is_some();
     for (map, numbers) in all.into_iter().zip(numbers) {
         let followed: Option<Vec<u64>> = with_sampler(gvl, |it| {
             let numbers = numbers.into_iter().flatten();
@@ -188,6 +214,7 @@ fn look(gvl: &mut Gvl<'_>) {
             move_all(gvl, map, followed);
         }
     }
+    has_looked
 }
 
 /// Which numbers are in which map. Makes objects; others may change the maps from here on.

@@ -4,7 +4,6 @@
 use super::countdown::COUNTDOWN;
 use super::{gc_cost, objects_in_use};
 use crate::ruby::frames::{RubyVm, take_ruby_stack};
-use crate::ruby::gc_hook::is_marking;
 use crate::ruby::object_hook::{NewObject, ObjectHook, OnDrawnObject};
 use crate::ruby::process::collections;
 use crate::ruby::threads::RubyThread;
@@ -46,7 +45,6 @@ pub fn sampler(settings: &Settings) -> ObjectSampler {
         sampler = sampler.with_objects_in_use(!now_ns);
     }
     if settings.shares_gc() {
-        gc_cost::prepare();
         sampler = sampler.with_gc_costs();
     }
     sampler
@@ -76,16 +74,6 @@ pub fn remove() {
     HOOK.remove();
 }
 
-/// Now, as those ages have it that a look tells which follows: only collections have taken garbage that have
-/// marked what lives. With the GVL, outside of hooks.
-pub fn before_look() -> Moment {
-    let Moment { ns, collections } = moment();
-    Moment {
-        ns,
-        collections: collections.saturating_sub(u64::from(is_marking())),
-    }
-}
-
 fn moment() -> Moment {
     Moment {
         ns: clock::monotonic_ns(),
@@ -104,8 +92,8 @@ fn sample(gvl: &Gvl<'_>, session: &SamplingSession, object: Option<NewObject>) {
     let Some(object) = object else {
         return COUNTDOWN.set(Some(sampler.next_gap()));
     };
-    gc_cost::tell_begun(session, &mut sampler);
     let began = moment();
+    gc_cost::tell_begun(session, &mut sampler);
     let mut backtrace = session.backtrace(gvl);
     let stack = backtrace.as_mut();
     let stack = stack.map(|backtrace| take_ruby_stack(RubyVm::new(gvl), backtrace));
