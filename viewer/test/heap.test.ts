@@ -5,11 +5,24 @@ import { HEAP_STATE, INITIAL_HEAP } from "../src/app/heap_state.ts";
 import { classColour, contrast, TEXT } from "../src/flame/colours.ts";
 import { DataError } from "../src/format/error.ts";
 import { isHeap, readHeap } from "../src/format/heap.ts";
-import { bytesBehindSites, CodeNames, FoundTree, HeapTree, objectsWithoutClass, pathText } from "../src/model/heap.ts";
+import {
+  bytesBehindSites,
+  CodeNames,
+  classOfPaths,
+  exactSearch,
+  FoundTree,
+  HeapTree,
+  markedRows,
+  matcher,
+  objectsWithoutClass,
+  pathRows,
+  pathText,
+  siteRows,
+} from "../src/model/heap.ts";
 import { type Box, boxAt, type Rect, squarify, treemap } from "../src/model/treemap.ts";
 import { formatElapsed } from "../src/model/units.ts";
 import { random } from "./support/generate.ts";
-import { anyTrees, heapBytes, itemHeap, rows, SHOP, shopHeap } from "./support/heap.ts";
+import { anyTrees, type Draft, heapBytes, itemHeap, rows, SHOP, shopHeap } from "./support/heap.ts";
 
 const read = (change: Record<string, unknown> = {}) => readHeap(heapBytes(shopHeap(change)));
 const treeOf = (seed: number, count: number) => new HeapTree(read({ tree: rows(anyTrees(seed, count)) }).tree);
@@ -125,8 +138,8 @@ test("the tree has what each row holds, and finds rows with those above and belo
     ["@items Array", "Item"],
   );
   assert.equal(new FoundTree(tree, "nowhere").children(0).length, 0);
-  assert.equal(tree.holder("class Api @@cache") > 0, true);
-  assert.equal(tree.holder("Cart"), 0);
+  assert.equal(tree.holder("class Api @@cache", "Hash") > 0, true);
+  assert.equal(tree.holder("Cart", "Hash"), 0);
   assert.deepEqual([tree.valid(tree.size), tree.valid(1)], [0, 1]);
 });
 
@@ -136,7 +149,91 @@ test("the sum of the classes tells what is left out, and sites are a part of all
   assert.equal(objectsWithoutClass(heap), heap.total.objects - told);
   assert.equal(objectsWithoutClass({ ...heap, total: { objects: 1, bytes: 1 } }), 0);
   assert.equal(bytesBehindSites(heap), heap.total.bytes);
-  assert.equal(bytesBehindSites(readHeap(heapBytes(itemHeap()))), 1_000_000);
+  const item = readHeap(heapBytes(itemHeap()));
+  assert.equal(bytesBehindSites(item), 1_000_000);
+  assert.equal(bytesBehindSites({ ...item, classes: item.classes.filter(({ name }) => name !== "Item") }), null);
+});
+
+test("holders with one name are told apart by their class, and rest rows are none", () => {
+  const stack = { name: "stack", objects: 1, bytes: 40 };
+  const drafts = [
+    { ...stack, class: "Item", bytes: 90 },
+    { ...stack, class: "Cart" },
+    { ...stack, name: "$cart", class: "Cart" },
+    { ...stack, name: "", class: "", rest: true as const },
+  ];
+  const tree = new HeapTree(read({ tree: rows(drafts) }).tree);
+  const titles = tree.children(0).map((row) => [tree.title(row), tree.classNote(row)]);
+  assert.deepEqual(titles, [
+    ["stack (Item)", ""],
+    ["stack (Cart)", ""],
+    ["$cart", "Cart"],
+    ["(further holders)", ""],
+  ]);
+  assert.equal(tree.title(tree.holder("stack", "Cart")), "stack (Cart)");
+  assert.equal(tree.holder("stack", "Order"), 0);
+  assert.equal(tree.holder("stack", undefined), 0);
+  assert.equal(tree.title(tree.holder("$cart", undefined)), "$cart");
+  assert.equal(tree.title(tree.holder("$cart", "Order")), "$cart");
+  assert.equal(tree.holder("", ""), 0);
+});
+
+test("a search in double quotes is for whole names, and in the tree for classes alone", () => {
+  const leaf = { objects: 1, bytes: 40 };
+  const drafts = [
+    { ...leaf, name: "Set", class: "Hash", kids: [{ ...leaf, name: "@offset", class: "Integer" }] },
+    { ...leaf, name: "$all", class: "Settings", kids: [{ ...leaf, name: "@ids", class: "Set" }] },
+    { ...leaf, name: "", class: "", rest: true as const },
+  ];
+  const tree = new HeapTree(read({ tree: rows(drafts) }).tree);
+  const found = (text: string) => [...new FoundTree(tree, text).found].map((row) => tree.title(row));
+  assert.deepEqual(found("set"), ["Set", "@offset Integer", "$all", "@ids Set"]);
+  assert.deepEqual(found(exactSearch("Set")), ["@ids Set"]);
+  assert.deepEqual(found('""'), []);
+  assert.equal(matcher('"Set"')("Settings", "Set"), true);
+  assert.equal(matcher('"Set"')("Settings", "set", '"Set"s'), false);
+  assert.equal(matcher('"')('a "b"'), true);
+  // The URL keeps 200 characters.
+  assert.equal(exactSearch("x".repeat(198)).length, 200);
+  assert.equal(exactSearch("x".repeat(199)), "x".repeat(199));
+  const kept = new FoundTree(tree, '"Settings"');
+  assert.deepEqual(
+    [...Array(tree.size).keys()].filter((row) => row > 0 && kept.keeps(row)).map((row) => tree.title(row)),
+    ["$all", "@ids Set"],
+  );
+});
+
+test("the map marks what a search finds, and the innermost box around what has none", () => {
+  const leaf = (name: string, kids: Draft[] = []) => ({ name, class: "A", objects: 1, bytes: 40, kids });
+  const drafts = [leaf("a", [leaf("b", [leaf("x1")]), leaf("c", [leaf("x2"), leaf("d")])]), leaf("e", [leaf("x3")])];
+  const tree = new HeapTree(read({ tree: rows(drafts) }).tree);
+  const row = (title: string) => [...Array(tree.size).keys()].find((it) => it > 0 && tree.row(it).name === title) ?? 0;
+  const marks = (...drawn: string[]) =>
+    [...markedRows(tree, new FoundTree(tree, "x"), new Set(drawn.map(row)))].map((it) => tree.row(it).name).sort();
+  assert.deepEqual(marks("a", "b", "c", "d", "e", "x1", "x2", "x3"), ["x1", "x2", "x3"]);
+  assert.deepEqual(marks("a", "b", "c", "d", "e", "x2"), ["b", "e", "x2"]);
+  assert.deepEqual(marks("a", "c", "d", "x2"), ["x2"]);
+  assert.deepEqual(marks("a", "d"), ["a"]);
+  assert.deepEqual(marks("d"), []);
+});
+
+test("the class of paths is known without a session, and a search looks at all steps of a path", () => {
+  const item = itemHeap();
+  assert.equal(classOfPaths(read({ ...item, sites: null })), "Item");
+  assert.equal(classOfPaths(read({ ...item, paths: [] })), "Item");
+  assert.equal(classOfPaths(read({ ...item, sites: null, paths: [] })), undefined);
+  const heap = read(item);
+  const steps = Array.from({ length: 30 }, (_, i) => ({ className: `C${i}`, name: `@v${i}`, objects: null }));
+  const sites = heap.sites && {
+    ...heap.sites,
+    rows: [...heap.sites.rows, { ...heap.sites.rows[0], heldBy: [{ holder: "$deep", steps, part: 1 }] }],
+  };
+  for (const text of ["C15", '"C15"', "@v15 C15", "$deep"])
+    assert.deepEqual(siteRows({ ...heap, sites }, text), sites?.rows.slice(1), text);
+  assert.deepEqual(siteRows({ ...heap, sites }, '"C"'), []);
+  const path = { holder: "$deep", steps, objects: 1, bytes: 1, retained: 1 };
+  for (const text of ["C15", '"@v15"', "@v15 C15", '"$deep"'])
+    assert.deepEqual(pathRows([...(heap.paths ?? []), path], text), [path], text);
 });
 
 test("paths lose their middle, and text that turns its direction leaves the rest alone", () => {
@@ -292,7 +389,17 @@ test("words on the boxes have enough contrast, whatever the class, light and dar
 });
 
 test("the hash restores the state, and any hash gives a valid one", () => {
-  const state = { ...INITIAL_HEAP, view: "map", search: "a=b&c", zoom: 7, row: 9, siteSort: "-bytes" } as const;
+  const state = {
+    ...INITIAL_HEAP,
+    view: "map",
+    search: "a=b&c",
+    zoom: 7,
+    row: 9,
+    path: 3,
+    holder: 4,
+    siteSort: "-bytes",
+    holderSort: "name",
+  } as const;
   assert.deepEqual(HEAP_STATE.fromHash(`#${HEAP_STATE.toHash(state, INITIAL_HEAP)}`, INITIAL_HEAP), state);
   assert.equal(HEAP_STATE.toHash(INITIAL_HEAP, INITIAL_HEAP), "");
   for (const hash of ["view=flame", "zoom=-1", "row=1e99", "site=x", "path=0.5", "%", "__proto__=1"])

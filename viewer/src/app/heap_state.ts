@@ -1,3 +1,5 @@
+import { MAX_SEARCH } from "../model/heap.ts";
+
 export const HEAP_VIEWS = ["sites", "holders", "map", "classes", "paths"] as const;
 export type HeapViewName = (typeof HEAP_VIEWS)[number];
 
@@ -9,12 +11,14 @@ export interface HeapState {
   zoom: number;
   /** The row of the tree that a link leads to; 0: none. */
   row: number;
-  /** The site and the path that are shown with all that is known of them, counted from 1; 0: none. */
+  /** The site, the path and the holder that are shown with all that is known of them, counted from 1; 0: none. */
   site: number;
   path: number;
+  holder: number;
   siteSort: string;
   classSort: string;
   pathSort: string;
+  holderSort: string;
 }
 
 export const INITIAL_HEAP: HeapState = {
@@ -24,9 +28,11 @@ export const INITIAL_HEAP: HeapState = {
   row: 0,
   site: 0,
   path: 0,
+  holder: 0,
   siteSort: "",
   classSort: "",
   pathSort: "",
+  holderSort: "",
 };
 
 type Field = keyof HeapState;
@@ -50,14 +56,16 @@ export const HEAP_STATE = {
     const view = fields.get("view") as HeapViewName;
     return {
       view: HEAP_VIEWS.includes(view) ? view : initial.view,
-      search: text("search").slice(0, 200),
+      search: text("search").slice(0, MAX_SEARCH),
       zoom: count("zoom"),
       row: count("row"),
       site: count("site"),
       path: count("path"),
+      holder: count("holder"),
       siteSort: text("siteSort"),
       classSort: text("classSort"),
       pathSort: text("pathSort"),
+      holderSort: text("holderSort"),
     };
   },
 };

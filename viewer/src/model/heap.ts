@@ -1,4 +1,4 @@
-import type { CodePlace, Heap, HeapSite, Step, TreeRow } from "../format/heap.ts";
+import type { CodePlace, Heap, HeapPath, HeapSite, Step, TreeRow } from "../format/heap.ts";
 import { counted, formatCount } from "./units.ts";
 
 /** Steps of a path that are shown; of a longer one the first and the last ones. */
@@ -19,13 +19,44 @@ export function stepText({ className, name, objects }: Step): string {
   return words.join(" ");
 }
 
-/** A path in one line. */
-export function pathText(holder: string, steps: Step[]): string {
+/** A path in one line, of which the middle is left out if it has more than `most` steps. */
+export function pathText(holder: string, steps: Step[], most = STEPS): string {
   const words = [apart(holder), ...steps.map(stepText)].filter((word) => word !== "");
-  const more = words.length - STEPS;
-  if (more > 0) words.splice(STEPS / 2, more, `(${more} more)`);
+  const more = words.length - most;
+  if (more > 0) words.splice(most / 2, more, `(${more} more)`);
   return words.join(" → ");
 }
+
+/** What a search looks at in a path: each of its names, and all of it. */
+export function pathNames({ holder, steps }: { holder: string; steps: Step[] }): string[] {
+  const names = steps.flatMap(({ className, name }) => [className, name]);
+  return [holder, ...names, pathText(holder, steps, Number.POSITIVE_INFINITY)];
+}
+
+/** The sites that a search finds, by all their names. */
+export function siteRows({ sites }: Heap, search: string): HeapSite[] {
+  const rows = sites?.rows ?? [];
+  if (search === "") return rows;
+  const matches = matcher(search);
+  return rows.filter(({ madeIn, calledBy, endpoint, className, heldBy }) =>
+    matches(
+      ...[madeIn, calledBy].flatMap((place) => (place ? [place.method, place.path] : [])),
+      endpoint,
+      className,
+      ...heldBy.flatMap(pathNames),
+    ),
+  );
+}
+
+/** The paths that a search finds. */
+export function pathRows(paths: HeapPath[], search: string): HeapPath[] {
+  if (search === "") return paths;
+  const matches = matcher(search);
+  return paths.filter((path) => matches(...pathNames(path)));
+}
+
+/** Files have no more rows than these of sites, of paths and of holders: the largest ones. */
+export const MOST_ROWS = 1000;
 
 /** Holders and what they hold, as a tree. Row 0 is all of them; row i + 1 is row i of the file. */
 export class HeapTree {
@@ -34,6 +65,8 @@ export class HeapTree {
   /** The bytes of all holders together. */
   readonly all: number;
   private readonly kids: number[][];
+  /** Names that several holders have, which differ in their classes. */
+  private readonly shared = new Set<string>();
 
   constructor(private readonly rows: TreeRow[]) {
     const size = rows.length + 1;
@@ -41,11 +74,16 @@ export class HeapTree {
     this.depth = new Int32Array(size);
     this.kids = Array.from({ length: size }, () => []);
     let all = 0;
-    rows.forEach(({ parent, retained }, i) => {
+    const names = new Set<string>();
+    rows.forEach(({ parent, retained, name, isRest }, i) => {
       this.parent[i + 1] = parent + 1;
       this.depth[i + 1] = this.depth[parent + 1] + 1;
       this.kids[parent + 1].push(i + 1);
-      if (parent < 0) all += retained;
+      if (parent >= 0) return;
+      all += retained;
+      if (name === "" || isRest) return;
+      if (names.has(name)) this.shared.add(name);
+      names.add(name);
     });
     this.all = all;
   }
@@ -78,14 +116,21 @@ export class HeapTree {
     if (row === 0) return "All";
     const { name, className, isRest } = this.row(row);
     if (isRest) return this.parent[row] === 0 ? "(further holders)" : "(the rest)";
-    return this.parent[row] === 0
-      ? apart(name || className || "(no name)")
-      : stepText({ name, className, objects: null }) || "(no class)";
+    if (this.parent[row] !== 0) return stepText({ name, className, objects: null }) || "(no class)";
+    const title = apart(name || className || "(no name)");
+    return this.shared.has(name) && className !== "" ? `${title} (${apart(className)})` : title;
   }
 
-  /** The holder with this name; 0 for none. */
-  holder(name: string): number {
-    return this.kids[0].find((row) => this.row(row).name === name) ?? 0;
+  /** The class of a holder, where its title doesn't have that. */
+  classNote(row: number): string {
+    const { name, className } = this.row(row);
+    return this.parent[row] === 0 && name !== "" && !this.shared.has(name) ? className : "";
+  }
+
+  /** The holder with this name whose object has this class, or the only one with the name; 0 for none. */
+  holder(name: string, className: string | undefined): number {
+    const named = this.kids[0].filter((row) => this.row(row).name === name && !this.row(row).isRest);
+    return named.find((row) => this.row(row).className === className) ?? (named.length === 1 ? named[0] : 0);
   }
 
   /** A row, if it is one. */
@@ -112,12 +157,13 @@ export class FoundTree {
     this.parent = parent;
     this.depth = depth;
     const matches = matcher(text);
+    const isExact = exactName(text) !== null;
     const found = new Set<number>();
     const above = new Set<number>();
     this.kept = new Uint8Array(size);
     for (let row = 1; row < size; row++) {
-      const { name, className } = tree.row(row);
-      if (matches(name, className)) {
+      const { name, className, isRest } = tree.row(row);
+      if (isExact ? !isRest && matches(className) : matches(name, className)) {
         found.add(row);
         this.kept[row] = 1;
       } else this.kept[row] = this.kept[parent[row]];
@@ -138,10 +184,53 @@ export class FoundTree {
   weight(row: number): number {
     return this.tree.weight(row);
   }
+
+  /** Whether a row matches, or is above or below one that does. */
+  keeps(row: number): boolean {
+    return this.kept[row] === 1;
+  }
 }
 
-/** Whether one of some texts has a text in it, whatever its case. */
+/**
+ * The rows with boxes in the map that a search marks: those that it finds, and the innermost ones around those that are
+ * too small for a box, if no other one in them is marked.
+ */
+export function markedRows(
+  { parent, size }: HeapTree,
+  { found }: FoundTree,
+  drawn: { has(row: number): boolean },
+): Set<number> {
+  const marked = new Set<number>();
+  const innermost = new Int32Array(size);
+  for (let row = 1; row < size; row++) {
+    innermost[row] = drawn.has(row) ? row : innermost[parent[row]];
+    if (found.has(row) && innermost[row] > 0) marked.add(innermost[row]);
+  }
+  const hasMark = new Uint8Array(size);
+  for (let row = size - 1; row > 0; row--) {
+    if (hasMark[row] === 1 && !found.has(row)) marked.delete(row);
+    if (hasMark[row] === 1 || marked.has(row)) hasMark[parent[row]] = 1;
+  }
+  return marked;
+}
+
+/** The longest search that the URL keeps. */
+export const MAX_SEARCH = 200;
+
+/** A search for exactly this name; plain text where it is too long for that. */
+export function exactSearch(name: string): string {
+  return name.length + 2 <= MAX_SEARCH ? `"${name}"` : name;
+}
+
+/** The whole name that a search in double quotes is for; null for other searches. */
+function exactName(text: string): string | null {
+  return text.match(/^"(.*)"$/s)?.[1] ?? null;
+}
+
+/** Whether one of some texts has a text in it, whatever its case, or is the text in double quotes. */
 export function matcher(text: string): (...texts: string[]) => boolean {
+  const exact = exactName(text);
+  if (exact !== null) return (...texts) => texts.includes(exact);
   const wanted = text.toLowerCase();
   return (...texts) => texts.some((it) => it.toLowerCase().includes(wanted));
 }
@@ -154,10 +243,15 @@ export function objectsWithoutClass({ classes, total }: Heap): number {
   );
 }
 
-/** What the sites are a part of: all bytes, or those of their class. */
-export function bytesBehindSites({ sites, classes, total }: Heap): number {
+/** What the sites are a part of: all bytes, or those of their class; null if the file has no row of that. */
+export function bytesBehindSites({ sites, classes, total }: Heap): number | null {
   if (!sites || sites.ofClass === null) return total.bytes;
-  return classes.find(({ name }) => name === sites.ofClass)?.bytes ?? 0;
+  return classes.find(({ name }) => name === sites.ofClass)?.bytes ?? null;
+}
+
+/** The class that was asked for, as the sites tell, or the ends of its paths; undefined where nothing tells. */
+export function classOfPaths({ sites, paths }: Heap): string | undefined {
+  return sites?.ofClass ?? paths?.[0]?.steps.at(-1)?.className;
 }
 
 /** Shortens the paths of code: those of gems from the gem on, others from the directory that they have in common. */

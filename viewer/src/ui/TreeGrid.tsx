@@ -108,7 +108,10 @@ export function TreeGrid<T extends Rows>(props: Props<T>) {
 
   // A row that is asked for is in the window.
   useLayoutEffect(() => {
-    if (props.start && active > 0) reveal(at, HEIGHT + 4);
+    if (!props.start || active <= 0) return;
+    // Above, it wasn't there yet if it is far down.
+    wantsFocus.current ||= props.start.takesFocus;
+    reveal(at, HEIGHT + 4);
   }, [tree]);
 
   const go = (row: number) => {

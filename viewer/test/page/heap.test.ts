@@ -122,7 +122,7 @@ test("tables are sorted and searched, and the URL restores that", async () => {
     });
     await page.getByRole("button", { name: "Cart" }).click();
     assert.equal(await page.locator("#tab-holders").getAttribute("aria-selected"), "true");
-    assert.equal((await hash(page)).get("search"), "Cart");
+    assert.equal((await hash(page)).get("search"), '"Cart"');
   });
 });
 
@@ -235,6 +235,168 @@ test("the map fills its window after a change of its size, and a search marks bo
       await page.waitForSelector(".map-box.found");
     },
   );
+});
+
+/** Holders with as many bytes each. */
+const alike = (count: number) =>
+  Array.from({ length: count }, (_, i) => ({ name: `H${i}`, class: "Hash", objects: 1, bytes: 4000 }));
+
+test("the map leads to a row of the tree that is far down, with the focus", async () => {
+  const url = writePage("heap-alike", heapBytes(shopHeap({ tree: rows(alike(200)) })));
+  await visit(`${url}#view=map&row=150`, async (page) => {
+    await page.locator("#map").focus();
+    assert.match(await cursor(page), /^H149, /);
+    await page.keyboard.press("h");
+    assert.match(await page.locator("tbody tr:focus").innerText(), /H149\s*Hash$/);
+    await page.goBack();
+    await page.getByRole("button", { name: "Show in the tree" }).click();
+    await page.keyboard.press("ArrowDown");
+    assert.match(await page.locator("tbody tr:focus").innerText(), /H150\s*Hash$/);
+  });
+});
+
+test("a class leads to its own objects alone", async () => {
+  const leaf = { objects: 1, bytes: 4000 };
+  const drafts = [
+    { ...leaf, name: "A", class: "Settings", kids: [{ ...leaf, name: "@offset", class: "Integer" }] },
+    { ...leaf, name: "B", class: "Array", kids: [{ ...leaf, class: "Set" }] },
+  ];
+  const classes = ["Set", "Settings"].map((name) => ({ name, objects: 1, bytes: 4000, retained_bytes: 4000 }));
+  const url = writePage("heap-sets", heapBytes(shopHeap({ tree: rows(drafts), classes })));
+  await visit(`${url}#view=classes`, async (page) => {
+    await page.getByRole("button", { name: "Set", exact: true }).click();
+    assert.equal((await hash(page)).get("search"), '"Set"');
+    assert.equal(await page.locator("#search").inputValue(), '"Set"');
+    assert.deepEqual(await page.locator("tbody .name [role=button]").allInnerTexts(), ["B", "Set"]);
+    assert.match(await text(page, "header"), /1 row$/m);
+  });
+});
+
+test("the map marks a box around what is too small for one, and a link to that says so", async () => {
+  const small = { name: "@small", class: "Needle", objects: 1, bytes: 400 };
+  const drafts = [{ name: "A", class: "Hash", objects: 1, bytes: 40_000_000, kids: [small] }, ...alike(3)];
+  const url = writePage("heap-small", heapBytes(shopHeap({ tree: rows(drafts) })));
+  await visit(`${url}#view=map&search=needle`, async (page) => {
+    assert.deepEqual(await page.locator(".map-box.found").allInnerTexts(), [
+      await page.locator(".map-box", { hasText: /^A/ }).innerText(),
+    ]);
+    assert.doesNotMatch(await text(page, ".tools"), /too small/);
+    await page.keyboard.press("2");
+    await page.getByRole("button", { name: "@small Needle" }).click();
+    assert.equal(await crumbs(page), "All: 38.2 MB › A");
+    assert.match(await text(page, ".tools"), /@small Needle: too small to be drawn \(400 B\)/);
+    await page.getByRole("button", { name: "Zoom out" }).click();
+    assert.doesNotMatch(await text(page, ".tools"), /too small/);
+  });
+});
+
+test("'back' leads to the row of a tree that is searched", async () => {
+  const kids = Array.from({ length: 60 }, (_, i) => ({ name: `@k${i}`, class: "String", objects: 1, bytes: 4000 }));
+  const drafts = [{ name: "CARTS", class: "Hash", objects: 1, bytes: 40, kids }, ...alike(2)];
+  const url = writePage("heap-back", heapBytes(shopHeap({ tree: rows(drafts) })));
+  // The rows below one that is found are closed at first.
+  await visit(`${url}#view=holders&search=carts`, async (page) => {
+    assert.equal((await lines(page)).length, 1);
+    await page.locator("tbody tr").first().focus();
+    await page.keyboard.press("ArrowRight");
+    await page.keyboard.press("End");
+    const current = page.locator("tbody tr[tabindex='0']");
+    assert.match(await current.innerText(), /@k59 String$/);
+    await page.keyboard.press("Enter");
+    assert.equal(await page.locator("#tab-map").getAttribute("aria-selected"), "true");
+    await page.goBack();
+    assert.match(await current.innerText(), /@k59 String$/);
+    // Other searches don't have it.
+    await page.locator("#search").fill("H1");
+    await page.waitForURL(/search=H1/);
+    assert.match(await current.innerText(), /H1\s*Hash$/);
+  });
+});
+
+test("long names leave the numbers in sight", async () => {
+  const long = (name: unknown) => `${"Long::".repeat(90)}${name}`;
+  const { tree, classes, sites, paths } = itemHeap() as Record<string, Record<string, unknown>[]> & {
+    sites: { rows: object[] };
+  };
+  const heap = {
+    ...itemHeap(),
+    tree: tree.map((row) => ({ ...row, name: long(row.name), class: long(row.class) })),
+    classes: classes.map((row) => ({ ...row, name: long(row.name) })),
+    paths: paths.map((row) => ({ ...row, holder: long(row.holder) })),
+    sites: {
+      ...sites,
+      rows: sites.rows.map((row) => ({
+        ...row,
+        class: long("Item"),
+        made_in: { method: long("a"), path: "a", line: 1 },
+      })),
+    },
+  };
+  await visit(writePage("heap-long", heapBytes(heap)), async (page) => {
+    for (const view of VIEWS.filter((it) => it !== "map")) {
+      await page.locator(`#tab-${view}`).click();
+      const cells = await page.locator(".table-box tbody tr:not(.room)").evaluateAll((rows) =>
+        rows.flatMap(({ children }) => {
+          const name = children[children.length - 1].getBoundingClientRect();
+          return [...children].slice(0, -1).map((cell) => ({
+            text: cell.textContent,
+            isHidden: cell.getBoundingClientRect().right > name.left + 1,
+          }));
+        }),
+      );
+      assert.ok(cells.length > 0);
+      assert.deepEqual(
+        cells.filter(({ isHidden }) => isHidden),
+        [],
+        view,
+      );
+    }
+  });
+});
+
+test("as many paths as a file may have are said to be the largest ones", async () => {
+  const path = { holder: "A", steps: [["Item", ""]], objects: 1, bytes: 40, retained_bytes: 40 };
+  const { sites } = itemHeap() as { sites: { rows: object[] } };
+  const of = (count: number) => ({
+    ...itemHeap(),
+    sites: { ...sites, rows: Array(count).fill(sites.rows[0]) },
+    paths: Array(count).fill(path),
+  });
+  await visit(writePage("heap-most", heapBytes(of(1000))), async (page) => {
+    assert.match(await text(page, ".view"), /This page has the 1,000 largest paths\./);
+    await page.locator("#tab-sites").click();
+    assert.match(await text(page, ".view"), /This page has the 1,000 largest sites\./);
+  });
+  await visit(writePage("heap-fewer", heapBytes(of(999))), async (page) => {
+    for (const view of ["paths", "sites"]) {
+      await page.locator(`#tab-${view}`).click();
+      assert.doesNotMatch(await text(page, ".view"), /largest/);
+    }
+  });
+});
+
+test("without a session the class of the paths is told, and the path of a holder is another one", async () => {
+  const heap = { ...itemHeap(), tree: null, sites: null };
+  await visit(writePage("heap-no-session", heapBytes(heap)), async (page) => {
+    assert.match(await text(page, ".view"), /^Paths on which instances of Item are held/);
+    await page.locator("#tab-holders").click();
+    await page.getByRole("button", { name: "Shop::CARTS" }).click();
+    const detail = page.locator("section[aria-label='The path']");
+    assert.match(await detail.innerText(), /5,000 Cart$/);
+    const sorted = page.locator("thead [aria-sort]");
+    await page.locator("thead").getByRole("button", { name: "objects" }).click();
+    assert.equal(await sorted.count(), 1);
+    await page.locator("#tab-paths").click();
+    assert.equal(await detail.count(), 0);
+    assert.equal(await sorted.count(), 0);
+    await page.goBack();
+    assert.match(await detail.innerText(), /5,000 Cart$/);
+  });
+  const { classes } = shopHeap() as { classes: { name: string }[] };
+  const others = classes.filter(({ name }) => name !== "Item");
+  await visit(`${writePage("heap-other", heapBytes({ ...itemHeap(), classes: others }))}#view=sites`, async (page) => {
+    assert.match(await text(page, ".view"), /± 3\.65 MB, and older objects have no site/);
+  });
 });
 
 test("with --class there are its paths, and sites of it alone", async () => {

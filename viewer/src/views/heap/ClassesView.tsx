@@ -1,6 +1,6 @@
 import { useMemo } from "preact/hooks";
 import type { Heap, HeapClass } from "../../format/heap.ts";
-import { matcher, objectsWithoutClass } from "../../model/heap.ts";
+import { exactSearch, matcher, objectsWithoutClass } from "../../model/heap.ts";
 import { counted, formatCount, formatShare, formatSize } from "../../model/units.ts";
 import { Bar, number, Table } from "../../ui/Table.tsx";
 import { useHeap } from "./context.ts";
@@ -16,7 +16,10 @@ export function classRows({ classes }: Heap, search: string): HeapClass[] {
 export function ClassesView() {
   const { heap, state, store } = useHeap();
   const rows = useMemo(() => classRows(heap, state.search), [heap, state.search]);
-  const inTree = useMemo(() => new Set(heap.tree.map(({ className }) => className)), [heap]);
+  const inTree = useMemo(
+    () => new Set(heap.tree.flatMap(({ className, isRest }) => (isRest ? [] : [className]))),
+    [heap],
+  );
   const left = objectsWithoutClass(heap);
   const all = heap.total.bytes;
   return (
@@ -50,7 +53,7 @@ export function ClassesView() {
         onSort={(classSort) => store.set({ classSort }, true)}
         name={({ name }) => name || "(no name)"}
         nameTitle="class"
-        onOpen={({ name }) => store.set({ view: "holders", search: name, row: 0 })}
+        onOpen={({ name }) => store.set({ view: "holders", search: exactSearch(name), row: 0 })}
         canOpen={({ name }) => inTree.has(name)}
         empty="Nothing matches."
       />

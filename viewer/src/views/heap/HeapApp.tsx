@@ -5,7 +5,7 @@ import { HEAP_VIEWS, type HeapState, type HeapViewName, INITIAL_HEAP } from "../
 import { useKeys, useNewShell } from "../../app/shell.ts";
 import type { Store } from "../../app/store.ts";
 import type { Heap } from "../../format/heap.ts";
-import { FoundTree, foundWords, HeapTree } from "../../model/heap.ts";
+import { FoundTree, foundWords, HeapTree, pathRows, siteRows } from "../../model/heap.ts";
 import { counted, formatSize, formatTime, formatWhen } from "../../model/units.ts";
 import { SearchBox } from "../../ui/SearchBox.tsx";
 import { Tabs, tabOfKey } from "../../ui/Tabs.tsx";
@@ -16,8 +16,8 @@ import { HeapContext, type HeapPage } from "./context.ts";
 import { HoldersView } from "./HoldersView.tsx";
 import { HEAP_HELP } from "./help.ts";
 import { MapView } from "./MapView.tsx";
-import { PathsView, pathRows } from "./PathsView.tsx";
-import { SitesView, siteRows } from "./SitesView.tsx";
+import { PathsView } from "./PathsView.tsx";
+import { SitesView } from "./SitesView.tsx";
 
 const TABS: Record<HeapViewName, [title: string, view: FunctionComponent]> = {
   sites: ["Sites", SitesView],

@@ -7,12 +7,14 @@ import { Paths } from "./PathsView.tsx";
 
 /** What the names of a program hold, as a tree. */
 export function HoldersView() {
-  const { heap, tree, found, state, arrives } = useHeap();
+  const { heap, tree, found, state, store, arrives } = useHeap();
   const show = useShowInMap();
   const start = useMemo(() => {
-    if (found) return { open: found.above, row: 0, takesFocus: false };
-    const row = tree.valid(state.row);
-    return row > 0 ? { open: tree.path(tree.parent[row]), row, takesFocus: arrives.current } : undefined;
+    const asked = tree.valid(state.row);
+    const row = !found || found.keeps(asked) ? asked : 0;
+    const above = row > 0 ? tree.path(tree.parent[row]) : [];
+    if (found) return { open: [...found.above, ...above], row, takesFocus: false };
+    return row > 0 ? { open: above, row, takesFocus: arrives.current } : undefined;
   }, [tree, found, state.row]);
   useEffect(() => {
     arrives.current = false;
@@ -21,7 +23,14 @@ export function HoldersView() {
   if (heap.tree.length === 0) {
     return (
       <div class="view">
-        <Paths paths={heap.holders} caption="Holders" />
+        <Paths
+          paths={heap.holders}
+          caption="Holders"
+          chosen={state.holder}
+          onChoose={(holder) => store.set({ holder })}
+          sort={state.holderSort}
+          onSort={(holderSort) => store.set({ holderSort }, true)}
+        />
       </div>
     );
   }
@@ -68,9 +77,7 @@ export function HoldersView() {
             >
               {tree.title(row)}
             </span>
-            {tree.parent[row] === 0 && tree.row(row).name !== "" && (
-              <span class="muted note">{tree.row(row).className}</span>
-            )}
+            {tree.classNote(row) !== "" && <span class="muted note">{tree.classNote(row)}</span>}
           </>
         )}
         onOpen={show}

@@ -1,7 +1,7 @@
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useShell } from "../../app/context.ts";
 import { classColour, css } from "../../flame/colours.ts";
-import type { HeapTree } from "../../model/heap.ts";
+import { type HeapTree, markedRows } from "../../model/heap.ts";
 import { type Box, boxAt, LINE, treemap } from "../../model/treemap.ts";
 import { counted, formatShare, formatSize } from "../../model/units.ts";
 import { Crumbs } from "../../ui/Crumbs.tsx";
@@ -30,13 +30,14 @@ export function MapView() {
     [tree, zoom, size.width, size.height],
   );
   const byRow = useMemo(() => new Map(boxes.map((box) => [box.row, box])), [boxes]);
+  const hits = useMemo(() => found && markedRows(tree, found, byRow), [tree, found, byRow]);
   // The boxes stay as they are while the pointer and the cursor move.
   const drawn = useMemo(
     () =>
       boxes.map((box) => (
-        <MapBox key={box.row} tree={tree} box={box} dark={dark} isFound={found ? found.found.has(box.row) : null} />
+        <MapBox key={box.row} tree={tree} box={box} dark={dark} isFound={hits ? hits.has(box.row) : null} />
       )),
-    [boxes, dark, found],
+    [boxes, dark, hits],
   );
   useLayoutEffect(() => setCursor(tree.valid(state.row)), [state.row]);
   useLayoutEffect(() => {
@@ -90,6 +91,9 @@ export function MapView() {
   const marked = byRow.get(cursor);
   const tip = hover ?? (focused && marked ? tipOf(marked, area.current) : null);
   const shown = marked ? cursor : zoom;
+  const linked = tree.valid(state.row);
+  const isTooSmall =
+    linked !== zoom && size.width > 0 && !byRow.has(linked) && (zoom === 0 || tree.path(linked).includes(zoom));
   return (
     <div class="view">
       <div class="tools">
@@ -102,6 +106,11 @@ export function MapView() {
           words={formatSize}
         />
         <span class="muted">A colour is a class.</span>
+        {isTooSmall && (
+          <span>
+            {brief(tree, linked)}: too small to be drawn ({formatSize(tree.weight(linked))})
+          </span>
+        )}
         <button type="button" disabled={zoom === 0} onClick={() => zoomTo(tree.parent[zoom], zoom)}>
           Zoom out
         </button>
@@ -222,13 +231,13 @@ function describe(tree: HeapTree, row: number): string {
 }
 
 function Words({ tree, row, zoom }: { tree: HeapTree; row: number; zoom: number }) {
-  const { className, bytes, objects, retainedObjects } = tree.row(row);
+  const { bytes, objects, retainedObjects } = tree.row(row);
   const parent = tree.parent[row];
   const all = tree.weight(row);
   return (
     <>
       <strong>{tree.title(row)}</strong>
-      {parent === 0 && <div class="muted">{className}</div>}
+      <div class="muted">{tree.classNote(row)}</div>
       <div>
         {formatSize(all)} retained in {counted(retainedObjects, "object")}
       </div>

@@ -1,40 +1,51 @@
 import { useMemo } from "preact/hooks";
 import type { HeapPath } from "../../format/heap.ts";
-import { matcher, pathText } from "../../model/heap.ts";
+import { classOfPaths, pathRows, pathText } from "../../model/heap.ts";
 import { formatSize } from "../../model/units.ts";
 import { Bar, type Column, number, Table } from "../../ui/Table.tsx";
 import { useHeap } from "./context.ts";
+import { Largest } from "./Largest.tsx";
 import { Steps } from "./Steps.tsx";
-
-/** The paths that a search finds. */
-export function pathRows(paths: HeapPath[], search: string): HeapPath[] {
-  if (search === "") return paths;
-  const matches = matcher(search);
-  return paths.filter(({ holder, steps }) => matches(holder, ...steps.flatMap((it) => [it.className, it.name])));
-}
 
 /** On which paths the instances of a class are held. */
 export function PathsView() {
-  const { heap } = useHeap();
-  const { ofClass } = heap.sites ?? { ofClass: null };
+  const { heap, state, store } = useHeap();
+  const ofClass = classOfPaths(heap);
   return (
     <div class="view">
       <p class="flags">
-        Paths on which instances of {ofClass === null ? "the class" : <strong>{ofClass}</strong>} are held: all those
-        that are reached by the same names, over objects of the same classes.{" "}
+        Paths on which instances of {ofClass === undefined ? "the class" : <strong>{ofClass}</strong>} are held: all
+        those that are reached by the same names, over objects of the same classes.{" "}
         <span class="muted">A row opens its path.</span>
       </p>
-      <Paths paths={heap.paths ?? []} caption="Paths" />
+      <Paths
+        paths={heap.paths ?? []}
+        caption="Paths"
+        chosen={state.path}
+        onChoose={(path) => store.set({ path })}
+        sort={state.pathSort}
+        onSort={(pathSort) => store.set({ pathSort }, true)}
+      />
     </div>
   );
 }
 
+interface PathsProps {
+  paths: HeapPath[];
+  caption: string;
+  /** Counted from 1; 0: none. */
+  chosen: number;
+  onChoose(path: number): void;
+  sort: string;
+  onSort(sort: string): void;
+}
+
 /** A table of paths, and the one that is chosen. */
-export function Paths({ paths, caption }: { paths: HeapPath[]; caption: string }) {
-  const { state, store } = useHeap();
+export function Paths({ paths, caption, chosen, onChoose, sort, onSort }: PathsProps) {
+  const { state } = useHeap();
   const rows = useMemo(() => pathRows(paths, state.search), [paths, state.search]);
   const all = useMemo(() => paths.reduce((sum, { retained }) => sum + retained, 0), [paths]);
-  const path = paths[state.path - 1];
+  const path = paths[chosen - 1];
   const columns: Column<HeapPath>[] = [
     {
       key: "retained",
@@ -54,14 +65,15 @@ export function Paths({ paths, caption }: { paths: HeapPath[]; caption: string }
         caption={caption}
         columns={columns}
         rows={rows}
-        sort={state.pathSort}
-        onSort={(pathSort) => store.set({ pathSort }, true)}
+        sort={sort}
+        onSort={onSort}
         name={({ holder, steps }) => pathText(holder, steps)}
         nameTitle="path"
-        onOpen={(row) => store.set({ path: row === path ? 0 : paths.indexOf(row) + 1 })}
+        onOpen={(row) => onChoose(row === path ? 0 : paths.indexOf(row) + 1)}
         isCurrent={(row) => row === path}
         empty={state.search === "" ? "Nothing holds an instance." : "Nothing matches."}
       />
+      <Largest count={paths.length} words={caption.toLowerCase()} />
       {path && (
         <section class="detail" aria-label="The path" tabIndex={0}>
           <Steps holder={path.holder} steps={path.steps} />

@@ -1,25 +1,11 @@
 import { useMemo } from "preact/hooks";
 import type { CodePlace, Heap, HeapSite } from "../../format/heap.ts";
-import { bytesBehindSites, CodeNames, matcher, pathText } from "../../model/heap.ts";
+import { bytesBehindSites, CodeNames, siteRows } from "../../model/heap.ts";
 import { counted, formatElapsed, formatShare, formatSize } from "../../model/units.ts";
 import { Bar, type Column, number, Table } from "../../ui/Table.tsx";
 import { useHeap } from "./context.ts";
+import { Largest } from "./Largest.tsx";
 import { Steps } from "./Steps.tsx";
-
-/** The sites that a search finds, by all their names. */
-export function siteRows({ sites }: Heap, search: string): HeapSite[] {
-  const rows = sites?.rows ?? [];
-  if (search === "") return rows;
-  const matches = matcher(search);
-  return rows.filter(({ madeIn, calledBy, endpoint, className, heldBy }) =>
-    matches(
-      ...[madeIn, calledBy].flatMap((place) => (place ? [place.method, place.path] : [])),
-      endpoint,
-      className,
-      ...heldBy.map(({ holder, steps }) => pathText(holder, steps)),
-    ),
-  );
-}
 
 /** Where the objects were made that are still there. */
 export function SitesView() {
@@ -61,6 +47,7 @@ export function SitesView() {
         isCurrent={(row) => row === site}
         empty={state.search === "" ? "There are no samples." : "Nothing matches."}
       />
+      <Largest count={sites.rows.length} words="sites" />
       {site && <Site site={site} names={names} />}
     </div>
   );
@@ -75,6 +62,7 @@ function words<T>(key: string, value: (row: T) => string): Column<T> {
 function Head({ heap }: { heap: Heap }) {
   const { sites } = heap;
   if (!sites) return null;
+  const behind = bytesBehindSites(heap);
   return (
     <>
       <p class="flags">
@@ -85,7 +73,8 @@ function Head({ heap }: { heap: Heap }) {
         )}
         estimated from {counted(sites.samples, "sample")} (1 of {formatSize(sites.bytesPerSample)} of slots) of a
         session that has run for {formatElapsed(sites.sessionNs)}: <strong>{formatSize(sites.total.bytes)}</strong> ±{" "}
-        {formatSize(sites.deviation)} of {formatSize(bytesBehindSites(heap))}, and older objects have no site.{" "}
+        {formatSize(sites.deviation)}
+        {behind !== null && ` of ${formatSize(behind)}`}, and older objects have no site.{" "}
         <span class="muted">A row opens to show how its objects are held.</span>
       </p>
       {sites.unreferencedSamples > 0 && (

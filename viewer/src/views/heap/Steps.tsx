@@ -6,7 +6,7 @@ import { useHeap, useShowInMap } from "./context.ts";
 export function Steps({ holder, steps }: { holder: string; steps: Step[] }) {
   const { tree } = useHeap();
   const show = useShowInMap();
-  const row = tree.holder(holder);
+  const row = tree.holder(holder, steps[0]?.className);
   return (
     <ol class="steps">
       <li>

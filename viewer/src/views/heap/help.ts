@@ -4,6 +4,7 @@ export const HEAP_HELP: HelpText = {
   keys: [
     ["1 to 5", "the views; in the row of views, arrows go to all"],
     ["/", "search: the tables and the tree have the rows that match, the map marks them"],
+    ['"Name"', "as a search: has exactly this name; in the tree and the map: is exactly of this class"],
     ["arrows", "move between rows; in the map: up and down between a box and what is in it, left and right beside it"],
     ["Enter", "opens a row, shows a holder's row in the map, zooms in"],
     ["Esc", "zooms out"],
