@@ -237,7 +237,7 @@ RSpec.describe "Allocations", vm: true do
       .to raise_error(ArgumentError, "measure: [:alloc] goes with aggregate: true, not with aggregate: false")
     expect { Rperf.start(measure: ["alloc"]) }
       .to raise_error(ArgumentError,
-                      /\Ameasure: must be :alloc, :"alloc=sampled", :blame, :cpu, :heap, :latency, :ops, :/)
+                      /\Ameasure: must be :alloc, :"alloc=sampled", :blame, :cpu, :gc_cost, :heap, :latency, :ops, :/)
     expect { Rperf.start(mode: :trace, calls: :count, measure: :cpu) }
       .to raise_error(ArgumentError, "measure: [:cpu] can't be combined with calls: :count: leave one of them out")
   end
