@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 /// Since this was taken last. Times are in ns, by the clock of the session's mode.
 #[derive(Debug, Default)]
 pub struct UnsharedGc {
+    is_shared: AtomicBool,
     before_ns: AtomicU64,
     since_ns: AtomicU64,
     has_begun: AtomicBool,
@@ -36,9 +37,17 @@ pub struct GcTimes {
 }
 
 impl UnsharedGc {
+    /// The session shares the time of collections. Before this, none is added.
+    pub fn begin(&self) {
+        self.is_shared.store(true, Relaxed);
+    }
+
     /// Adds a piece of work, in a session of this mode. A cause that isn't known is as that of a minor collection.
     #[inline]
     pub fn add(&self, work: &GcWork, mode: Mode) {
+        if !self.is_shared.load(Relaxed) {
+            return;
+        }
         let (all, marking) = match mode {
             Mode::Wall => (
                 work.exit_ns.saturating_sub(work.enter_ns),
@@ -120,6 +129,7 @@ mod tests {
     #[test]
     fn pieces_are_told_apart_by_their_collection_and_by_what_is_to_blame() {
         let unshared = UnsharedGc::default();
+        unshared.begin();
         unshared.add(&work(GcCause::MinorMalloc, false, 1_000), Mode::Wall);
         assert!(!unshared.has_begun());
         unshared.add(&work(GcCause::MajorOldgen, true, 2_000), Mode::Wall);
@@ -142,6 +152,7 @@ mod tests {
     #[test]
     fn in_cpu_mode_it_is_cpu_time() {
         let unshared = UnsharedGc::default();
+        unshared.begin();
         unshared.add(&work(GcCause::MajorNofree, true, 1_000), Mode::Cpu);
         let taken = unshared.take();
         // Marking can't take longer than the piece.

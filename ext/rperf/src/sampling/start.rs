@@ -48,6 +48,9 @@ pub fn begin(
     let sampled_objects = settings.samples_objects();
     let sampled_objects = sampled_objects.then(|| sampled_objects::sampler(settings));
     let session = SamplingSession::new(settings, running, sampled_objects, followed_in);
+    if settings.shares_gc() {
+        session.unshared_gc.begin();
+    }
     objects_in_use::begin(followed_in.is_some() && settings.shares_gc());
     if followed_in.is_some() {
         session.ticks.at_each(objects_in_use::at_tick);
