@@ -255,3 +255,7 @@ export function anyTrees(seed: number, count: number): Draft[] {
 }
 
 export const heapBytes = (heap: unknown) => new TextEncoder().encode(JSON.stringify(heap));
+
+/** Holders with as many bytes each. */
+export const alike = (count: number) =>
+  Array.from({ length: count }, (_, i) => ({ name: `H${i}`, class: "Hash", objects: 1, bytes: 4000 }));
