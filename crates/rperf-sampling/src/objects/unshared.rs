@@ -129,6 +129,8 @@ mod tests {
     #[test]
     fn pieces_are_told_apart_by_their_collection_and_by_what_is_to_blame() {
         let unshared = UnsharedGc::default();
+        unshared.add(&work(GcCause::MajorOldgen, true, 900), Mode::Wall);
+        assert_eq!(unshared.take(), GcTimes::default());
         unshared.begin();
         unshared.add(&work(GcCause::MinorMalloc, false, 1_000), Mode::Wall);
         assert!(!unshared.has_begun());
