@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 # specs.rb [--vm] [FILE...]: runs the specs, or those of these files, in several processes at once. Examples that are
-# `alone: true` measure times: they run afterwards, in one process and with nothing beside it. With --vm only those that
-# are `vm: true` run.
+# `alone: true` measure times: they run afterwards, in one process and with nothing beside it. Up to three examples that
+# failed run again then. With --vm only those that are `vm: true` run.
 #
 # RPERF_TEST_WORKERS says how many processes there are, RPERF_TEST_LIMIT how many seconds each may take. With
 # RPERF_EMULATED=1 those that are `emulated: false` don't run. All results are in tmp/results.tsv afterwards. A signal
@@ -13,6 +13,7 @@ Encoding.default_external = Encoding::UTF_8
 require "fileutils"
 require_relative "specs/interruption"
 require_relative "specs/plan"
+require_relative "specs/second_try"
 require_relative "specs/settings"
 require_relative "specs/summary"
 
@@ -45,6 +46,8 @@ module Specs
     FileUtils.rm_f(RESULTS)
     plan = Plan.new(tags, files)
     jobs = together(plan.jobs) + alone(plan.alone)
+    second = SecondTry.new(jobs)
+    second.run { |job| say(job) } if second.worth_it?
     plan.remember(jobs)
     summary = Summary.new(jobs)
     summary.write(RESULTS)

@@ -61,6 +61,41 @@ RSpec.describe "the run of all specs" do
     expect(outcome.stdout.lines.last).to eq("4 examples, 3 failures, 1 pending\n")
   end
 
+  # Examples that fail until they have been run so often.
+  define_method(:fails) do |name, times|
+    "it('#{name}') { File.write('#{name}', 'x', mode: 'a'); expect(File.size('#{name}')).to be > #{times} }"
+  end
+
+  it "runs the few that failed twice more, and tells those that pass then with their failures" do
+    write_spec("bad", "#{fails("a", 1)}\n#{fails("b", 2)}\nit('c') {}")
+    write_times(bad: 20)
+    outcome, results = run_specs
+    expect(outcome.status.exitstatus).to eq(1)
+    expect(results).to eq([["passed", "spec/bad_spec.rb", "bad a"], ["failed", "spec/bad_spec.rb", "bad b"],
+                           ["passed", "spec/bad_spec.rb", "bad c"]])
+    expect(outcome.stdout).to match(/^ *1\) bad a\n +Failure/).and include("  unsteady, has passed with nothing " \
+                                                                           "beside it: bad a\n")
+    expect(outcome.stdout.lines.last).to eq("3 examples, 1 failures, 1 unsteady\n")
+    expect(%w[a b].map { |name| File.size(path_to(name)) }).to eq([3, 3])
+  end
+
+  it "passes if all pass then, but runs none again if many have failed" do
+    write_spec("bad", Array.new(3) { |number| fails("a#{number}", 1) }.join("\n"))
+    outcome, = run_specs
+    expect([outcome.status.exitstatus, outcome.stdout.lines.last]).to eq([0, "3 examples, 0 failures, 3 unsteady\n"])
+    write_spec("bad", Array.new(4) { |number| fails("b#{number}", 1) }.join("\n"))
+    outcome, = run_specs
+    expect([outcome.status.exitstatus, outcome.stdout.lines.last]).to eq([1, "4 examples, 4 failures\n"])
+  end
+
+  it "runs none again if a process has ended before its time" do
+    write_spec("bad", fails("a", 1))
+    write_spec("dies", "it('kills') { Process.kill(:KILL, $$); sleep }")
+    write_times(bad: 20, dies: 20)
+    outcome, results = run_specs
+    expect([outcome.status.exitstatus, results.map(&:first), File.size(path_to("a"))]).to eq([1, %w[failed failed], 1])
+  end
+
   it "fails if RSpec does, though no example has" do
     write_spec("good", "it('works') {}")
     write_file(".rspec", "--require ./exits\n")

@@ -2,11 +2,11 @@
 
 module Specs
   # What came of an example.
-  Result = Struct.new(:status, :file, :description, :seconds, :reason) do
+  Result = Struct.new(:status, :file, :description, :seconds, :reason, :id) do
     # @param example [Hash] as RSpec's JSON has it
     def self.of(example)
       new(example["status"], file_of(example["id"]), example["full_description"].gsub(/\s+/, " "),
-          example["run_time"].to_f, example["pending_message"])
+          example["run_time"].to_f, example["pending_message"], example["id"])
     end
 
     # Of an example that should have run, and didn't.

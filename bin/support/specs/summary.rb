@@ -21,7 +21,8 @@ module Specs
       print_pending
       print_slowest
       print_failures
-      puts "\n#{Result.count(@results)}"
+      unsteady = @jobs.sum { |job| job.unsteady.size }
+      puts "\n#{Result.count(@results)}#{", #{unsteady} unsteady" if unsteady.positive?}"
     end
 
     private
@@ -48,8 +49,11 @@ module Specs
     def alone = @jobs.select { |job| job.name == "alone" }.flat_map(&:results).sum(&:seconds)
 
     def print_failures
-      @jobs.reject(&:good?).each do |job|
+      @jobs.each do |job|
+        next if job.good? && job.unsteady.empty?
+
         puts "\n#{job.name}:\n#{job.failures}"
+        job.unsteady.each { |it| puts "  unsteady, has passed with nothing beside it: #{it.description}" }
         job.results.select { |result| result.failed? && result.seconds.zero? }.each { |it| puts "  #{it.description}" }
       end
     end
