@@ -136,18 +136,18 @@ RSpec.describe "gc_cost", vm: true do
 
   it "is in files and differences, and says that it is a model" do
     write_file("app.rb", "#{work}\nMaker.new.both(Integer(ARGV[0]))")
-    [4_000, 20_000].each do |rounds|
+    [4_000, 60_000].each do |rounds|
       record = rperf("record", "-m", "wall", "--measure", "gc_cost", "-o", "#{rounds}.pb.gz", ruby, "app.rb",
                      rounds.to_s)
       expect(record.status).to be_success, record.stderr
     end
-    report = ->(*arguments) { rperf("report", "--value", "gc_cost", *arguments, "20000.pb.gz").stdout }
+    report = ->(*arguments) { rperf("report", "--value", "gc_cost", *arguments, "60000.pb.gz").stdout }
     expect(report["--top"]).to match(/^gc_cost: a model,/).and include("block in Maker#many")
     expect(JSON.parse(report["--format", "json"])["type"]).to eq("name" => "gc_cost", "unit" => "nanoseconds")
     expect(report["--format", "markdown"]).to include("block in Maker#many")
-    diff = rperf("diff", "--top", "--value", "gc_cost", "4000.pb.gz", "20000.pb.gz").stdout
+    diff = rperf("diff", "--top", "--value", "gc_cost", "4000.pb.gz", "60000.pb.gz").stdout
     expect(diff).to match(/\+.*block in Maker#many/)
-    gate = rperf("diff", "--fail-on", "gc_cost>50%", "4000.pb.gz", "20000.pb.gz")
+    gate = rperf("diff", "--fail-on", "gc_cost>50%", "4000.pb.gz", "60000.pb.gz")
     expect(gate.status.exitstatus).to eq(3)
   end
 end

@@ -67,6 +67,8 @@ pub(super) fn watch(
     let mut first: Option<HeapFacts> = None;
     let mut placed_by: Option<(u64, Instant)> = None;
     let mut end = None;
+    // A look may fail because the program is about to end, which shows a moment later.
+    let mut failure: Option<Refusal> = None;
     let mut asked = began;
     let mut took = Duration::ZERO;
     for number in 0..=count as u32 {
@@ -87,25 +89,21 @@ pub(super) fn watch(
         if end.is_some() || STOP.load(SeqCst) {
             break;
         }
+        if let Some(failure) = failure.take() {
+            failed += 1;
+            say(&progress, failed, &failure);
+        }
         asked = Instant::now();
         match watched.look(plan.force, plan.may_wake) {
             Ok((look, facts)) => {
                 first.get_or_insert(facts);
                 looks.push(placed(look, asked, &mut placed_by));
             }
-            Err(error) if looks.is_empty() && failed == 0 => {
+            Err(error) if number == 0 => {
                 progress.end();
                 return Err(refusal_of(pid, error));
             }
-            Err(error) if watched.is_there() => {
-                failed += 1;
-                if failed <= SAID {
-                    progress.say(&format!(
-                        "a look failed: {}",
-                        refusal_of(pid, error).message
-                    ));
-                }
-            }
+            Err(error) if watched.is_there() => failure = Some(refusal_of(pid, error)),
             Err(_) => end = Some(gone(&watched)),
         }
         if end.is_some() {
@@ -113,6 +111,10 @@ pub(super) fn watch(
         }
         took = asked.elapsed();
         group = limit(pid).or(group);
+    }
+    if let Some(failure) = failure.filter(|_| end.is_none()) {
+        failed += 1;
+        say(&progress, failed, &failure);
     }
     progress.end();
     let facts = first.unwrap_or_default();
@@ -127,6 +129,13 @@ pub(super) fn watch(
         ..LeakFile::of(&looks)
     };
     Ok((file, end))
+}
+
+/// Says that a look failed, the `number`th one, unless enough is said.
+fn say(progress: &Progress, number: u64, failure: &Refusal) {
+    if number <= SAID {
+        progress.say(&format!("a look failed: {}", failure.message));
+    }
 }
 
 /// The look, at its time after the first one by a clock that is never set. `first`: the time of the first look since
