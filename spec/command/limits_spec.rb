@@ -90,11 +90,11 @@ RSpec.describe "Limits of memory" do
 
     it "leaves --fail-above the values of the table" do
       expect(rperf("record", "-o", "long.pb.gz", "--measure", "heap", ruby, "-e", <<~RUBY).status).to be_success
-        #{keeping.call(100)}
+        #{keeping.call(30_000)}
         finish = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 1.5
         nil while Process.clock_gettime(Process::CLOCK_MONOTONIC) < finish
       RUBY
-      keep("short.pb.gz", keeping.call(100))
+      keep("short.pb.gz", keeping.call(30_000))
       slower = diff("inuse_space>9000%", "short.pb.gz", "long.pb.gz", "--fail-above", "50")
       expect([slower.status.exitstatus, slower.stderr]).to match([3, /more than 50% slower/])
       expect(slower.stdout).not_to start_with("Type: inuse_space")
