@@ -46,13 +46,44 @@ module Rperf
       @label = label
       @server_timing = server_timing
       @endpoints = Endpoints.new
+      @is_unusual = label || server_timing || !Work::HAS_NATIVE
       Routing.watch unless label
     end
 
     # @param env [Hash] the Rack environment
     # @return the app's response
     def call(env)
-      return @app.call(env) unless @server_timing || Work.wanted?
+      return call_with_care(env) if @is_unusual
+      return @app.call(env) unless Native.wanted?
+
+      opened = []
+      undo = []
+      begin
+        is_labelled = Native.begin_request(opened, undo, env, @endpoints, @label_key)
+        return call_with_care(env) if is_labelled.nil?
+
+        Work.enter(undo, opened.last.labels) unless is_labelled
+        @app.call(env)
+      ensure
+        rest = Native.end_request(opened, undo)
+        finish(rest, opened, undo) if rest
+      end
+    end
+
+    private
+
+    # What Native.end_request has left.
+    def finish(rest, opened, undo)
+      if rest.equal?(undo)
+        Work.leave(undo)
+        rest = Native.end_request(opened, [])
+      end
+      Accounts.tell(rest) if rest
+    end
+
+    # As `call`, for whatever request.
+    def call_with_care(env)
+      return @app.call(env) unless Work.wanted? || (@server_timing && Work.accountable?)
 
       if RequestAccount.wanted?(env, @server_timing)
         return RequestAccount.run(env, @server_timing, @endpoints) { answer(env) }
@@ -61,15 +92,12 @@ module Rperf
       Work.profiled? ? answer(env) : @app.call(env)
     end
 
-    private
-
     # The app's response to a request that has labels.
     def answer(env)
       return answer_with_custom_label(env) if @label
 
       begin
-        request = Request.usual(env, @endpoints, @label_key) ||
-                  Work.attempt { Request.new(env, @endpoints, @label_key) }
+        request = Work.attempt { Request.new(env, @endpoints, @label_key) }
         Work.run(request&.labels) { @app.call(env) }
       ensure
         request&.end

@@ -271,7 +271,8 @@ RSpec.describe Rperf::RackMiddleware, vm: true do
   describe "when rperf fails" do
     # Before the app is called, or after it, where something can fail.
     def break_sections(after: false)
-      at_once, broken = after ? %i[leave_at_once leave] : %i[enter_at_once enter_request]
+      at_once, broken = after ? %i[leave_at_once leave_request] : %i[enter_at_once enter_request]
+      allow(Rperf.const_get(:Native)).to receive(:begin_request).and_return(nil)
       allow(Rperf.const_get(:Native)).to receive(at_once).and_return(false)
       allow(Rperf.const_get(:Native)).to receive(broken).and_wrap_original do |step, *arguments|
         step.call(*arguments)
@@ -298,6 +299,24 @@ RSpec.describe Rperf::RackMiddleware, vm: true do
         app = middleware { [200, {}, [calls += 1]] }
         said = messages { 2.times { |turn| expect(app.call(env)).to eq([200, {}, [turn + 1]]) } }
         expect(said).to match(/\Arperf: .*couldn't be labelled.*out of order \(RuntimeError\)\n\z/)
+      end
+    end
+
+    it "lets the request go on if a section can't begin or end", :unprofiled do
+      Rperf.start(mode: :wall, defer: true)
+      %i[enter_request leave_request].each do |broken|
+        allow(Rperf.const_get(:Native)).to receive(broken).and_wrap_original do |step, *arguments|
+          step.call(*arguments)
+          raise "out of order"
+        end
+        calls = 0
+        environment = env("/users/7")
+        said = messages do
+          app = middleware { [200, {}, [calls += 1, Rperf.labels]] }
+          expect(app.call(environment)).to eq([200, {}, [1, { endpoint: "GET /users/:id" }]])
+        end
+        expect(said).to match(/\Arperf: .*couldn't be labelled.*out of order \(RuntimeError\)\n\z/)
+        expect([Rperf.labels, environment.fetch("rperf.request").here?]).to eq([{}, false])
       end
     end
 

@@ -52,6 +52,11 @@ RSpec.describe "Objects in use", vm: true do
   # The bytes of a site are off by so much at most, where a sample stands for so many in the mean.
   def near(bytes, deviations: 6, each: 64 * 1024) = be_within(deviations * Math.sqrt(bytes * each)).of(bytes)
 
+  # `rperf record` in such a way that they stand for so many.
+  def record(output, *command)
+    rperf("record", "--measure", "heap", "--max-overhead", "100", "-o", output, ruby, *command)
+  end
+
   def of_site(table, name) = table.select { |site, _| site.end_with?("Shop##{name}") }.values.sum
 
   it "are those of each site, whoever holds them, with their callers, classes and labels" do
@@ -59,7 +64,7 @@ RSpec.describe "Objects in use", vm: true do
       #{work}
       def endpoint(shop) = shop.site_a(40_000)
       shop = Shop.new
-      profile = Rperf.start(mode: :wall, measure: :heap) do
+      profile = Rperf.start(mode: :wall, measure: :heap, max_overhead: 100) do
         20.times do
           Rperf.label(page: "carts") { shop.site_a(2_000) }
           shop.site_b(20_000)
@@ -100,7 +105,7 @@ RSpec.describe "Objects in use", vm: true do
       #{work}
       shop = Shop.new
       look = ->(profile) { [in_use(profile), in_use(profile, "alloc_space")] }
-      Rperf.start(mode: :wall, measure: :heap)
+      Rperf.start(mode: :wall, measure: :heap, max_overhead: 100)
       shop.site_a(50_000)
       looks = [Rperf.snapshot, Rperf.snapshot(clear: true)]
       shop.site_a(20_000)
@@ -129,11 +134,14 @@ RSpec.describe "Objects in use", vm: true do
       shop = Shop.new
       GC.start
       GC.disable
-      profile = Rperf.start(mode: :wall, measure: :heap) { shop.site_a(20_000) }
+      profile = Rperf.start(mode: :wall, measure: :heap, max_overhead: 100) { shop.site_a(20_000) }
       young = in_use(profile, by: "label:%age")
       GC.enable
       Shop::CARTS.clear
-      profile = Rperf.start(mode: :wall, measure: :heap) { shop.site_a(20_000); 2.times { GC.start } }
+      profile = Rperf.start(mode: :wall, measure: :heap, max_overhead: 100) do
+        shop.site_a(20_000)
+        2.times { GC.start }
+      end
       puts [young, in_use(profile, by: "label:%age")].to_json
     RUBY
     expect(ages[0].keys).to eq(["<1 GC"])
@@ -144,7 +152,7 @@ RSpec.describe "Objects in use", vm: true do
     before, after, classes = told(<<~RUBY)
       #{work}
       shop = Shop.new
-      Rperf.start(mode: :wall, measure: :heap)
+      Rperf.start(mode: :wall, measure: :heap, max_overhead: 100)
       shop.site_a(30_000)
       10.times { |i| eval("class Made\#{i}; end; $made = [*$made, *Array.new(5_000) { Made\#{i}.new }]") }
       before = in_use(Rperf.snapshot)
@@ -177,7 +185,7 @@ RSpec.describe "Objects in use", vm: true do
       Thread.new { shop.site_a(10_000) }.join
       GC.start
     RUBY
-    expect(rperf("record", "--measure", "heap", "-o", "f.pb.gz", ruby, "forks.rb").status).to be_success
+    expect(record("f.pb.gz", "forks.rb").status).to be_success
     profile = Rperf.load(path_to("f.pb.gz"))
     by = ->(**options) { profile.top(value: "inuse_space", **options).sum { |row| row[:self] } }
     # A child that is profiled knows what it has made itself.
@@ -187,7 +195,7 @@ RSpec.describe "Objects in use", vm: true do
 
   it "have their columns in all formats, with a note" do
     write_file("app.rb", "#{work}\nShop.new.site_a(20_000)")
-    recorded = rperf("record", "--measure", "heap", "-o", "heap.pb.gz", ruby, "app.rb")
+    recorded = record("heap.pb.gz", "app.rb")
     expect(recorded.status).to be_success, recorded.stderr
     page = rperf("report", "--tree", "--value", "inuse_space", "heap.pb.gz").stdout
     expect(page).to include("Shop#site_a").and include("alloc_objects and alloc_space: sampled, 1 of 64 KB of slots")
@@ -205,7 +213,7 @@ RSpec.describe "Objects in use", vm: true do
 
   it "are compared as levels with their noise" do
     write_file("make.rb", "#{work}\nShop.new.site_a(ARGV[0].to_i)")
-    %w[20000 20001 60000].each { |n| rperf("record", "--measure", "heap", "-o", "#{n}.pb.gz", ruby, "make.rb", n) }
+    %w[20000 20001 60000].each { |n| record("#{n}.pb.gz", "make.rb", n) }
     gate = lambda do |file|
       rperf("diff", "--top", "--value", "inuse_space", "--fail-above", "50", "20000.pb.gz", file).status.exitstatus
     end
@@ -226,7 +234,7 @@ RSpec.describe "Objects in use", vm: true do
       calls = []
       point = TracePoint.new(:c_call) { |it| calls << it.method_id.to_s if it.defined_class.to_s.include?("WeakMap") }
       shop = Shop.new
-      Rperf.start(mode: :wall, measure: :heap)
+      Rperf.start(mode: :wall, measure: :heap, max_overhead: 100)
       point.enable { 20.times { shop.site_b(10_000) } }
       shop.site_b(100_000)
       GC.start
@@ -281,7 +289,7 @@ RSpec.describe "Objects in use", vm: true do
       $VERBOSE = nil
       Elsewhere = Class.new
       kept = nil
-      profile = Rperf.start(mode: :wall, measure: :heap) do
+      profile = Rperf.start(mode: :wall, measure: :heap, max_overhead: 100) do
         ractor = Ractor.new { Array.new(200_000) { Elsewhere.new }.size }
         kept = Array.new(100_000) { Object.new }
         ractor.respond_to?(:value) ? ractor.value : ractor.take
@@ -333,7 +341,7 @@ RSpec.describe "Objects in use", vm: true do
       maps = -> { ObjectSpace.each_object(ObjectSpace::WeakMap).map(&:inspect).size }
       before = maps.call
       shop = Shop.new
-      Rperf.start(mode: :wall, measure: :heap)
+      Rperf.start(mode: :wall, measure: :heap, max_overhead: 100)
       shop.site_b(50_000)
       # Their texts are shared with Strings that have no class.
       kept = Array.new(50_000) { |i| "\#{i}" * 100 }.map { |text| text[1..] }
@@ -362,14 +370,14 @@ RSpec.describe "Objects in use", vm: true do
         GC.start
         ObjectSpace.each_object(Brief).count
       end
-      Rperf.start(mode: :wall, measure: :heap)
+      Rperf.start(mode: :wall, measure: :heap, max_overhead: 100)
       Thread.new(&make).join
       after_burst = left.call
       Thread.new(&make).join
       Rperf.pause
       in_pause = left.call
       Rperf.stop
-      Rperf.start(mode: :wall, measure: :heap, defer: true)
+      Rperf.start(mode: :wall, measure: :heap, max_overhead: 100, defer: true)
       Thread.new { Rperf.profile(&make) }.join
       after_section = left.call
       Rperf.stop
@@ -381,12 +389,12 @@ RSpec.describe "Objects in use", vm: true do
   it "are added up over sessions of one process, and none are garbage that a later collection took" do
     both, ages = told(<<~RUBY)
       #{work}
-      first = Rperf.start(mode: :wall, measure: :heap) { Shop.new.site_a(20_000) }
-      second = Rperf.start(mode: :wall, measure: :heap) { Shop.new.site_a(30_000) }
+      first = Rperf.start(mode: :wall, measure: :heap, max_overhead: 100) { Shop.new.site_a(20_000) }
+      second = Rperf.start(mode: :wall, measure: :heap, max_overhead: 100) { Shop.new.site_a(30_000) }
       both = in_use(Rperf.merge(first, second))
       GC.start
       GC.disable
-      Rperf.start(mode: :wall, measure: :heap)
+      Rperf.start(mode: :wall, measure: :heap, max_overhead: 100)
       Shop.new.site_d(20_000)
       # Between the look and the end of the profile, which gives names, others run.
       done = false
@@ -405,7 +413,7 @@ RSpec.describe "Objects in use", vm: true do
     skip "takes ten minutes" unless ENV["RPERF_LONG"] == "1"
     off, kept = told(<<~RUBY, limit: 900)
       #{work}
-      Rperf.start(mode: :wall, measure: :heap)
+      Rperf.start(mode: :wall, measure: :heap, max_overhead: 100)
       shop = Shop.new
       till = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 600
       rounds = 0

@@ -7,6 +7,7 @@ pub mod live;
 #[cfg(feature = "measure")]
 mod measure;
 mod ops;
+mod rack;
 mod requests;
 pub mod session;
 #[cfg(feature = "measure")]
@@ -36,6 +37,7 @@ pub fn init(ruby: &Ruby, rperf: RModule, native: RModule) -> Result<(), Error> {
     accounts::init(ruby, rperf, native)?;
     suite::init(native)?;
     ops::init(native)?;
+    rack::init(native)?;
     native.define_singleton_method("start", function!(start, 1))?;
     native.define_singleton_method("stop_into", function!(stop_into, 1))?;
     native.define_singleton_method("snapshot", function!(snapshot, 1))?;

@@ -27,12 +27,12 @@ module Rperf
                 cpu_ns: "cpu", queue_ns: "queue" }.freeze
     private_constant :STATES, :METRICS
 
-    # @return [String, nil] the endpoint, the job, or what {Rperf.account} was given
-    attr_reader :name
+    # @!attribute [rw] name
+    #   @return [String, nil] the endpoint, the job, or what {Rperf.account} was given; what is set is made a String
 
     # @param name [#to_s, nil]
     def name=(name)
-      @name = name&.to_s
+      take_name(name&.to_s)
     end
 
     # @!attribute [rw] queue_ns
@@ -110,6 +110,8 @@ module Rperf
         check_ractor
         raise Error, "accounts are on already; Rperf.stop(mode: :account) ends them" if on?
 
+        # Forks take the hooks away for a moment.
+        ForkGuard.install
         Native.begin_accounts
         true
       end
@@ -126,6 +128,7 @@ module Rperf
       def add(handler)
         check_ractor
         @handlers += [handler]
+        Native.tell_accounts
       end
 
       # Runs the block with an account, which it gets. Whatever it names it counts for.
@@ -133,7 +136,6 @@ module Rperf
       # @return the block's value
       def run
         opened = []
-        # Forks take the hooks away for a moment.
         ForkGuard.install
         Native.open_account(opened)
         yield opened.first
@@ -141,6 +143,18 @@ module Rperf
         # One call of C: no interrupt can come before it has done its work.
         Native.close_account(opened)
         ended(opened.first)
+      end
+
+      # Has all handlers learn of an account that has ended.
+      def tell(account)
+        return if @handlers.empty? || Thread.current[TELLING]
+
+        begin
+          Thread.current[TELLING] = true
+          @handlers.each { |handler| call(handler, account) }
+        ensure
+          Thread.current[TELLING] = nil
+        end
       end
 
       private
@@ -153,21 +167,16 @@ module Rperf
       def ended(account)
         return unless account&.known?
 
-        Native.keep_account(account.name, account) if on?
-        tell(account) unless @handlers.empty? || Thread.current[TELLING]
+        Native.keep_account(account) if on?
+        tell(account)
       end
 
-      def tell(account)
-        Thread.current[TELLING] = true
-        @handlers.each do |handler|
-          Thread.handle_interrupt(LATER) do
-            handler.call(account.name, account)
-          rescue StandardError => e
-            complain(e)
-          end
+      def call(handler, account)
+        Thread.handle_interrupt(LATER) do
+          handler.call(account.name, account)
+        rescue StandardError => e
+          complain(e)
         end
-      ensure
-        Thread.current[TELLING] = nil
       end
 
       # Once: the same fault in every request would fill the log.

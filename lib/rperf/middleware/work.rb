@@ -9,13 +9,13 @@ module Rperf
     # An exception from another thread (Thread#raise, Timeout with a class of its own) must
     # not be taken for one of ours: it waits until we are done.
     LATER = { StandardError => :never }.freeze
-    # Nothing may interrupt the end.
+    # As the end must not be interrupted.
     LAST = { Object => :never }.freeze
     # Not where the program can't be profiled, but must run.
     HAS_NATIVE = Rperf.const_defined?(:Native)
     # The fiber-local variable with the name of the present job and its account.
     JOB = :__rperf_job__
-    private_constant :LATER, :LAST, :HAS_NATIVE, :JOB
+    private_constant :LATER, :LAST, :JOB
 
     class << self
       # Runs the block with labels, and as a section of a deferred session. Where requests and jobs are judged, it
@@ -26,11 +26,17 @@ module Rperf
       def run(labels)
         undo = []
         # Most of the time nothing of it can fail: then there is nothing to guard, which takes longer than all the rest.
-        Native.enter_at_once(undo, labels) || attempt { Native.enter_request(undo, labels) }
+        Native.enter_at_once(undo, labels) || enter(undo, labels)
         yield
       ensure
-        Native.leave_at_once(undo) || attempt(LAST) { Native.leave_request(undo) }
+        Native.leave_at_once(undo) || leave(undo)
       end
+
+      # Begins a request or a job, as {run} does, where something of it can fail.
+      def enter(undo, labels) = attempt { Native.enter_request(undo, labels) }
+
+      # Ends it. Nothing may interrupt that.
+      def leave(undo) = attempt(LAST) { Native.leave_request(undo) }
 
       # Runs the block with labels, and with an account, unless other middleware has opened one for this job.
       #

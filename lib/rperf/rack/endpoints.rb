@@ -5,11 +5,6 @@ module Rperf
     # Names of endpoints: the method and the route, or, without a known route, the path
     # without the parts that differ between resources.
     class Endpoints
-      # How many paths get a name of their own: clients can make up any number of them.
-      LIMIT = 1000
-      OTHER = "(other)"
-      private_constant :LIMIT, :OTHER
-
       # @param path [String] of whatever encoding, as it came from the client
       # @return [String] with :id, :uuid, :hex and :token in place of parts that identify a resource, or are secrets
       def self.normalize(path) = Native.endpoint_path(path)
@@ -24,14 +19,9 @@ module Rperf
         Native.endpoint(env["REQUEST_METHOD"].to_s, env["SCRIPT_NAME"].to_s, env["PATH_INFO"].to_s)
       end
 
-      # @return [String] what the last such request turned out to be, or the path's own name
-      def name(path_name)
-        known = @names[path_name]
-        return known if known
-        return OTHER if @names.size >= LIMIT
-
-        @names[path_name] = path_name
-      end
+      # @return [String] what the last such request turned out to be, or the path's own name. 1,000 paths at most have
+      #   one: clients can make up any number of them.
+      def name(path_name) = Native.endpoint_name(@names, path_name)
 
       # Notes the route that requests of this path take.
       def learn(path_name, route)

@@ -7,6 +7,7 @@ module Rperf
       # Its key in the environment.
       KEY = "rperf.request"
       private_constant :KEY
+      Native.rack_requests(self) if Work::HAS_NATIVE
 
       # The block returns the chosen route as the method and the pattern; nil if it doesn't know.
       def self.routed(env)
@@ -23,29 +24,22 @@ module Rperf
         request.name if request.is_a?(Request)
       end
 
-      # @return [Hash{Symbol => String}] its labels on arrival
-      attr_reader :labels
-
-      # @return [Request, nil] a new one, if the environment is as servers make it, so that nothing can fail
-      def self.usual(env, endpoints, label_key)
-        return unless env.instance_of?(Hash) && !env.frozen? && env.default_proc.nil?
-
-        path_name = Native.endpoint(env["REQUEST_METHOD"], env["SCRIPT_NAME"], env["PATH_INFO"])
-        new(env, endpoints, label_key, path_name) if path_name
-      end
-
       # @return [String] the name of its endpoint, as far as it is known
       attr_reader :name
 
-      def initialize(env, endpoints, label_key, path_name = endpoints.path_name(env))
+      # As Native.begin_request makes most of them.
+      def initialize(env, endpoints, label_key)
         @endpoints = endpoints
-        @path_name = path_name
+        @path_name = endpoints.path_name(env)
         @name = endpoints.name(@path_name)
-        @labels = { label_key => @name }
+        @label_key = label_key
         @fiber = Fiber.current
         @routed = false
         env[KEY] = self
       end
+
+      # @return [Hash{Symbol => String}] its labels, as far as its endpoint is known
+      def labels = { @label_key => @name }
 
       # Whether the request runs in this fiber. Parts of an app may run in threads of their own,
       # or use the same environment after the request has ended.
@@ -57,8 +51,7 @@ module Rperf
         @endpoints.learn(@path_name, route) unless @routed
         @routed = true
         @name = route
-        label_key = @labels.each_key.first
-        Rperf.label(label_key => route) if Rperf.labels.key?(label_key)
+        Rperf.label(@label_key => route) if Rperf.labels.key?(@label_key)
       end
 
       def end

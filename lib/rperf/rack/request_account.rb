@@ -28,8 +28,7 @@ module Rperf
           return tell(yield, env, timing) if open_in?(env)
 
           Accounts.run do |account|
-            # Mostly nothing of it can fail: then there is nothing to guard, which takes longer than all of it.
-            usual?(env) ? env[KEY] = account : attempt { begin_request(env, account) }
+            attempt { begin_request(env, account) }
             tell(named(env, account, endpoints, &), env, timing)
           end
         end
@@ -48,8 +47,6 @@ module Rperf
           account = env[KEY]
           account.is_a?(Account) && account.open?
         end
-
-        def usual?(env) = env.instance_of?(Hash) && !env.frozen? && !env.key?(QUEUED)
 
         def begin_request(env, account)
           env[KEY] = account

@@ -6,7 +6,7 @@ use super::process::{self, ProcessAccounts};
 use super::threads::{self, AccountedThread};
 use crate::ruby::threads::{RubyThread, shares_native_threads};
 use magnus::gc::Marker;
-use magnus::rb_sys::FromRawValue;
+use magnus::rb_sys::{AsRawValue, FromRawValue};
 use magnus::typed_data::Obj;
 use magnus::{DataTypeFunctions, Error, RClass, RModule, Ruby, TypedData, Value, prelude::*};
 use rb_sys::VALUE;
@@ -14,12 +14,17 @@ use rperf_accounts::{AccountOp, AccountOps, Figures, Opened};
 use rperf_vm::{FiberWord, Gvl, GvlCell, NativeId, clock};
 use std::ops::Deref;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 /// What the Ruby object holds.
 #[derive(TypedData)]
 #[magnus(class = "Rperf::Account", free_immediately, mark, size)]
-pub struct AccountObject(Account);
+pub struct AccountObject {
+    account: Account,
+    /// A frozen String, or 0: the request, the job or the block.
+    name: AtomicUsize,
+}
 
 /// An account, in whatever object.
 pub struct Account(GvlCell<State>);
@@ -61,11 +66,29 @@ struct Open {
 impl DataTypeFunctions for AccountObject {
     fn mark(&self, marker: &Marker) {
         // SAFETY: in a collection.
-        if let Some(fiber) = unsafe { self.0.fiber() } {
+        if let Some(fiber) = unsafe { self.account.fiber() } {
             // It stays at its place: it is known by that.
             // SAFETY: a fiber that was alive when the account was opened, and is marked each time since.
             marker.mark(unsafe { Value::from_raw(fiber) });
         }
+        if let Some(name) = self.name() {
+            marker.mark(name);
+        }
+    }
+}
+
+impl AccountObject {
+    /// Its name.
+    pub fn name(&self) -> Option<Value> {
+        let name = self.name.load(Relaxed) as VALUE;
+        // SAFETY: an object that `set_name` was given, and that is marked each time since.
+        (name != 0).then(|| unsafe { Value::from_raw(name) })
+    }
+
+    /// Gives it a name, or takes it away.
+    pub fn set_name(&self, name: Option<Value>) {
+        let name = name.map_or(0, |it| it.as_raw() as usize);
+        self.name.store(name, Relaxed);
     }
 }
 
@@ -73,7 +96,7 @@ impl Deref for AccountObject {
     type Target = Account;
 
     fn deref(&self) -> &Account {
-        &self.0
+        &self.account
     }
 }
 
@@ -89,7 +112,10 @@ pub fn init(ruby: &Ruby, rperf: RModule) -> Result<RClass, Error> {
 
 /// A new account, which isn't open yet.
 pub fn new(ruby: &Ruby, _: &Gvl<'_>) -> Obj<AccountObject> {
-    ruby.obj_wrap(AccountObject(Account::new()))
+    ruby.obj_wrap(AccountObject {
+        account: Account::new(),
+        name: AtomicUsize::new(0),
+    })
 }
 
 impl Account {

@@ -6,13 +6,16 @@ use crate::accounts::{hooks, process};
 use crate::ruby::{counters, ractor};
 use crate::running::sampling::measures_ops;
 use crate::text;
-use magnus::{Error, RArray, RHash, RModule, Ruby, Value, function, method, prelude::*};
+use magnus::{Error, RArray, RHash, RModule, RString, Ruby, Value, function, method, prelude::*};
 use rperf_accounts::Summary;
 use rperf_vm::Gvl;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Whether requests and jobs get accounts: children that are forked have them, too.
 static ARE_ON: AtomicBool = AtomicBool::new(false);
+
+/// Whether the program is told of each account that ends.
+static ARE_TOLD: AtomicBool = AtomicBool::new(false);
 
 /// Defines `Rperf::Account`, and the methods of `Native` that open and close accounts. On the main
 /// thread, once.
@@ -21,11 +24,14 @@ pub fn init(ruby: &Ruby, rperf: RModule, native: RModule) -> Result<(), Error> {
     let class = object::init(ruby, rperf)?;
     class.define_private_method("figures", method!(figures, 0))?;
     class.define_private_method("op_rows", method!(op_rows, 0))?;
+    class.define_method("name", method!(AccountObject::name, 0))?;
+    class.define_private_method("take_name", method!(take_name, 1))?;
     class.define_method("known?", method!(is_known, 0))?;
     class.define_method("open?", method!(is_open, 0))?;
     native.define_singleton_method("open_account", function!(open, 1))?;
     native.define_singleton_method("close_account", function!(close, 1))?;
-    native.define_singleton_method("keep_account", function!(keep, 2))?;
+    native.define_singleton_method("keep_account", function!(keep, 1))?;
+    native.define_singleton_method("tell_accounts", function!(tell, 0))?;
     native.define_singleton_method("kept_accounts", function!(kept, 0))?;
     native.define_singleton_method("begin_accounts", function!(begin, 0))?;
     native.define_singleton_method("end_accounts", function!(end, 0))
@@ -77,17 +83,45 @@ fn close(ruby: &Ruby, array: RArray) -> Result<(), Error> {
     Ok(())
 }
 
-/// `Native.keep_account(name, account)`: adds an account that is closed to the quantiles of this name, if
-/// it is a String.
-fn keep(ruby: &Ruby, name: Value, account: &AccountObject) {
+/// `Native.keep_account(account)`: adds an account that is closed to the quantiles of its name, if it has one.
+fn keep(ruby: &Ruby, account: &AccountObject) {
+    keep_known(&gvl(ruby), account);
+}
+
+/// Closes the account, and keeps it if requests get accounts. Returns whether its values are known.
+pub fn close_and_keep(ruby: &Ruby, account: &AccountObject) -> bool {
     let gvl = gvl(ruby);
-    if let Some(name) = text::of_string(name)
-        && let Some(figures) = account.figures(&gvl)
-        && let Some(process) = process::present(&gvl)
-        && let Some(mut table) = process.table.borrow(&gvl)
-    {
-        table.add(&name, &figures);
+    account.close(&gvl);
+    match are_on() {
+        true => keep_known(&gvl, account),
+        false => account.figures(&gvl).is_some(),
     }
+}
+
+/// Keeps the account, if its values are known, which it returns.
+fn keep_known(gvl: &Gvl<'_>, account: &AccountObject) -> bool {
+    let Some(figures) = account.figures(gvl) else {
+        return false;
+    };
+    if let Some(name) = account.name().and_then(RString::from_value)
+        && let Some(process) = process::present(gvl)
+        && let Some(mut table) = process.table.borrow(gvl)
+    {
+        text::with_bytes(name, |name| {
+            table.add(&String::from_utf8_lossy(name), &figures)
+        });
+    }
+    true
+}
+
+/// Whether the program is told of each account that ends.
+pub fn are_told() -> bool {
+    ARE_TOLD.load(Relaxed)
+}
+
+/// `Native.tell_accounts`: `Native.end_request` returns accounts that the program is to be told of.
+fn tell() {
+    ARE_TOLD.store(true, Relaxed);
 }
 
 /// `Native.kept_accounts`: a Hash of all names, each with a Hash of `:count` and its values.
@@ -166,6 +200,11 @@ fn figures(ruby: &Ruby, account: &AccountObject) -> Result<Option<RArray>, Error
         array.push(value)?;
     }
     Ok(Some(array))
+}
+
+/// `Account#take_name(name)`: takes a String, or nil, as its name.
+fn take_name(account: &AccountObject, name: Value) {
+    account.set_name(Some(name).filter(|it| !it.is_nil()));
 }
 
 /// `Account#op_rows`: an Array of name, calls and wall time for each op; nil if it doesn't tell of them.

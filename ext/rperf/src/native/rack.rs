@@ -1,0 +1,207 @@
+//! Requests that the Rack middleware wraps: all that is to be done before the app, and after it, in one call
+//! each. A server that answers now and then has nothing of rperf's in its caches, and then a method costs a
+//! microsecond or two: so there are two in place of twenty. On threads of the main Ractor, with the GVL.
+//!
+//! What is unusual is left to Ruby code: see lib/rperf/rack.rb. As with `Native.enter`, all that is to be
+//! undone is noted in Arrays of the caller's.
+
+use super::accounts::{self, open_into};
+use super::gvl;
+use super::{enter_at_once, leave_at_once};
+use crate::accounts::object::{AccountObject, Further};
+use crate::labels::endpoint;
+use crate::running::facts;
+use crate::running::sampling::measures_ops;
+use magnus::rb_sys::{AsRawValue, FromRawValue, protect};
+use magnus::value::{InnerValue, LazyId, Opaque};
+use magnus::{
+    Error, Object, RArray, RClass, RHash, RModule, RObject, RString, Ruby, Symbol, TryConvert,
+    TypedData, Value, function, prelude::*,
+};
+use std::sync::OnceLock;
+
+/// Paths that get a name of their own: clients can make up any number of them.
+const NAMES: usize = 1000;
+
+/// What all other paths are called.
+const OTHER: &str = "(other)";
+
+/// Objects that live as long as the process.
+struct Objects {
+    /// `Rperf::RackMiddleware::Request`.
+    request: Opaque<RClass>,
+    /// Keys of Rack environments.
+    keys: Keys,
+    /// [`OTHER`].
+    other: Opaque<RString>,
+}
+
+/// Keys of Rack environments.
+struct Keys {
+    account: Opaque<RString>,
+    request: Opaque<RString>,
+    /// A proxy has told when it took the request.
+    queued: Opaque<RString>,
+    method: Opaque<RString>,
+    mount: Opaque<RString>,
+    path: Opaque<RString>,
+}
+
+static OBJECTS: OnceLock<Objects> = OnceLock::new();
+
+static NAMES_OF: LazyId = LazyId::new("@names");
+static ENDPOINTS: LazyId = LazyId::new("@endpoints");
+static PATH_NAME: LazyId = LazyId::new("@path_name");
+static NAME: LazyId = LazyId::new("@name");
+static LABEL_KEY: LazyId = LazyId::new("@label_key");
+static FIBER: LazyId = LazyId::new("@fiber");
+static ROUTED: LazyId = LazyId::new("@routed");
+
+/// Defines the methods. On the main thread, once.
+pub fn init(native: RModule) -> Result<(), Error> {
+    native.define_singleton_method("rack_requests", function!(note_class, 1))?;
+    native.define_singleton_method("endpoint_name", function!(name_of, 2))?;
+    native.define_singleton_method("begin_request", function!(begin, 5))?;
+    native.define_singleton_method("end_request", function!(end, 2))
+}
+
+/// `Native.rack_requests(class)`: requests are objects of this class.
+fn note_class(ruby: &Ruby, request: RClass) {
+    let text = |text: &str| {
+        let string = ruby.str_new(text);
+        string.freeze();
+        ruby.gc_register_mark_object(string);
+        string.into()
+    };
+    OBJECTS.get_or_init(|| {
+        ruby.gc_register_mark_object(request);
+        Objects {
+            request: request.into(),
+            keys: Keys {
+                account: text("rperf.account"),
+                request: text("rperf.request"),
+                queued: text("HTTP_X_REQUEST_START"),
+                method: text("REQUEST_METHOD"),
+                mount: text("SCRIPT_NAME"),
+                path: text("PATH_INFO"),
+            },
+            other: text(OTHER),
+        }
+    });
+}
+
+/// `Native.endpoint_name(names, path_name)`: what the last request of this path turned out to be, or the
+/// path's own name, which `names` gets if it has room.
+fn name_of(ruby: &Ruby, names: RHash, path_name: RString) -> Result<Value, Error> {
+    if let Some(known) = names.get(path_name) {
+        return Ok(known);
+    }
+    match OBJECTS.get() {
+        Some(objects) if names.len() >= NAMES => Ok(objects.other.get_inner_with(ruby).as_value()),
+        _ => {
+            names.aset(path_name, path_name)?;
+            Ok(path_name.as_value())
+        }
+    }
+}
+
+/// `Native.begin_request(opened, undo, env, endpoints, label_key)`: opens an account of the request, if
+/// requests get some, gives it its name, and puts its label on, if there is a session. Pushes to `opened` the
+/// account and the request, and to `undo` as `Native.enter` does. Returns true; false if the label is still
+/// to be put on; nil if the request is unusual, and nothing was done.
+fn begin(
+    ruby: &Ruby,
+    opened: RArray,
+    undo: RArray,
+    env: Value,
+    endpoints: RObject,
+    label_key: Symbol,
+) -> Result<Option<bool>, Error> {
+    let Some(objects) = OBJECTS.get() else {
+        return Ok(None);
+    };
+    let keys = &objects.keys;
+    let Some(env) = usual(ruby, env) else {
+        return Ok(None);
+    };
+    let key = |key: &Opaque<RString>| key.get_inner_with(ruby);
+    let [method, mount, path] = [&keys.method, &keys.mount, &keys.path].map(|it| env.get(key(it)));
+    let (Some(method), Some(mount), Some(path)) = (method, mount, path) else {
+        return Ok(None);
+    };
+    let has_account = accounts::are_on();
+    let has = |it| env.get(key(it)).is_some();
+    if has_account && (has(&keys.account) || has(&keys.queued)) {
+        return Ok(None);
+    }
+    let Some(path_name) = endpoint::name(ruby, method, mount, path) else {
+        return Ok(None);
+    };
+    if has_account {
+        let mut gvl = gvl(ruby);
+        let with = Further {
+            cpu: true,
+            ops: measures_ops(&gvl),
+        };
+        open_into(ruby, &mut gvl, opened, with)?;
+        env.aset(key(&keys.account), opened.entry::<Value>(-1)?)?;
+    }
+    let names: RHash = endpoints.ivar_get(*NAMES_OF)?;
+    let name = name_of(ruby, names, path_name)?;
+    let request = new_object(objects.request.get_inner_with(ruby))?;
+    // In the order of Request#initialize, so that all have the same layout.
+    request.ivar_set(*ENDPOINTS, endpoints)?;
+    request.ivar_set(*PATH_NAME, path_name)?;
+    request.ivar_set(*NAME, name)?;
+    request.ivar_set(*LABEL_KEY, label_key)?;
+    request.ivar_set(*FIBER, ruby.fiber_current())?;
+    request.ivar_set(*ROUTED, false)?;
+    opened.push(request)?;
+    env.aset(key(&keys.request), request)?;
+    if !facts::is_running() {
+        return Ok(Some(true));
+    }
+    let labels = ruby.hash_new();
+    labels.aset(label_key, name)?;
+    enter_at_once(ruby, undo, Some(labels)).map(Some)
+}
+
+/// `Native.end_request(opened, undo)`: undoes all that `begin_request` has done, and keeps the account, under
+/// the name of the request unless the app has named it. Returns nil; `undo`, if it must be undone with care
+/// first, and nothing was done; or the account, if the program is to be told of it.
+fn end(ruby: &Ruby, opened: RArray, undo: RArray) -> Result<Option<Value>, Error> {
+    if !undo.is_empty() && !leave_at_once(ruby, undo)? {
+        return Ok(Some(undo.as_value()));
+    }
+    let mut name = None;
+    let mut told = None;
+    while !opened.is_empty() {
+        let object: Value = opened.pop()?;
+        if object.is_kind_of(AccountObject::class(ruby)) {
+            let account: &AccountObject = TryConvert::try_convert(object)?;
+            if let (None, Some(name)) = (account.name(), name) {
+                account.set_name(Some(name));
+            }
+            let is_known = accounts::close_and_keep(ruby, account);
+            told = (is_known && accounts::are_told()).then_some(object);
+        } else if let Some(request) = RObject::from_value(object) {
+            request.ivar_set(*FIBER, ruby.qnil())?;
+            name = request.ivar_get::<_, Option<Value>>(*NAME)?;
+        }
+    }
+    Ok(told)
+}
+
+/// The environment, if it is as servers make it, so that nothing fails that is done with it.
+fn usual(ruby: &Ruby, env: Value) -> Option<RHash> {
+    let hash = RHash::from_value(env)?;
+    let is_plain = hash.class().as_raw() == ruby.class_hash().as_raw();
+    (is_plain && !hash.is_frozen()).then_some(hash)
+}
+
+/// A new object of the class, which isn't initialized.
+fn new_object(class: RClass) -> Result<RObject, Error> {
+    // SAFETY: `class` is a class, and `protect` catches what its allocator raises, and returns a valid VALUE.
+    let object = unsafe { Value::from_raw(protect(|| rb_sys::rb_obj_alloc(class.as_raw()))?) };
+    TryConvert::try_convert(object)
+}
