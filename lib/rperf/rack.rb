@@ -72,13 +72,16 @@ module Rperf
 
     private
 
-    # What Native.end_request has left.
+    # What Native.end_request has left: `undo`, or an account that the program is to be told of.
     def finish(rest, opened, undo)
-      if rest.equal?(undo)
+      return Accounts.tell(rest) unless rest.equal?(undo)
+
+      begin
         Work.leave(undo)
-        rest = Native.end_request(opened, [])
+      ensure
+        account = Native.end_request(opened, [])
       end
-      Accounts.tell(rest) if rest
+      Accounts.tell(account) if account
     end
 
     # As `call`, for whatever request.

@@ -9,6 +9,9 @@ RSpec.describe "Accounts in middleware", vm: true do
     { "REQUEST_METHOD" => "GET", "SCRIPT_NAME" => "", "PATH_INFO" => path }.merge(more.transform_keys(&:to_s))
   end
 
+  # An environment of a class of its own.
+  let(:odd) { Class.new(Hash).new }
+
   def respond(environment = env, **options, &app)
     app ||= ->(_) { [200, {}, ["hello"]] }
     Rperf::RackMiddleware.new(app, **options).call(environment)
@@ -64,6 +67,14 @@ RSpec.describe "Accounts in middleware", vm: true do
     expect(Rperf.accounts.keys).to eq(["checkout"])
   end
 
+  it "have the name of the endpoint in whatever environment" do
+    named = [{}, odd].map do |environment|
+      respond(environment.merge!(env("/orders/7")))
+      environment["rperf.account"].name
+    end
+    expect(named).to eq(["GET /orders/:id", "GET /orders/:id"])
+  end
+
   it "are one for a request that passes the middleware twice" do
     seen = []
     inner = Rperf::RackMiddleware.new(->(received) { seen << received["rperf.account"] and [200, {}, []] })
@@ -82,17 +93,21 @@ RSpec.describe "Accounts in middleware", vm: true do
     "t=%.3f" => 1.0, "%.6f" => 1.0, "t=%d" => 1e3, "%d" => 1e6
   }.each do |format, scale|
     it "know how long a request has waited, by #{format} in #{scale.to_i} parts of a second" do
-      environment = env(HTTP_X_REQUEST_START: format(format, (Time.now.to_f - 0.25) * scale))
-      respond(environment)
-      expect(environment["rperf.account"].queue_ns).to be_between(245_000_000, 5_000_000_000)
+      [{}, odd].each do |environment|
+        environment.merge!(env(HTTP_X_REQUEST_START: format(format, (Time.now.to_f - 0.25) * scale)))
+        respond(environment)
+        expect(environment["rperf.account"].queue_ns).to be_between(245_000_000, 5_000_000_000)
+      end
     end
   end
 
   ["", "now", "t=", "-5", "t=1e400", "99999999999", "0"].each do |header|
     it "know nothing of a wait by #{header.inspect}" do
-      environment = env(HTTP_X_REQUEST_START: header)
-      respond(environment)
-      expect(environment["rperf.account"].queue_ns).to be_nil
+      [{}, odd].each do |environment|
+        environment.merge!(env(HTTP_X_REQUEST_START: header))
+        respond(environment)
+        expect(environment["rperf.account"].queue_ns).to be_nil
+      end
     end
   end
 

@@ -10,9 +10,7 @@ module Rperf
       QUEUED = "HTTP_X_REQUEST_START"
       # The header for a browser's page of timings, as Rack 3 wants its name.
       TIMING = "server-timing"
-      # Whoever has waited longer has a wrong clock.
-      LONGEST_QUEUE_NS = 60_000_000_000
-      private_constant :KEY, :QUEUED, :TIMING, :LONGEST_QUEUE_NS
+      private_constant :KEY, :QUEUED, :TIMING
 
       class << self
         # @param timing [#call, nil] whether the response tells it
@@ -50,7 +48,7 @@ module Rperf
 
         def begin_request(env, account)
           env[KEY] = account
-          account.queue_ns = queue_ns(env[QUEUED])
+          account.queue_ns = Native.queue_ns(env[QUEUED])
         end
 
         def named(env, account, endpoints)
@@ -63,16 +61,6 @@ module Rperf
         def tell(response, env, timing)
           tells = timing && attempt { timing.call(env) }
           tells ? attempt { told(response, env[KEY].server_timing) } || response : response
-        end
-
-        # Seconds, milliseconds or microseconds since 1970, told apart by their size.
-        def queue_ns(header)
-          start = Float(header.to_s.delete_prefix("t="), exception: false) || 0.0
-          return unless start.positive? && start.finite?
-
-          start *= 1_000 until start >= 1e17
-          waited = Process.clock_gettime(Process::CLOCK_REALTIME, :nanosecond) - start.to_i
-          waited if waited.between?(0, LONGEST_QUEUE_NS)
         end
 
         # The response with this value of the header.

@@ -12,12 +12,15 @@ use crate::accounts::object::{AccountObject, Further};
 use crate::labels::endpoint;
 use crate::running::facts;
 use crate::running::sampling::measures_ops;
+use crate::text;
 use magnus::rb_sys::{AsRawValue, FromRawValue, protect};
 use magnus::value::{InnerValue, LazyId, Opaque};
 use magnus::{
-    Error, Object, RArray, RClass, RHash, RModule, RObject, RString, Ruby, Symbol, TryConvert,
-    TypedData, Value, function, prelude::*,
+    Error, Object, RArray, RClass, RHash, RModule, RObject, RString, RTypedData, Ruby, Symbol,
+    TryConvert, TypedData, Value, function, prelude::*,
 };
+use rperf_accounts::queue_ns;
+use rperf_vm::clock;
 use std::sync::OnceLock;
 
 /// Paths that get a name of their own: clients can make up any number of them.
@@ -55,12 +58,14 @@ static PATH_NAME: LazyId = LazyId::new("@path_name");
 static NAME: LazyId = LazyId::new("@name");
 static LABEL_KEY: LazyId = LazyId::new("@label_key");
 static FIBER: LazyId = LazyId::new("@fiber");
+static QUEUE_NS: LazyId = LazyId::new("@queue_ns");
 static ROUTED: LazyId = LazyId::new("@routed");
 
 /// Defines the methods. On the main thread, once.
 pub fn init(native: RModule) -> Result<(), Error> {
     native.define_singleton_method("rack_requests", function!(note_class, 1))?;
     native.define_singleton_method("endpoint_name", function!(name_of, 2))?;
+    native.define_singleton_method("queue_ns", function!(waited_by, 1))?;
     native.define_singleton_method("begin_request", function!(begin, 5))?;
     native.define_singleton_method("end_request", function!(end, 2))
 }
@@ -105,6 +110,12 @@ fn name_of(ruby: &Ruby, names: RHash, path_name: RString) -> Result<Value, Error
     }
 }
 
+/// `Native.queue_ns(header)`: how long the request with this header has waited, in ns; nil if that isn't known.
+fn waited_by(header: Value) -> Option<u64> {
+    let header = RString::from_value(header)?;
+    text::with_bytes(header, |header| queue_ns(header, clock::realtime_ns()))
+}
+
 /// `Native.begin_request(opened, undo, env, endpoints, label_key)`: opens an account of the request, if
 /// requests get some, gives it its name, and puts its label on, if there is a session. Pushes to `opened` the
 /// account and the request, and to `undo` as `Native.enter` does. Returns true; false if the label is still
@@ -130,8 +141,8 @@ fn begin(
         return Ok(None);
     };
     let has_account = accounts::are_on();
-    let has = |it| env.get(key(it)).is_some();
-    if has_account && (has(&keys.account) || has(&keys.queued)) {
+    let queued: Option<Value> = env.get(key(&keys.queued));
+    if has_account && env.get(key(&keys.account)).is_some() {
         return Ok(None);
     }
     let Some(path_name) = endpoint::name(ruby, method, mount, path) else {
@@ -144,7 +155,12 @@ fn begin(
             ops: measures_ops(&gvl),
         };
         open_into(ruby, &mut gvl, opened, with)?;
-        env.aset(key(&keys.account), opened.entry::<Value>(-1)?)?;
+        let account: Value = opened.entry(-1)?;
+        env.aset(key(&keys.account), account)?;
+        let waited = queued.and_then(waited_by);
+        if let (Some(waited), Some(account)) = (waited, RTypedData::from_value(account)) {
+            account.ivar_set(*QUEUE_NS, waited)?;
+        }
     }
     let names: RHash = endpoints.ivar_get(*NAMES_OF)?;
     let name = name_of(ruby, names, path_name)?;
