@@ -36,11 +36,9 @@ mod tests {
             "t=1790000000000000",
             "1790000000000000000",
         ] {
-            let waited = queue_ns(header.as_bytes(), now).unwrap();
-            assert!(
-                (249_999_000..=250_001_000).contains(&waited),
-                "{header}: {waited}"
-            );
+            let waited = queue_ns(header.as_bytes(), now);
+            let is_near = waited.is_some_and(|it| it.abs_diff(250_000_000) < 1000);
+            assert!(is_near, "{header}: {waited:?}");
         }
     }
 

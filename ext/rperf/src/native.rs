@@ -48,8 +48,8 @@ pub fn init(ruby: &Ruby, rperf: RModule, native: RModule) -> Result<(), Error> {
     native.define_singleton_method("enter_request", function!(enter_request, 2))?;
     native.define_singleton_method("leave", function!(leave, 1))?;
     native.define_singleton_method("leave_request", function!(leave_request, 1))?;
-    native.define_singleton_method("enter_at_once", function!(enter_at_once, 2))?;
-    native.define_singleton_method("leave_at_once", function!(leave_at_once, 1))?;
+    native.define_singleton_method("enter_at_once", function!(requests::enter_at_once, 2))?;
+    native.define_singleton_method("leave_at_once", function!(requests::leave_at_once, 1))?;
     native.define_singleton_method("labels", function!(labels, 0))?;
     native.define_singleton_method("pause", function!(pause, 1))?;
     native.define_singleton_method("unpause", function!(unpause, 1))?;
@@ -126,25 +126,6 @@ fn leave_request(ruby: &Ruby, undo: RArray) -> Result<(), Error> {
     let ended = requests::end(ruby, &gvl, undo);
     scope::leave(&mut gvl, undo, LeftOps::End)?;
     ended
-}
-
-/// See [`scope::enter_at_once`]: of a request or a job, which begins with it.
-fn enter_at_once(ruby: &Ruby, undo: RArray, labels: Option<RHash>) -> Result<bool, Error> {
-    let mut gvl = gvl(ruby);
-    let number = requests::next(&gvl);
-    let is_done = scope::enter_at_once(ruby, &mut gvl, undo, labels, number)?;
-    if is_done {
-        requests::begin(ruby, &mut gvl, undo, number)?;
-    }
-    Ok(is_done)
-}
-
-/// See [`scope::leave_at_once`].
-fn leave_at_once(ruby: &Ruby, undo: RArray) -> Result<bool, Error> {
-    let mut gvl = gvl(ruby);
-    let ended = requests::end(ruby, &gvl, undo);
-    let is_done = scope::leave_at_once(&mut gvl, undo)?;
-    ended.map(|()| is_done)
 }
 
 /// See [`scope::pause`].

@@ -6,8 +6,8 @@
 //! undone is noted in Arrays of the caller's.
 
 use super::accounts::{self, open_into};
-use super::gvl;
-use super::{enter_at_once, leave_at_once};
+use super::requests::{enter_at_once, leave_at_once};
+use super::token::gvl;
 use crate::accounts::object::{AccountObject, Further};
 use crate::labels::endpoint;
 use crate::running::facts;

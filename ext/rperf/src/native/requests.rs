@@ -8,15 +8,17 @@
 
 use super::accounts::open_into;
 use super::ops;
+use super::token::gvl;
 use crate::accounts::hooks;
 use crate::accounts::object::AccountObject;
 use crate::accounts::object::Further;
+use crate::labels::scope;
 use crate::recording::sample;
 use crate::ruby::threads::RubyThread;
 use crate::running::label_set::{self, SetObject};
 use crate::running::sampling::{Requests, catching, counting_session, sampling};
 use crate::text;
-use magnus::{Error, RArray, Ruby, TryConvert, TypedData, Value, prelude::*};
+use magnus::{Error, RArray, RHash, Ruby, TryConvert, TypedData, Value, prelude::*};
 use rperf_accounts::{Figures, OTHER, RequestName};
 use rperf_model::{AmongSlowest, LatencyClass, RequestId};
 use rperf_sampling::AtWork;
@@ -62,6 +64,25 @@ pub fn end(ruby: &Ruby, gvl: &Gvl<'_>, undo: RArray) -> Result<(), Error> {
     let ended = end_of_present(ruby, gvl, figures.as_ref());
     let _: Value = undo.pop()?;
     ended
+}
+
+/// See [`scope::enter_at_once`]: of a request or a job, which begins with it.
+pub fn enter_at_once(ruby: &Ruby, undo: RArray, labels: Option<RHash>) -> Result<bool, Error> {
+    let mut gvl = gvl(ruby);
+    let number = next(&gvl);
+    let is_done = scope::enter_at_once(ruby, &mut gvl, undo, labels, number)?;
+    if is_done {
+        begin(ruby, &mut gvl, undo, number)?;
+    }
+    Ok(is_done)
+}
+
+/// See [`scope::leave_at_once`].
+pub fn leave_at_once(ruby: &Ruby, undo: RArray) -> Result<bool, Error> {
+    let mut gvl = gvl(ruby);
+    let ended = end(ruby, &gvl, undo);
+    let is_done = scope::leave_at_once(&mut gvl, undo)?;
+    ended.map(|()| is_done)
 }
 
 /// Ends the request that the present fiber's labels are of. Without `figures`, as in a forked child, it
