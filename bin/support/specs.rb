@@ -2,7 +2,7 @@
 
 # specs.rb [--vm] [FILE...]: runs the specs, or those of these files, in several processes at once. Examples that are
 # `alone: true` measure times: they run afterwards, in one process and with nothing beside it. Up to three examples that
-# failed run again then. With --vm only those that are `vm: true` run.
+# failed have a second try then. With --vm only those that are `vm: true` run.
 #
 # RPERF_TEST_WORKERS says how many processes there are, RPERF_TEST_LIMIT how many seconds each may take. With
 # RPERF_EMULATED=1 those that are `emulated: false` don't run. All results are in tmp/results.tsv afterwards. A signal

@@ -65,23 +65,18 @@ module Rperf
         Work.enter(undo, opened.last.labels) unless is_labelled
         @app.call(env)
       ensure
-        rest = Native.end_request(opened, undo)
-        finish(rest, opened, undo) if rest
+        finish(opened, undo) unless Native.end_request(opened, undo, env)
       end
     end
 
     private
 
-    # What Native.end_request has left: `undo`, or an account that the program is to be told of.
-    def finish(rest, opened, undo)
-      return Accounts.tell(rest) unless rest.equal?(undo)
-
-      begin
-        Work.leave(undo)
-      ensure
-        account = Native.end_request(opened, [])
-      end
-      Accounts.tell(account) if account
+    # What Native.end_request has left: a section that ends the last one, or an account that the program is to be
+    # told of.
+    def finish(opened, undo)
+      Work.leave(undo) unless undo.empty?
+    ensure
+      Accounts.tell(opened.first) unless opened.empty?
     end
 
     # As `call`, for whatever request.

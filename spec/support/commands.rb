@@ -10,6 +10,8 @@ module Commands
   TIME_LIMIT = 60
   # Whether there is time for all that could be found: bin/test --long.
   LONG = ENV["RPERF_LONG"] == "1"
+  # Signals by which a program ends that has a fault.
+  CRASHES = %w[SEGV BUS ILL FPE ABRT TRAP SYS].map { |name| Signal.list.fetch(name) }.freeze
   # How many times as long as elsewhere programs may take: bin/test --arm64 has an emulator.
   SLOWNESS = ENV["RPERF_EMULATED"] == "1" ? 10 : 1
   # The environment of a program that signals reach at each instruction. The emulator has them wait for the next
@@ -122,11 +124,20 @@ module Commands
   def finish(pid, out, err, limit)
     status = nil
     wait_until("end of process #{pid}", limit:) { (_, status = Process.wait2(pid, Process::WNOHANG)) && status }
+    note_crash if CRASHES.include?(status.termsig)
     [File.binread(out), File.read(err), status]
   rescue RuntimeError
+    note_crash
     Process.kill(:KILL, -pid)
     Process.wait(pid)
     raise
+  end
+
+  # For bin/support/specs/crashes.rb: if the example fails, no second try may hide that.
+  def note_crash
+    directory = File.join(ROOT, "tmp/specs")
+    id = RSpec.current_example&.id
+    File.write(File.join(directory, "crashes"), "#{id}\n", mode: "a") if id && File.directory?(directory)
   end
 
   def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "json"
+require_relative "crashes"
 require_relative "places"
 require_relative "processes"
 require_relative "result"
@@ -19,11 +20,13 @@ module Specs
 
     # @param ids [Array<String>] of the examples that it has to run
     # @param files [Array<String>] which they are in
-    def initialize(name, tags, ids, files)
+    # @param seed [Integer, nil] the order in which they run
+    def initialize(name, tags, ids, files, seed = nil)
       @name = name
       @tags = tags
       @ids = ids
       @files = files
+      @seed = seed
       @unsteady = []
     end
 
@@ -31,7 +34,8 @@ module Specs
     def run
       started = now
       formats = ["--format", "progress", "--format", "json", "--out", path("json")]
-      @status, @is_late = Processes.run(*self.class.command(@tags), *formats, *@files,
+      order = @seed ? ["--seed", @seed.to_s] : []
+      @status, @is_late = Processes.run(*self.class.command(@tags), *order, *formats, *@files,
                                         chdir: ROOT, %i[out err] => path("log"), limit: Settings::LIMIT)
       @seconds = (now - started).round(2)
       @results = collect
@@ -40,16 +44,19 @@ module Specs
 
     def good? = results.none?(&:failed?)
 
-    # Whether RSpec has run all, and nothing but examples has failed.
-    def whole? = results.all?(&:id)
+    # @return [Job] the same examples in the same order, in one process
+    def again(number) = Job.new("#{name}, try #{number}", @tags, @ids, @files, @read["seed"])
+
+    # Whether RSpec has run all, and nothing but examples has failed; and no program of theirs has crashed.
+    def mendable? = results.all?(&:id) && (failed_ids & Crashes.ids).empty?
 
     # @return [Array<String>] of examples
     def failed_ids = results.select(&:failed?).filter_map(&:id)
 
-    # Takes it that the examples with these ids have passed.
-    def pass(ids)
-      @unsteady = results.select { |result| result.failed? && ids.include?(result.id) }
-      unsteady.each { |result| result.status = "passed" }
+    # Takes what failed as unsteady.
+    def pass
+      @unsteady = results.select(&:failed?)
+      unsteady.each { |result| result.status = "unsteady" }
     end
 
     # What is said as soon as it has run.
@@ -76,7 +83,7 @@ module Specs
 
     # An example without a result has failed: its process didn't come to it.
     def collect
-      told = read
+      told = @read = read
       seen = told.fetch("examples")
       results = seen.map { |example| Result.of(example) }
       lost = (@ids - seen.map { |example| example["id"] }).map { |id| Result.lost(id, "did not run") }

@@ -1,32 +1,30 @@
 # frozen_string_literal: true
 
-require_relative "job"
-
 module Specs
-  # Runs the few examples that failed once more, with nothing beside them. A busy machine makes an example fail now and
-  # then that measures what it can't hold still; an error of ours fails again. What passes is told with its failure.
+  # Runs the processes with a few failures once more, with the same examples in the same order, but with nothing beside
+  # them. A busy machine makes an example fail now and then that measures what it can't hold still. What passes then is
+  # told with its failure.
   class SecondTry
     # More failures than these are no accident.
     MOST = 3
-    # How often each has to pass.
+    # How often all have to pass.
     TIMES = 2
 
     # @param jobs [Array<Job>] that have run
     def initialize(jobs)
       @jobs = jobs
-      @ids = jobs.flat_map(&:failed_ids)
+      @failed = jobs.reject(&:good?)
     end
 
-    # Whether there is a failure, and each is one of an example that RSpec came to the end of.
-    def worth_it? = @ids.any? && @ids.size <= MOST && @jobs.all?(&:whole?)
+    # Whether there is a failure, and each is one of an example that came to its end without a crash.
+    def worth_it? = @failed.any? && @failed.sum { |job| job.failed_ids.size } <= MOST && @failed.all?(&:mendable?)
 
     # @yield each job that has run
-    def run
-      tries = Array.new(TIMES) do |number|
-        Job.new("second try #{number + 1}", [], @ids, @ids).tap { |job| yield job.run }
+    def run(&)
+      @failed.each do |job|
+        passes = (1..TIMES).all? { |number| job.again(number).run.tap(&).good? }
+        job.pass if passes
       end
-      lost = tries.flat_map { |job| job.whole? ? job.failed_ids : @ids }
-      @jobs.each { |job| job.pass(@ids - lost) }
     end
   end
 end

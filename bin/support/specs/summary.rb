@@ -53,7 +53,7 @@ module Specs
         next if job.good? && job.unsteady.empty?
 
         puts "\n#{job.name}:\n#{job.failures}"
-        job.unsteady.each { |it| puts "  unsteady, has passed with nothing beside it: #{it.description}" }
+        job.unsteady.each { |it| puts "  unsteady, passed twice with nothing beside it: #{it.description}" }
         job.results.select { |result| result.failed? && result.seconds.zero? }.each { |it| puts "  #{it.description}" }
       end
     end

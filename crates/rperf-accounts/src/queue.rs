@@ -1,6 +1,6 @@
 //! How long a request has waited for the server, by the header with which a proxy tells when it took it.
 
-/// In ns: whoever has waited longer has a wrong clock.
+/// In ns: if a wait is longer, the proxy's clock is wrong.
 const LONGEST: u64 = 60_000_000_000;
 
 /// In ns since 1970: every moment since 1973 is later. Smaller numbers are seconds, milliseconds or microseconds.
@@ -43,7 +43,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_time_or_none_of_late_says_nothing() {
+    fn other_texts_and_old_or_future_times_give_none() {
         let now = 1_790_000_000_250_000_000;
         let headers: [&[u8]; 11] = [
             b"",

@@ -27,10 +27,11 @@ module Rperf
                 cpu_ns: "cpu", queue_ns: "queue" }.freeze
     private_constant :STATES, :METRICS
 
-    # @!attribute [rw] name
-    #   @return [String, nil] the endpoint, the job, or what {Rperf.account} was given; what is set is made a String
+    # @!attribute [r] name
+    #   @return [String, nil] the endpoint, the job, or what {Rperf.account} was given; frozen
 
     # @param name [#to_s, nil]
+    # @raise [FrozenError] for a frozen account
     def name=(name)
       take_name(name&.to_s)
     end

@@ -9,7 +9,7 @@ module Rperf
     # An exception from another thread (Thread#raise, Timeout with a class of its own) must
     # not be taken for one of ours: it waits until we are done.
     LATER = { StandardError => :never }.freeze
-    # As the end must not be interrupted.
+    # Nothing may interrupt an end.
     LAST = { Object => :never }.freeze
     # Not where the program can't be profiled, but must run.
     HAS_NATIVE = Rperf.const_defined?(:Native)
@@ -35,7 +35,7 @@ module Rperf
       # Begins a request or a job, as {run} does, where something of it can fail.
       def enter(undo, labels) = attempt { Native.enter_request(undo, labels) }
 
-      # Ends it. Nothing may interrupt that.
+      # Ends it.
       def leave(undo) = attempt(LAST) { Native.leave_request(undo) }
 
       # Runs the block with labels, and with an account, unless other middleware has opened one for this job.

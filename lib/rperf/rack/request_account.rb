@@ -48,7 +48,7 @@ module Rperf
 
         def begin_request(env, account)
           env[KEY] = account
-          account.queue_ns = Native.queue_ns(env[QUEUED])
+          account.queue_ns = Native.queue_ns(env[QUEUED].to_s)
         end
 
         def named(env, account, endpoints)

@@ -47,6 +47,9 @@ const STEP: Duration = Duration::from_millis(50);
 /// What is added to a time between looks, because a program counts from when it has got the question.
 const SLACK: Duration = Duration::from_millis(300);
 
+/// How long a program that has no port any more takes to end.
+const MOMENT: Duration = Duration::from_secs(1);
+
 /// Failures that are said.
 const SAID: u64 = 3;
 
@@ -67,8 +70,6 @@ pub(super) fn watch(
     let mut first: Option<HeapFacts> = None;
     let mut placed_by: Option<(u64, Instant)> = None;
     let mut end = None;
-    // A look may fail because the program is about to end, which shows a moment later.
-    let mut failure: Option<Refusal> = None;
     let mut asked = began;
     let mut took = Duration::ZERO;
     for number in 0..=count as u32 {
@@ -89,10 +90,6 @@ pub(super) fn watch(
         if end.is_some() || STOP.load(SeqCst) {
             break;
         }
-        if let Some(failure) = failure.take() {
-            failed += 1;
-            say(&progress, failed, &failure);
-        }
         asked = Instant::now();
         match watched.look(plan.force, plan.may_wake) {
             Ok((look, facts)) => {
@@ -103,18 +100,20 @@ pub(super) fn watch(
                 progress.end();
                 return Err(refusal_of(pid, error));
             }
-            Err(error) if watched.is_there() => failure = Some(refusal_of(pid, error)),
-            Err(_) => end = Some(gone(&watched)),
+            Err(error) => {
+                // The program may be about to end, which shows a moment later.
+                end = wait(&watched, Instant::now() + MOMENT, || {});
+                if end.is_none() {
+                    failed += 1;
+                    say(&progress, failed, &refusal_of(pid, error));
+                }
+            }
         }
         if end.is_some() {
             break;
         }
         took = asked.elapsed();
         group = limit(pid).or(group);
-    }
-    if let Some(failure) = failure.filter(|_| end.is_none()) {
-        failed += 1;
-        say(&progress, failed, &failure);
     }
     progress.end();
     let facts = first.unwrap_or_default();

@@ -8,7 +8,9 @@ use crate::ruby::threads::{RubyThread, shares_native_threads};
 use magnus::gc::Marker;
 use magnus::rb_sys::{AsRawValue, FromRawValue};
 use magnus::typed_data::Obj;
-use magnus::{DataTypeFunctions, Error, RClass, RModule, Ruby, TypedData, Value, prelude::*};
+use magnus::{
+    DataTypeFunctions, Error, RClass, RModule, RString, Ruby, TypedData, Value, prelude::*,
+};
 use rb_sys::VALUE;
 use rperf_accounts::{AccountOp, AccountOps, Figures, Opened};
 use rperf_vm::{FiberWord, Gvl, GvlCell, NativeId, clock};
@@ -86,8 +88,8 @@ impl AccountObject {
     }
 
     /// Gives it a name, or takes it away.
-    pub fn set_name(&self, name: Option<Value>) {
-        let name = name.map_or(0, |it| it.as_raw() as usize);
+    pub fn set_name(&self, name: Option<RString>) {
+        let name = name.map_or(0, |it| RString::new_frozen(it).as_raw() as usize);
         self.name.store(name, Relaxed);
     }
 }

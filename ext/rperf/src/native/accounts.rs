@@ -6,6 +6,7 @@ use crate::accounts::{hooks, process};
 use crate::ruby::{counters, ractor};
 use crate::running::sampling::measures_ops;
 use crate::text;
+use magnus::typed_data::Obj;
 use magnus::{Error, RArray, RHash, RModule, RString, Ruby, Value, function, method, prelude::*};
 use rperf_accounts::Summary;
 use rperf_vm::Gvl;
@@ -202,9 +203,11 @@ fn figures(ruby: &Ruby, account: &AccountObject) -> Result<Option<RArray>, Error
     Ok(Some(array))
 }
 
-/// `Account#take_name(name)`: takes a String, or nil, as its name.
-fn take_name(account: &AccountObject, name: Value) {
-    account.set_name(Some(name).filter(|it| !it.is_nil()));
+/// `Account#take_name(name)`: takes a String as its name; or nil, and what isn't one: then it has none.
+fn take_name(account: Obj<AccountObject>, name: Value) -> Result<(), Error> {
+    account.check_frozen()?;
+    account.set_name(RString::from_value(name));
+    Ok(())
 }
 
 /// `Account#op_rows`: an Array of name, calls and wall time for each op; nil if it doesn't tell of them.

@@ -1,6 +1,7 @@
 //! Requests that the Rack middleware wraps: all that is to be done before the app, and after it, in one call
 //! each. A server that answers now and then has nothing of rperf's in its caches, and then a method costs a
-//! microsecond or two: so there are two in place of twenty. On threads of the main Ractor, with the GVL.
+//! microsecond or two: so there are three in place of twenty, with the question whether it is wanted. On threads
+//! of the main Ractor, with the GVL.
 //!
 //! What is unusual is left to Ruby code: see lib/rperf/rack.rb. As with `Native.enter`, all that is to be
 //! undone is noted in Arrays of the caller's.
@@ -67,7 +68,7 @@ pub fn init(native: RModule) -> Result<(), Error> {
     native.define_singleton_method("endpoint_name", function!(name_of, 2))?;
     native.define_singleton_method("queue_ns", function!(waited_by, 1))?;
     native.define_singleton_method("begin_request", function!(begin, 5))?;
-    native.define_singleton_method("end_request", function!(end, 2))
+    native.define_singleton_method("end_request", function!(end, 3))
 }
 
 /// `Native.rack_requests(class)`: requests are objects of this class.
@@ -116,10 +117,10 @@ fn waited_by(header: Value) -> Option<u64> {
     text::with_bytes(header, |header| queue_ns(header, clock::realtime_ns()))
 }
 
-/// `Native.begin_request(opened, undo, env, endpoints, label_key)`: opens an account of the request, if
-/// requests get some, gives it its name, and puts its label on, if there is a session. Pushes to `opened` the
-/// account and the request, and to `undo` as `Native.enter` does. Returns true; false if the label is still
-/// to be put on; nil if the request is unusual, and nothing was done.
+/// `Native.begin_request(opened, undo, env, endpoints, label_key)`: gives the request its name, opens an account
+/// of it, if requests get some, and puts its label on, if there is a session. Pushes to `opened` the request and
+/// the account, and to `undo` as `Native.enter` does. Returns true; false if the label is still to be put on; nil
+/// if the request is unusual, and neither was done.
 fn begin(
     ruby: &Ruby,
     opened: RArray,
@@ -131,23 +132,21 @@ fn begin(
     let Some(objects) = OBJECTS.get() else {
         return Ok(None);
     };
-    let keys = &objects.keys;
     let Some(env) = usual(ruby, env) else {
         return Ok(None);
     };
-    let key = |key: &Opaque<RString>| key.get_inner_with(ruby);
-    let [method, mount, path] = [&keys.method, &keys.mount, &keys.path].map(|it| env.get(key(it)));
-    let (Some(method), Some(mount), Some(path)) = (method, mount, path) else {
-        return Ok(None);
-    };
+    let get = |key: &Opaque<RString>| env.get(key.get_inner_with(ruby));
     let has_account = accounts::are_on();
-    let queued: Option<Value> = env.get(key(&keys.queued));
-    if has_account && env.get(key(&keys.account)).is_some() {
+    let queued = get(&objects.keys.queued).filter(|_| has_account);
+    let is_odd = queued.is_some_and(|it| RString::from_value(it).is_none());
+    if is_odd || has_account && get(&objects.keys.account).is_some() {
         return Ok(None);
     }
-    let Some(path_name) = endpoint::name(ruby, method, mount, path) else {
+    // Whatever fails here doesn't concern the app. No interrupt is among it.
+    let Some(request) = request_of(ruby, objects, env, endpoints, label_key).unwrap_or(None) else {
         return Ok(None);
     };
+    opened.push(request)?;
     if has_account {
         let mut gvl = gvl(ruby);
         let with = Further {
@@ -156,12 +155,38 @@ fn begin(
         };
         open_into(ruby, &mut gvl, opened, with)?;
         let account: Value = opened.entry(-1)?;
-        env.aset(key(&keys.account), account)?;
+        env.aset(objects.keys.account.get_inner_with(ruby), account)?;
         let waited = queued.and_then(waited_by);
         if let (Some(waited), Some(account)) = (waited, RTypedData::from_value(account)) {
             account.ivar_set(*QUEUE_NS, waited)?;
         }
     }
+    if !facts::is_running() {
+        return Ok(Some(true));
+    }
+    let labels = ruby.hash_new();
+    labels.aset(label_key, request.ivar_get::<_, Value>(*NAME)?)?;
+    enter_at_once(ruby, undo, Some(labels)).map(Some)
+}
+
+/// The request, which its environment has then; `None` if its endpoint has no name.
+fn request_of(
+    ruby: &Ruby,
+    objects: &Objects,
+    env: RHash,
+    endpoints: RObject,
+    label_key: Symbol,
+) -> Result<Option<RObject>, Error> {
+    let keys = &objects.keys;
+    let get = |key: &Opaque<RString>| env.get(key.get_inner_with(ruby));
+    let (Some(method), Some(mount), Some(path)) =
+        (get(&keys.method), get(&keys.mount), get(&keys.path))
+    else {
+        return Ok(None);
+    };
+    let Some(path_name) = endpoint::name(ruby, method, mount, path) else {
+        return Ok(None);
+    };
     let names: RHash = endpoints.ivar_get(*NAMES_OF)?;
     let name = name_of(ruby, names, path_name)?;
     let request = new_object(objects.request.get_inner_with(ruby))?;
@@ -172,43 +197,64 @@ fn begin(
     request.ivar_set(*LABEL_KEY, label_key)?;
     request.ivar_set(*FIBER, ruby.fiber_current())?;
     request.ivar_set(*ROUTED, false)?;
-    opened.push(request)?;
-    env.aset(key(&keys.request), request)?;
-    if !facts::is_running() {
-        return Ok(Some(true));
-    }
-    let labels = ruby.hash_new();
-    labels.aset(label_key, name)?;
-    enter_at_once(ruby, undo, Some(labels)).map(Some)
+    env.aset(keys.request.get_inner_with(ruby), request)?;
+    Ok(Some(request))
 }
 
-/// `Native.end_request(opened, undo)`: undoes all that `begin_request` has done, and keeps the account, under
-/// the name of the request unless the app has named it. Returns nil; `undo`, if it must be undone with care
-/// first, and nothing was done; or the account, if the program is to be told of it.
-fn end(ruby: &Ruby, opened: RArray, undo: RArray) -> Result<Option<Value>, Error> {
-    if !undo.is_empty() && !leave_at_once(ruby, undo)? {
-        return Ok(Some(undo.as_value()));
+/// `Native.end_request(opened, undo, env)`: undoes what `begin_request` has done, and keeps the account, under the
+/// name of the environment's request unless the app has named it. Returns whether all is done: else `undo` has
+/// what must be undone with care, `opened` the account that the program is to be told of, or both.
+fn end(ruby: &Ruby, opened: RArray, undo: RArray, env: Value) -> Result<bool, Error> {
+    let left = match undo.is_empty() {
+        true => Ok(true),
+        false => leave_at_once(ruby, undo),
+    };
+    // Whatever has failed.
+    let told = end_opened(ruby, opened, env)?;
+    if let Some(account) = told {
+        opened.push(account)?;
     }
-    let mut name = None;
+    left.map(|is_left| is_left && told.is_none())
+}
+
+/// Ends the request and its account, which it takes out of `opened`. Returns the account, if the program is to be
+/// told of it.
+fn end_opened(ruby: &Ruby, opened: RArray, env: Value) -> Result<Option<Value>, Error> {
     let mut told = None;
     while !opened.is_empty() {
         let object: Value = opened.pop()?;
         if object.is_kind_of(AccountObject::class(ruby)) {
             let account: &AccountObject = TryConvert::try_convert(object)?;
+            let of_opened = || opened.entry::<Value>(-1).ok();
+            let name = name_in(ruby, env).or_else(|| of_opened().and_then(name_of_request));
             if let (None, Some(name)) = (account.name(), name) {
                 account.set_name(Some(name));
             }
             let is_known = accounts::close_and_keep(ruby, account);
             told = (is_known && accounts::are_told()).then_some(object);
         } else if let Some(request) = RObject::from_value(object) {
-            request.ivar_set(*FIBER, ruby.qnil())?;
-            name = request.ivar_get::<_, Option<Value>>(*NAME)?;
+            // The app may have frozen it: then it stays as it is.
+            let _: Result<(), Error> = request.ivar_set(*FIBER, ruby.qnil());
         }
     }
     Ok(told)
 }
 
-/// The environment, if it is as servers make it, so that nothing fails that is done with it.
+/// The name of the request that the environment has: that of the innermost middleware, which learns the route.
+fn name_in(ruby: &Ruby, env: Value) -> Option<RString> {
+    let objects = OBJECTS.get()?;
+    let env = RHash::from_value(env)?;
+    let request: Value = env.get(objects.keys.request.get_inner_with(ruby))?;
+    let is_one = request.is_kind_of(objects.request.get_inner_with(ruby));
+    name_of_request(request).filter(|_| is_one)
+}
+
+fn name_of_request(request: Value) -> Option<RString> {
+    let name: Value = RObject::from_value(request)?.ivar_get(*NAME).ok()?;
+    RString::from_value(name)
+}
+
+/// The environment, if it is as servers make it.
 fn usual(ruby: &Ruby, env: Value) -> Option<RHash> {
     let hash = RHash::from_value(env)?;
     let is_plain = hash.class().as_raw() == ruby.class_hash().as_raw();
