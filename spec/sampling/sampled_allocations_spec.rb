@@ -223,6 +223,22 @@ RSpec.describe "Sampled allocations", vm: true do
     expect(made.fetch("block in Maker#large") * 640).to near(400_000 * 640)
   end
 
+  it "are none in a copy of the program, which only tells what there is" do
+    program, copy = told(<<~RUBY)
+      #{work}
+      Rperf.start(mode: :wall, measure: :heap)
+      Maker.new.objects(300_000)
+      program = Rperf.snapshot
+      # What the copy does first; here the program goes on.
+      Rperf.const_get(:Native).end_in_copy
+      Maker.new.objects(300_000)
+      2.times { GC.start }
+      puts [program, Rperf.stop].map { |it| made(it).fetch("block in Maker#objects") }.to_json
+    RUBY
+    expect(program).to be > 100_000
+    expect(copy).to eq(program)
+  end
+
   it "are of the main Ractor's threads and fibers" do
     classes, threads = told(<<~RUBY)
       #{work}

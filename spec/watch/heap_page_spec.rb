@@ -45,6 +45,14 @@ RSpec.describe "the page of rperf heap" do
     expect(heap("kept.json", "--html", "-o", "-").stdout.b).to eq(page.b)
   end
 
+  it "writes what an option asks for, whatever the file's name is" do
+    expect(heap("kept.json", "--json", "-o", "a.txt").status).to be_success
+    expect(heap("kept.json", "-o", "b").status).to be_success
+    expect(heap("kept.json", "--html", "-o", "c.txt").status).to be_success
+    rows = %w[a.txt b].map { |name| JSON.parse(File.read(path_to(name))) }
+    expect([*rows, json_in(File.read(path_to("c.txt")))]).to all(eq(JSON.parse(JSON.generate(kept))))
+  end
+
   it "takes files of earlier versions, which have no tree" do
     write_file("old.json", JSON.generate(kept.except(:tree, :paths, :sites)))
     expect(heap("old.json", "--html", "-o", "old.html").status).to be_success
@@ -86,6 +94,13 @@ RSpec.describe "the page of rperf heap" do
       %w[--html --force] => /--force is for a program/,
       %w[--html -o none/a.html] => %r{none/a\.html}
     }.each { |arguments, message| expect(refusal_of("kept.json", *arguments)).to match(message) }
+    %w[csv PNG svg txt json.gz pb].each do |extension|
+      kind = extension.downcase[/\w+\z/]
+      expect(refusal_of("kept.json", "-o", "a.#{extension}")).to eq(
+        "rperf: -o a.#{extension}: rperf heap writes no .#{kind}: .json has all rows, .html is the viewer's page\n"
+      )
+      expect(File.exist?(path_to("a.#{extension}"))).to be(false)
+    end
     write_file("other.json", "{}")
     expect(refusal_of("other.json", "--html")).to include("other.json: it is no file of 'rperf heap -o'")
     expect(File.exist?(path_to("rperf.html"))).to be(false)

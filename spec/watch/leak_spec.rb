@@ -161,6 +161,10 @@ RSpec.describe "rperf leak", vm: true, if: Gem::Platform.local.os == "linux" do
     expect(refusal(1, "--every", "soon")).to match([2, /--every must be a time with its unit, such as .* not 'soon'/])
     expect(refusal(1, "--every", "1m", "--for", "90s")).to match([2, /--for must be twice --every/])
     expect(refusal(1, "--limit", "much")).to match([2, /--limit must be a size, such as .* not 'much'/])
+    %w[csv html md].each do |kind|
+      expect(refusal(1, "-o", "a.#{kind}")).to match([2, /-o a\.#{kind}: rperf leak writes no \.#{kind}: \.json has/])
+      expect(File.exist?(path_to("a.#{kind}"))).to be(false)
+    end
     expect(refusal(1, 2)).to match([2, /one process, or files/])
     expect(refusal(99_999_999)).to match([1, /there is no process 99999999/])
     expect(refusal("nothing.json")).to match([2, /nothing.json/])

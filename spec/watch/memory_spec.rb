@@ -277,6 +277,8 @@ RSpec.describe "rperf memory", vm: true, if: Gem::Platform.local.os == "linux" d
       ["damaged.json"] => [2, /damaged.json: it is damaged/],
       ["--base", "other.json", "1", "-o", "x"] => [2, /leave --base out/],
       ["--pss", "--json", "1"] => [2, /leave --pss out/],
+      ["-o", "x.csv", "1"] => [2, /-o x\.csv: rperf memory writes no \.csv: \.json has all rows$/],
+      ["-o", "x.html", "1"] => [2, /-o x\.html: rperf memory writes no \.html: /],
       ["--objects", "other.json"] => [2, /--objects is for a program/]
     }.each do |arguments, (status, line)|
       outcome = rperf("memory", *arguments)

@@ -32,8 +32,7 @@ const NOT_WRITTEN: [&str; 6] = ["csv", "gif", "jpeg", "jpg", "pdf", "png"];
 
 /// The extension of a file that is to be written, in small letters, if rperf writes such files.
 pub fn kind_of_file(path: &Path) -> Result<String, Refusal> {
-    let extension = path.extension().and_then(|it| it.to_str()).unwrap_or("");
-    let kind = extension.to_ascii_lowercase();
+    let kind = extension(path);
     match NOT_WRITTEN.contains(&&*kind) {
         true => Err(Refusal::usage(format!(
             "-o {}: rperf writes no .{kind}: .svg is a picture, .html the viewer's page, .json and \
@@ -42,6 +41,34 @@ pub fn kind_of_file(path: &Path) -> Result<String, Refusal> {
         ))),
         false => Ok(kind),
     }
+}
+
+/// The extension of a file for the rows of `command`, in small letters. They are JSON, or the viewer's page if the
+/// command `has_page`: what is named as another kind of file is refused.
+pub fn kind_of_rows(command: &str, path: &Path, has_page: bool) -> Result<String, Refusal> {
+    let kind = extension(path);
+    let is_other = match Format::of_report(&Path::new("rows").with_extension(&kind)) {
+        Format::Json => false,
+        Format::Html => !has_page,
+        Format::Pprof => NOT_WRITTEN.contains(&&*kind) || matches!(&*kind, "gz" | "pb" | "svg"),
+        _ => true,
+    };
+    let written = match has_page {
+        true => ".json has all rows, .html is the viewer's page",
+        false => ".json has all rows",
+    };
+    match is_other {
+        true => Err(Refusal::usage(format!(
+            "-o {}: rperf {command} writes no .{kind}: {written}",
+            path.display()
+        ))),
+        false => Ok(kind),
+    }
+}
+
+fn extension(path: &Path) -> String {
+    let extension = path.extension().and_then(|it| it.to_str()).unwrap_or("");
+    extension.to_ascii_lowercase()
 }
 
 /// Refuses a file for a new profile that is named as one that only reports are written to: it would
@@ -123,6 +150,51 @@ pub fn pid(text: &str) -> Result<i32, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rows_are_json_or_a_page() {
+        let kind = |path: &str, has_page| {
+            let kind = kind_of_rows("heap", Path::new(path), has_page);
+            kind.map_err(|it| it.message)
+        };
+        for (path, expected) in [
+            ("a.JSON", "json"),
+            ("a.spans.json", "json"),
+            ("a", ""),
+            ("csv", ""),
+            ("b.csv/a", ""),
+            ("monday.1", "1"),
+            ("callgrind.out.7", "7"),
+        ] {
+            assert_eq!(kind(path, true).as_deref(), Ok(expected), "{path}");
+            assert_eq!(kind(path, false).as_deref(), Ok(expected), "{path}");
+        }
+        assert_eq!(kind("a.Html", true).as_deref(), Ok("html"));
+        let others = NOT_WRITTEN.iter().chain(&[
+            "callgrind",
+            "collapsed",
+            "dot",
+            "gv",
+            "json.gz",
+            "md",
+            "pb",
+            "pb.gz",
+            "svg",
+            "txt",
+        ]);
+        for other in others {
+            for has_page in [true, false] {
+                let message = kind(&format!("a.{other}"), has_page).expect_err(other);
+                let last = other.rsplit('.').next().expect("an extension");
+                let start = format!("-o a.{other}: rperf heap writes no .{last}: .json ");
+                assert!(message.starts_with(&start), "{message}");
+            }
+        }
+        assert_eq!(
+            kind("a.html", false),
+            Err("-o a.html: rperf heap writes no .html: .json has all rows".into())
+        );
+    }
 
     #[test]
     fn times_have_units() {

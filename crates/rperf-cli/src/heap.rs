@@ -13,6 +13,7 @@ use crate::refusal::{FAILURE, Refusal};
 use crate::report::screen::Screen;
 use crate::report::view_args::{HTML_FILE, only_one};
 use crate::viewer;
+use crate::viewer_args::ViewerArgs;
 use rperf_format::bytes_text;
 use rperf_heap::answer::Asked;
 use rperf_heap::file::{HeapFile, NoHeapFile};
@@ -55,6 +56,9 @@ const ROWS: usize = 20;
 
 /// Options of `rperf heap`.
 #[derive(Debug, Default, clap::Args)]
+#[command(mut_arg("html", |it| {
+    it.help("Write the web viewer with the objects in it as one file [default: rperf.html]")
+}))]
 pub struct HeapArgs {
     /// The program's process, or a file of 'rperf heap -o'
     #[arg(value_name = "PID|FILE")]
@@ -73,15 +77,9 @@ pub struct HeapArgs {
         allow_hyphen_values = true
     )]
     pub limit: Option<String>,
-    /// Open the web viewer
-    #[arg(long)]
-    pub web: bool,
-    /// With --web: only print the viewer's address
-    #[arg(long)]
-    pub no_browser: bool,
-    /// Write the web viewer with the objects in it as one file [default: rperf.html]
-    #[arg(long)]
-    pub html: bool,
+    /// The web viewer.
+    #[command(flatten)]
+    pub viewer: ViewerArgs,
     /// File to write to instead of printing: .html is the viewer's page, all else JSON ('-': stdout)
     #[arg(short, long, value_name = "PATH")]
     pub output: Option<OsString>,
@@ -110,8 +108,8 @@ impl View {
     /// The one that is asked for. Where it is a file, one can be written there.
     fn of(args: &HeapArgs) -> Result<Self, Refusal> {
         let asked = only_one(&[
-            ("--web", args.web),
-            ("--html", args.html),
+            ("--web", args.viewer.web),
+            ("--html", args.viewer.html),
             ("--json", args.json),
         ])?;
         let output = args.output.as_deref();
@@ -119,7 +117,7 @@ impl View {
         let file = || output.map(checked::writable).transpose();
         Ok(match asked {
             Some("--web") => Self::web(args),
-            None if args.no_browser && output.is_none() => Self::web(args),
+            None if args.viewer.no_browser && output.is_none() => Self::web(args),
             Some("--html") if is_to_stdout => View::Html("/dev/stdout".into()),
             Some("--html") => View::Html(match file()? {
                 Some(path) => path,
@@ -127,28 +125,26 @@ impl View {
             }),
             _ if is_to_stdout => View::Json,
             Some(_) => file()?.map_or(View::Json, View::Kept),
-            None => match file()? {
-                Some(path) if is_page(&path) => View::Html(path),
-                path => path.map_or(View::Text, View::Kept),
-            },
+            None => {
+                let kind = output.map(|it| checked::kind_of_rows("heap", Path::new(it), true));
+                let is_page = kind.transpose()?.is_some_and(|it| it == "html");
+                match file()? {
+                    Some(path) if is_page => View::Html(path),
+                    path => path.map_or(View::Text, View::Kept),
+                }
+            }
         })
     }
 
     fn web(args: &HeapArgs) -> Self {
         View::Web {
-            opens_browser: !args.no_browser,
+            opens_browser: !args.viewer.no_browser,
         }
     }
 
     fn is_page(&self) -> bool {
         matches!(self, View::Html(_) | View::Web { .. })
     }
-}
-
-/// Whether a file of this name is the viewer's page.
-fn is_page(path: &Path) -> bool {
-    let extension = path.extension().and_then(OsStr::to_str);
-    extension.is_some_and(|it| it.eq_ignore_ascii_case("html"))
 }
 
 /// Prints or writes the rows, or shows them in the viewer. Returns the exit status.
@@ -202,7 +198,7 @@ fn refuse_what_has_no_effect(args: &HeapArgs, view: &View) -> Result<(), Refusal
     if is_web && args.output.is_some() {
         return refused("--web writes no file: leave -o out, or give --html");
     }
-    if args.no_browser && !is_web {
+    if args.viewer.no_browser && !is_web {
         return refused("--no-browser goes with --web: leave it out");
     }
     if view.is_page() && args.base.is_some() {
@@ -307,15 +303,23 @@ mod tests {
             with("a.json", |it| it.class = Some("A".into())),
             with("a.json", |it| it.force = true),
             with("a.json", |it| it.no_wake = true),
-            with("7", |it| (it.html, it.limit) = (true, Some("3".into()))),
-            with("7", |it| (it.web, it.base) = (true, Some("a".into()))),
+            with("7", |it| {
+                (it.viewer.html, it.limit) = (true, Some("3".into()))
+            }),
+            with("7", |it| {
+                (it.viewer.web, it.base) = (true, Some("a".into()))
+            }),
             with("7", |it| {
                 (it.output, it.limit) = (Some("a.html".into()), Some("3".into()))
             }),
-            with("7", |it| (it.web, it.output) = (true, Some("a".into()))),
-            with("7", |it| (it.html, it.no_browser) = (true, true)),
-            with("7", |it| (it.html, it.web) = (true, true)),
-            with("7", |it| (it.html, it.json) = (true, true)),
+            with("7", |it| {
+                (it.viewer.web, it.output) = (true, Some("a".into()))
+            }),
+            with("7", |it| {
+                (it.viewer.html, it.viewer.no_browser) = (true, true)
+            }),
+            with("7", |it| (it.viewer.html, it.viewer.web) = (true, true)),
+            with("7", |it| (it.viewer.html, it.json) = (true, true)),
         ];
         for message in refused {
             let message = message.expect("a message");
@@ -337,24 +341,24 @@ mod tests {
         let opens_browser = true;
         assert_eq!(view(|_| {}), View::Text);
         assert_eq!(view(|it| it.output = Some("-".into())), View::Json);
-        assert_eq!(view(|it| it.web = true), View::Web { opens_browser });
+        assert_eq!(view(|it| it.viewer.web = true), View::Web { opens_browser });
         assert_eq!(
-            view(|it| it.no_browser = true),
+            view(|it| it.viewer.no_browser = true),
             View::Web {
                 opens_browser: false
             }
         );
-        let page = view(|it| it.html = true);
+        let page = view(|it| it.viewer.html = true);
         assert!(matches!(page, View::Html(_)));
         assert_eq!(name(&page), Some("rperf.html".into()));
         let view_of = |path: &str, json, html| {
             let output = Some(path.into());
-            let args = HeapArgs {
+            let mut args = HeapArgs {
                 output,
                 json,
-                html,
                 ..HeapArgs::default()
             };
+            args.viewer.html = html;
             let view = View::of(&args).expect("a view");
             (name(&view), view.is_page())
         };

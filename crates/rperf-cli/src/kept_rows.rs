@@ -1,13 +1,14 @@
-//! Rows of a program that is asked by its PID, or of a file that they were kept in: what `rperf memory` and
-//! `rperf heap` share. On the main thread.
+//! Rows of a program that is asked by its PID, or of a file that they were kept in: what `rperf memory`,
+//! `rperf heap` and `rperf leak` share. On the main thread.
 
+use crate::checked::{kind_of_rows, writable};
 use crate::output::{shown, write_whole};
 use crate::refusal::{FAILURE, Refusal, say};
 use rperf_session::input;
 use std::ffi::OsStr;
 use std::fmt::Display;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Whether it is a process: what has digits only.
 pub fn is_number(target: &OsStr) -> bool {
@@ -41,6 +42,22 @@ pub fn refuse_for_files(
         ))),
         None => Ok(()),
     }
+}
+
+/// The file that -o names for the rows of a command that writes JSON only; `None`: stdout. `is_json`: an option asks
+/// for JSON, whatever the file's name is.
+pub fn output(
+    command: &str,
+    path: Option<&OsStr>,
+    is_json: bool,
+) -> Result<Option<PathBuf>, Refusal> {
+    let Some(path) = path.filter(|it| *it != "-") else {
+        return Ok(None);
+    };
+    if !is_json {
+        kind_of_rows(command, Path::new(path), false)?;
+    }
+    writable(path).map(Some)
 }
 
 /// Keeps rows in a file; `what` says in a few words how much they tell of.

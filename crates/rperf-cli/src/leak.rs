@@ -4,7 +4,7 @@
 mod page;
 mod watch;
 
-use crate::checked::{self, size, time};
+use crate::checked::{size, time};
 use crate::kept_rows::{self, is_number, refused};
 use crate::refusal::{FAILURE, Refusal};
 use crate::report::screen::Screen;
@@ -87,8 +87,7 @@ pub fn run(args: &LeakArgs) -> Result<i32, Refusal> {
     let limit = args.limit.as_deref().map(|it| size("--limit", it));
     let limit = limit.transpose()?;
     let is_to_stdout = args.output.as_deref().is_some_and(|it| it == "-");
-    let output = args.output.as_ref().filter(|_| !is_to_stdout);
-    let output = output.map(checked::writable).transpose()?;
+    let output = kept_rows::output("leak", args.output.as_deref(), args.json)?;
     let (mut file, end) = match &args.targets[..] {
         [target] if is_number(target) => watch::watch(target, &plan(args)?)?,
         targets => (of_files(targets, args)?, None),

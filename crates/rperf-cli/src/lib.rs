@@ -37,6 +37,7 @@ mod runs;
 mod signals;
 mod source_file;
 mod viewer;
+mod viewer_args;
 mod why;
 
 pub use installation::Installation;

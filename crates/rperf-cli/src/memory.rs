@@ -68,8 +68,7 @@ pub struct MemoryArgs {
 pub fn run(args: &MemoryArgs) -> Result<i32, Refusal> {
     refuse_what_has_no_effect(args)?;
     let is_to_stdout = args.output.as_deref().is_some_and(|it| it == "-");
-    let output = args.output.as_ref().filter(|_| !is_to_stdout);
-    let output = output.map(checked::writable).transpose()?;
+    let output = kept_rows::output("memory", args.output.as_deref(), args.json)?;
     if args.base.is_some() && args.output.is_some() {
         let message = "-o writes the rows of one moment, not what has changed: leave --base out";
         return Err(Refusal::usage(message));

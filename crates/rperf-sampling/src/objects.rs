@@ -117,6 +117,13 @@ impl ObjectSampler {
         self.gc_costs.is_some()
     }
 
+    /// Whether a collection has begun since this was asked last, if their time is shared: also one of which none is
+    /// told. So many have begun in all.
+    pub fn has_collected(&mut self, collections: u64) -> bool {
+        let costs = self.gc_costs.as_mut();
+        costs.is_some_and(|it| it.has_begun(collections))
+    }
+
     /// Collections have taken so long since this was told last: before the next sample, if one has begun, and before
     /// all is told.
     pub fn collected(&mut self, times: GcTimes) {

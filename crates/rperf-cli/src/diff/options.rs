@@ -221,8 +221,9 @@ fn of_side(name: &str, tag_focus: &[String]) -> Result<Filter, Refusal> {
 fn is_plain(args: &DiffArgs) -> bool {
     let DiffArgs { view, .. } = args;
     let asks_for_sides = !args.base_tagfocus.is_empty() || !args.target_tagfocus.is_empty();
-    let asks_for_view = view.web || view.html || view.top || view.text || args.calls || args.tests;
-    let asks_for_file = args.format.is_some() || view.output.is_some() || view.no_browser;
+    let asks_for_view =
+        view.viewer.web || view.viewer.html || view.top || view.text || args.calls || args.tests;
+    let asks_for_file = args.format.is_some() || view.output.is_some() || view.viewer.no_browser;
     let asks_for_values = view.value().is_some() || view.sort.is_some();
     let asks_for_noise = args.normalize.is_some() || args.fail_above.is_some();
     !(asks_for_sides || asks_for_view || asks_for_file || asks_for_values || asks_for_noise)
@@ -231,8 +232,8 @@ fn is_plain(args: &DiffArgs) -> bool {
 /// The one view that the options ask for, which gives all of them a meaning.
 fn view(args: &DiffArgs, on_terminal: bool, limits_values: bool) -> Result<View, Refusal> {
     let asked = only_one(&[
-        ("--web", args.view.web),
-        ("--html", args.view.html),
+        ("--web", args.view.viewer.web),
+        ("--html", args.view.viewer.html),
         ("--top", args.view.top),
         ("--text", args.view.text),
         ("--format", args.format.is_some()),
@@ -250,7 +251,7 @@ fn view(args: &DiffArgs, on_terminal: bool, limits_values: bool) -> Result<View,
     let belongings: [Belongs; 12] = [
         ("--tests", args.tests, &["--top", "--text", MARKDOWN, JSON]),
         ("-o", args.view.output.is_some(), &["--html", "--format"]),
-        ("--no-browser", args.view.no_browser, &["--web"]),
+        ("--no-browser", args.view.viewer.no_browser, &["--web"]),
         (
             "-n",
             args.view.limit.is_some(),
@@ -273,7 +274,7 @@ fn view(args: &DiffArgs, on_terminal: bool, limits_values: bool) -> Result<View,
     let output = args.view.output()?;
     Ok(match view {
         "--web" => View::Web {
-            opens_browser: !args.view.no_browser,
+            opens_browser: !args.view.viewer.no_browser,
         },
         "--html" => View::Html(output.unwrap_or_else(|| HTML_FILE.into())),
         "--text" => View::Text,
@@ -312,7 +313,7 @@ fn default(args: &DiffArgs, on_terminal: bool, limits_values: bool) -> &'static 
     // Options of a table ask for one.
     let for_table = args.view.limit.is_some() || args.view.sort.is_some();
     let wants_page = on_terminal && !for_table && !args.tests && args.fail_above.is_none();
-    match wants_page || args.view.no_browser {
+    match wants_page || args.view.viewer.no_browser {
         true => "--web",
         false => "--top",
     }

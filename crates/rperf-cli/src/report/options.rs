@@ -105,8 +105,8 @@ impl ReportArgs {
     /// Nothing else may be asked of it.
     pub fn for_live(mut self) -> Result<(Duration, bool), Refusal> {
         let interval = self.interval.take().unwrap_or(INTERVAL);
-        let no_browser = self.view.no_browser;
-        (self.live, self.view.no_browser, self.view.web) = (None, false, false);
+        let no_browser = self.view.viewer.no_browser;
+        (self.live, self.view.viewer.no_browser, self.view.viewer.web) = (None, false, false);
         match self == Self::default() {
             true => Ok((interval, !no_browser)),
             false => {
@@ -200,8 +200,8 @@ fn view(args: &ReportArgs, on_terminal: bool) -> Result<View, Refusal> {
     // JSON can have callers and callees, the loading of files, tests, ops, and collections.
     let is_json = args.format.as_deref() == Some(Format::Json.name());
     let asked = only_one(&[
-        ("--web", args.view.web),
-        ("--html", args.view.html),
+        ("--web", args.view.viewer.web),
+        ("--html", args.view.viewer.html),
         ("--top", args.view.top),
         ("--text", args.view.text),
         ("--methods", args.methods),
@@ -251,7 +251,7 @@ fn belongings(args: &ReportArgs) -> [Belongs; 17] {
             args.view.output.is_some(),
             &["--html", "--text", "--format", "--dot", "--svg"],
         ),
-        ("--no-browser", args.view.no_browser, &["--web"]),
+        ("--no-browser", args.view.viewer.no_browser, &["--web"]),
         ("--counts", args.counts.is_some(), &["--top"]),
         ("--source", args.source, &["--html", "--web"]),
         (
@@ -296,7 +296,7 @@ fn default(args: &ReportArgs, on_terminal: bool) -> View {
         || args.view.sort.is_some()
         || args.view.limit.is_some()
         || args.counts.is_some();
-    match on_terminal && !for_table || args.view.no_browser {
+    match on_terminal && !for_table || args.view.viewer.no_browser {
         true => web(args),
         false => View::Top,
     }
@@ -304,7 +304,7 @@ fn default(args: &ReportArgs, on_terminal: bool) -> View {
 
 fn web(args: &ReportArgs) -> View {
     View::Web {
-        opens_browser: !args.view.no_browser,
+        opens_browser: !args.view.viewer.no_browser,
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::Refusal;
 use crate::checked::writable;
 use crate::path_args::PathArgs;
+use crate::viewer_args::ViewerArgs;
 use rperf_model::OwnColumn;
 use rperf_report::Sort;
 use std::ffi::OsString;
@@ -13,16 +14,11 @@ pub const HTML_FILE: &str = "rperf.html";
 
 /// Options of `rperf report` and `rperf diff`.
 #[derive(Debug, Default, PartialEq, clap::Args)]
+#[command(mut_arg("web", |it| it.help("Open the web viewer (the default on a terminal)")))]
 pub struct ViewArgs {
-    /// Open the web viewer (the default on a terminal)
-    #[arg(long)]
-    pub web: bool,
-    /// With --web: only print the viewer's address
-    #[arg(long)]
-    pub no_browser: bool,
-    /// Write the web viewer with the profile in it as one file [default: rperf.html]
-    #[arg(long)]
-    pub html: bool,
+    /// The web viewer.
+    #[command(flatten)]
+    pub viewer: ViewerArgs,
     /// File to write instead of stdout, which '-' is
     #[arg(short, long, value_name = "PATH")]
     pub output: Option<OsString>,

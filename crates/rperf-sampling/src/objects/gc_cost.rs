@@ -4,7 +4,7 @@
 use super::site::Site;
 use super::unshared::GcTimes;
 use rustc_hash::FxHashMap;
-use std::mem::{swap, take};
+use std::mem::{replace, swap, take};
 
 /// A site; `None` for objects whose sites found no room.
 pub(super) type SiteOrLost = Option<Site>;
@@ -23,6 +23,8 @@ pub(super) struct GcCosts {
     marked_at_ns: u64,
     shared: FxHashMap<SiteOrLost, u64>,
     told: GcCostsOfNone,
+    /// How many had begun when this was asked last.
+    collections: u64,
 }
 
 /// What belongs to no site.
@@ -47,6 +49,12 @@ impl GcCosts {
     /// A sample was drawn, after [`Self::collected`] was told of collections before it.
     pub(super) fn sampled(&mut self, site: SiteOrLost, bytes: f64) {
         *self.fresh.entry(site).or_default() += bytes;
+    }
+
+    /// Whether a collection has begun since this was asked last; so many have in all, whether their time is told or
+    /// not.
+    pub(super) fn has_begun(&mut self, collections: u64) -> bool {
+        replace(&mut self.collections, collections) != collections
     }
 
     /// Collections have taken so long since this was told last. Where nothing was sampled between two of them, both

@@ -12,6 +12,7 @@ use crate::ruby::thread_hook::{self, ThreadHook};
 use crate::ruby::{gc_cause, gc_hook};
 use crate::running::sampling::sampling;
 use crate::running::tracing::check_stacks;
+use crate::sampling::objects_made;
 use magnus::{Error, Object, RHash, RModule, Ruby, Symbol, function};
 use rb_sys::{ID, VALUE};
 use rperf_sampling::Mode;
@@ -34,6 +35,7 @@ pub fn init(native: RModule) -> Result<(), Error> {
     native.define_singleton_method("check_traces", function!(check_stacks, 0))?;
     native.define_singleton_method("remove_empty_hooks", function!(remove_empty_hooks, 0))?;
     native.define_singleton_method("sample_cost", function!(sample_cost, 3))?;
+    native.define_singleton_method("end_in_copy", function!(objects_made::end_in_copy, 0))?;
     native.define_singleton_method("gc_cause_cost", function!(gc_cause_cost, 1))?;
     native.define_singleton_method("session_words", function!(session_words, 0))?;
     native.define_singleton_method("hooks?", function!(thread_hook::is_registered, 0))

@@ -236,7 +236,7 @@ pub fn catching_with(gvl: &mut Gvl<'_>, work: impl FnOnce(&mut Gvl<'_>)) {
 /// [`catching`] for work of a hook on the main Ractor that runs no Ruby code, if there is a session
 /// in which time counts.
 #[inline]
-pub fn with_counting_session(gvl: &Gvl<'_>, work: impl FnOnce(&RunningSession)) {
+pub fn with_counting_session(gvl: &Gvl<'_>, work: impl FnOnce(&SamplingSession)) {
     if let Some(session) = counting_session(gvl) {
         catching(session, || work(session));
     }

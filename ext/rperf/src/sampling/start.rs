@@ -51,7 +51,7 @@ pub fn begin(
     if settings.shares_gc() {
         session.unshared_gc.begin();
     }
-    objects_in_use::begin(followed_in.is_some() && settings.shares_gc());
+    objects_in_use::begin();
     if followed_in.is_some() {
         session.ticks.at_each(objects_in_use::at_tick);
     }

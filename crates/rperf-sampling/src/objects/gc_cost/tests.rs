@@ -190,3 +190,18 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_collection_is_noticed_by_the_count_of_all() {
+    let mut costs = GcCosts::default();
+    assert!(costs.has_begun(7));
+    assert!(!costs.has_begun(7));
+    costs.sampled(site(1), 300.0);
+    // One of which no time is told has taken the objects.
+    assert!(costs.has_begun(8));
+    costs.collected(began(0));
+    costs.sampled(site(2), 100.0);
+    costs.collected(began(50));
+    costs.share_due();
+    assert_eq!(of_sites(&costs), [(2, 50)]);
+}

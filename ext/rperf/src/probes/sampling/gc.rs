@@ -51,7 +51,7 @@ impl OnCollection for Collections {
                 let follow_up = session.collecting(&gvl, event, phase, state);
                 sample::complete(&gvl, session, follow_up);
                 if event == GcEvent::Exit {
-                    objects_in_use::collected(!is_marking && session.unshared_gc.marking_ns() > 0);
+                    objects_in_use::collected(session, is_marking);
                 }
             }),
             AnyGvl::Other(gvl) => collected_elsewhere(&gvl, event, phase),

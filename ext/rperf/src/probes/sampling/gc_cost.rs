@@ -4,7 +4,7 @@ use crate::ruby::gc_hook::is_marking;
 use crate::ruby::version::ractors_have_heaps;
 use crate::ruby::{counters, gc_cause};
 use crate::running::sampling::SamplingSession;
-use rperf_sampling::objects::ObjectSampler;
+use rperf_sampling::objects::{GcTimes, ObjectSampler};
 use rperf_sampling::other_ractors;
 use rperf_vm::Gvl;
 
@@ -15,12 +15,17 @@ pub fn prepare() -> bool {
     counters::prepare_live_objects() && gc_cause::is_known()
 }
 
-/// Tells the sampler of collections, if one has begun since it was told: what is sampled next isn't theirs. In the hook
-/// on new objects.
+/// Tells the sampler of collections, if one has begun since it was told: what is sampled next isn't theirs. So many have
+/// begun in all: the time of those between sections isn't told, nor is that of other Ractors' in some versions, but they
+/// have taken what was sampled before. In the hook on new objects.
 #[inline]
-pub fn tell_begun(session: &SamplingSession, sampler: &mut ObjectSampler) {
-    if session.unshared_gc.has_begun() && sampler.shares_gc() {
-        sampler.collected(session.unshared_gc.take());
+pub fn tell_begun(session: &SamplingSession, sampler: &mut ObjectSampler, collections: u64) {
+    if sampler.has_collected(collections) || session.unshared_gc.has_begun() && sampler.shares_gc()
+    {
+        sampler.collected(GcTimes {
+            has_begun: true,
+            ..session.unshared_gc.take()
+        });
     }
 }
 

@@ -11,7 +11,7 @@ use crate::ruby::process::collections;
 use crate::ruby::safepoint::Job;
 use crate::ruby::weak_map::WeakMap;
 use crate::running::roots;
-use crate::running::sampling::{self, sampling};
+use crate::running::sampling::{self, SamplingSession, sampling};
 use crate::running::weak_maps::WeakMaps;
 use rb_sys::VALUE;
 use rperf_sampling::HandlerOff;
@@ -32,9 +32,6 @@ static LAST: AtomicU64 = AtomicU64::new(0);
 /// How many are held.
 static HELD: AtomicUsize = AtomicUsize::new(0);
 
-/// Whether the session shares the time of major collections by what lives.
-static SHARES_GC: AtomicBool = AtomicBool::new(false);
-
 /// Whether this is a copy of the program, which only sends its objects.
 static IN_COPY: AtomicBool = AtomicBool::new(false);
 
@@ -52,10 +49,9 @@ pub fn note_held(count: usize, now_ns: u64) {
     }
 }
 
-/// A session begins, in which none is held. `shares_gc`: it shares the time of major collections by what lives.
-pub fn begin(shares_gc: bool) {
+/// A session begins, in which none is held.
+pub fn begin() {
     HELD.store(0, Relaxed);
-    SHARES_GC.store(shares_gc, Relaxed);
 }
 
 /// A tick: what is held for long is put away. Async-signal-safe.
@@ -67,13 +63,16 @@ pub fn at_tick(now_ns: u64) {
 
 /// Time no longer counts: neither ticks nor new objects tell of those that are held.
 pub fn end_section() {
-    collected(false);
+    if HELD.load(Relaxed) > 0 {
+        JOB.trigger();
+    }
 }
 
-/// A collection has ended, which has left those alone that are held. `has_marked_all`: a major one, so that it matters
-/// what lives if its time is shared. In the hook on collections.
-pub fn collected(has_marked_all: bool) {
-    if HELD.load(Relaxed) > 0 || has_marked_all && SHARES_GC.load(Relaxed) {
+/// A collection has ended, which has left those alone that are held. `is_marking`: only a step of it has, in the
+/// middle of marking. In the hook on collections.
+pub fn collected(session: &SamplingSession, is_marking: bool) {
+    let is_to_share = || !is_marking && session.unshared_gc.marking_ns() > 0;
+    if HELD.load(Relaxed) > 0 || session.objects_in_use.is_some() && is_to_share() {
         JOB.trigger();
     }
 }
@@ -121,7 +120,8 @@ fn put_away(gvl: &mut Gvl<'_>, is_look: bool) -> bool {
     let left = COUNTDOWN.pause();
     put(gvl);
     // In the middle of marking nobody knows how many objects live.
-    let can_share = SHARES_GC.load(Relaxed) && !is_marking();
+    let shares_gc = with_sampler(gvl, |it| it.shares_gc()) == Some(true);
+    let can_share = shares_gc && !is_marking();
     let has_looked = (is_look || wants_look(gvl, can_share)) && look(gvl);
     if has_looked && can_share {
         share_marking(gvl);

@@ -93,7 +93,7 @@ fn sample(gvl: &Gvl<'_>, session: &SamplingSession, object: Option<NewObject>) {
         return COUNTDOWN.set(Some(sampler.next_gap()));
     };
     let began = moment();
-    gc_cost::tell_begun(session, &mut sampler);
+    gc_cost::tell_begun(session, &mut sampler, began.collections);
     let mut backtrace = session.backtrace(gvl);
     let stack = backtrace.as_mut();
     let stack = stack.map(|backtrace| take_ruby_stack(RubyVm::new(gvl), backtrace));
