@@ -62,7 +62,7 @@ module Rperf
         is_labelled = Native.begin_request(opened, undo, env, @endpoints, @label_key)
         return call_with_care(env) if is_labelled.nil?
 
-        Work.enter(undo, opened.last.labels) unless is_labelled
+        Work.enter(undo, opened.first.labels) unless is_labelled
         @app.call(env)
       ensure
         finish(opened, undo) unless Native.end_request(opened, undo, env)

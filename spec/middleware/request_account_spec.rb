@@ -84,6 +84,60 @@ RSpec.describe "Accounts in middleware", vm: true do
     expect(Rperf.accounts["GET /users/:id"][:count]).to eq(1)
   end
 
+  it "have the route that the inner of two middlewares learns, with a session beside them and without" do
+    routed = lambda do |received|
+      Rperf::RackMiddleware.const_get(:Request).routed(received) { ["GET", "/posts/:slug"] }
+      [200, {}, []]
+    end
+    app = Rperf::RackMiddleware.new(Rperf::RackMiddleware.new(routed))
+    %w[/posts/a /posts/b].each { |path| app.call(env(path)) }
+    Rperf.start(mode: :wall)
+    %w[/posts/c /posts/d].each { |path| app.call(env(path)) }
+    expect(Rperf.accounts.transform_values { |it| it[:count] }).to eq("GET /posts/:slug" => 4)
+  end
+
+  it "end with their request whatever the app does to it" do
+    environment = env
+    respond(environment) { |received| received.each_value(&:freeze) && [200, {}, []] }
+    expect([environment["rperf.account"].open?, Rperf.accounts.keys]).to eq([false, ["GET /users/:id"]])
+    # Nothing can be added to these.
+    Rperf.const_get(:Work).instance_variable_set(:@complained, true)
+    other = env
+    answers = [*other.map { respond(other) }, respond(env.freeze)]
+    expect(answers).to eq([[200, {}, ["hello"]]] * 4)
+    expect(Rperf.accounts.transform_values { |it| it[:count] }).to eq("GET /users/:id" => 5)
+  end
+
+  it "are told to blocks after requests that are sections, too" do
+    told = []
+    Rperf.on_account { |name, account| told << [name, account.open?, Rperf.labels] if name == "GET /told" }
+    Rperf.start(mode: :wall, defer: true)
+    2.times { respond(env("/told")) }
+    Rperf.stop
+    respond(env("/told"))
+    expect(told).to eq([["GET /told", false, {}]] * 3)
+  end
+
+  it "end when the thread is killed, at whatever moment" do
+    [false, true].each do |defer|
+      Rperf.start(mode: :wall, defer:)
+      left = Array.new(200) do
+        environments = []
+        thread = Thread.new do
+          loop do
+            environments << env
+            respond(environments.last) { |_| sleep(rand / 2000) and [200, {}, []] }
+          end
+        end
+        sleep(rand / 1000)
+        thread.kill.join
+        environments.last(2).filter_map { |it| it["rperf.account"] }
+      end
+      expect(left.flatten.map(&:open?).tally).to match({ false => be > 100 })
+      Rperf.stop
+    end
+  end
+
   it "are told by the inner of two middlewares, if it is that one's to tell" do
     inner = Rperf::RackMiddleware.new(->(_) { sleep(0.005) and [200, {}, []] }, server_timing: ->(_) { true })
     expect(respond { |received| inner.call(received) }[1].fetch("server-timing")).to include("blocked;dur=")
