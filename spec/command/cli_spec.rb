@@ -46,7 +46,7 @@ RSpec.describe "the rperf command" do
       expect(rperf("help", "ruby-api").stdout).to include(*keywords.map { |name| "\n#{name} " })
       expect(help).to include("Rperf.snapshot(clear: true)", "Rperf::RackMiddleware, label_key:", "label: ->(env)",
                               "Rperf::ActiveJobMiddleware", "Rperf::SidekiqMiddleware")
-      data = Rperf.start { Rperf.label(a: 1) { spin(0.02) } }
+      data = Rperf.start { Rperf.label(a: 1) { spin(0.1) } }
       expect(help).to include(*data.keys.map { |key| ":#{key}" })
     end
 

@@ -18,7 +18,7 @@ RSpec.describe "a path that isn't text in the locale's encoding" do
 
   let(:program) do
     write_file("arbeit-ü.rb", <<~RUBY)
-      def work = (i = 0; i += 1 while i < 1_000_000)
+      def work = (i = 0; i += 1 while i < 10_000_000)
       work
       system(#{ruby.inspect}, "-e", "puts [Rperf.running?, ENV['RUBYOPT'].end_with?(' -W1')].inspect")
     RUBY

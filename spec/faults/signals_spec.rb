@@ -43,12 +43,13 @@ RSpec.describe "A profiled program", **Faults::MARKS do
 
   it "ends, stops and goes on by each signal as without rperf" do
     program = program_of(<<~RUBY)
+      # A line for each, so that a difference says which it was.
       (1..64).to_a.difference(#{own + others}).map do |number|
         pid = fork do
           Process.setrlimit(:CORE, 0)
           $stderr.reopen(File::NULL)
           Process.kill(number, Process.pid)
-          Kernel.sleep(0.02)
+          Kernel.sleep(0.1)
           exit!(3)
         end
         status = Process.wait2(pid, Process::WUNTRACED).last
@@ -56,8 +57,8 @@ RSpec.describe "A profiled program", **Faults::MARKS do
           Process.kill(:KILL, pid)
           Process.wait(pid)
         end
-        [number, status.stopped? ? "stopped" : status.exitstatus || -status.termsig]
-      end
+        "signal \#{number}: \#{status.stopped? ? "stopped" : status.exitstatus || -status.termsig}\n"
+      end.join
     RUBY
     expect_same(program, is_whole: false, lines: 1..3)
   end

@@ -28,8 +28,8 @@ RSpec.describe "Results, as the documentation explains them", vm: true, alone: t
 
   it "have time of a function's own, and with all that it calls" do
     output_of(<<~RUBY)
-      def compute = (i = 0; i += 1 while i < 1_200_000)
-      def format = (i = 0; i += 1 while i < 400_000)
+      def compute = (i = 0; i += 1 while i < 12_000_000)
+      def format = (i = 0; i += 1 while i < 4_000_000)
 
       def process
         compute
@@ -96,7 +96,7 @@ RSpec.describe "Results, as the documentation explains them", vm: true, alone: t
 
   it "show contention for the GVL where threads compete for it" do
     write_file("threaded_app.rb", <<~RUBY)
-      def work = (i = 0; i += 1 while i < 1_500_000)
+      def work = (i = 0; i += 1 while i < 6_000_000)
       Array.new(4) { Thread.new { 2.times { work } } }.each(&:join)
     RUBY
     page = type("rperf stat ruby threaded_app.rb").stderr

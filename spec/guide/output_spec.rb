@@ -139,7 +139,7 @@ RSpec.describe "Output formats, used as documented" do
           nil while Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID) < limit
         end
 
-        #{Array.new(count) { |n| "def method_#{n} = (i = 0; i += 1 while i < 80_000; spin(0.002))" }.join("\n")}
+        #{Array.new(count) { |n| "def method_#{n} = (i = 0; i += 1 while i < 80_000; spin(0.01))" }.join("\n")}
         #{Array.new(count) { |n| "method_#{n}" }.join("\n")}
       RUBY
       type("rperf record -o profile.txt ruby my_app.rb")

@@ -10,7 +10,7 @@ RSpec.describe "docs/guide/ruby-api.md" do
   end
 
   def profile(**options)
-    Rperf.start(mode: :wall, **options) { Rperf.label(task: 1) { spin(0.03) } }
+    Rperf.start(mode: :wall, **options) { Rperf.label(task: 1) { spin(0.1) } }
   end
 
   it "has the arguments of Rperf.start, with their defaults" do

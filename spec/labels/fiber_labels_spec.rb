@@ -156,7 +156,7 @@ RSpec.describe "labels of fibers", vm: true do
 
   it "are theirs also in a session whose sections they begin themselves" do
     Rperf.start(defer: true, mode: :wall)
-    Rperf.label(request: "a") { Fiber.new { Rperf.profile { spin_wall 0.03 } }.resume }
+    Rperf.label(request: "a") { Fiber.new { Rperf.profile { spin_wall 0.3 } }.resume }
     expect(labels_of(Rperf.stop, :request, "spin_wall")).to eq(["a"])
     Rperf.start(defer: true, mode: :wall)
     thread = Thread.new { Rperf.label(a: 1) { Fiber.new { Rperf.profile(b: 2) { Rperf.labels } }.resume } }

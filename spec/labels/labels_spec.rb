@@ -62,7 +62,7 @@ RSpec.describe "labels", vm: true do
       expect(Rperf.label(a: 1)).to eq({})
       Rperf.label(a: 1) do
         Rperf.start(mode: :wall)
-        spin_wall 0.02
+        spin_wall 0.1
       end
       expect(Rperf.labels).to eq({})
       expect(by_labels(Rperf.stop).keys).to eq([nil])
@@ -76,7 +76,7 @@ RSpec.describe "labels", vm: true do
         expect(Rperf.labels).to eq({})
         Rperf.start(mode: :wall)
         expect(Rperf.labels).to eq({})
-        Rperf.label(c: 1) { spin_wall 0.02 }
+        Rperf.label(c: 1) { spin_wall 0.1 }
       end
       expect(Rperf.labels).to eq({})
       expect(by_labels(Rperf.stop).keys - [nil]).to eq([{ c: "1" }])
@@ -177,7 +177,7 @@ RSpec.describe "labels", vm: true do
       labels = { "text" => :symbol, number: 5, none: false, list: [1], odd:, no_string: }
       Rperf.label(**labels) do
         expect(Rperf.labels).to eq(labels.transform_keys(&:to_sym))
-        spin_wall 0.02
+        spin_wall 0.1
       end
       set = own_label_sets(Rperf.stop).last
       expect(set).to include(text: "symbol", number: "5", none: "false", list: "[1]", odd: "odd")
@@ -194,7 +194,7 @@ RSpec.describe "labels", vm: true do
         empty: ""
       }
       Rperf.start(mode: :wall)
-      Rperf.label(**values) { spin_wall 0.02 }
+      Rperf.label(**values) { spin_wall 0.1 }
       data = Rperf.stop
       expected = { latin: "café", wide: "wide é", bytes: "/café/\uFFFD", broken: "a\uFFFDb", unknown: "x", empty: "" }
       expect(own_label_sets(data).last).to eq(expected)
@@ -204,7 +204,7 @@ RSpec.describe "labels", vm: true do
 
     it "are in pprof with all their values, whatever the keys" do
       Rperf.start(mode: :wall)
-      Rperf.label(thread: "t", thread_seq: 9, "%GVL": "x", request: "r", "": "nameless") { spin_wall 0.02 }
+      Rperf.label(thread: "t", thread_seq: 9, "%GVL": "x", request: "r", "": "nameless") { spin_wall 0.1 }
       data = Rperf.stop
       Rperf.save(path_to("p.pb.gz"), data)
       read = read_profile(path_to("p.pb.gz"))
@@ -240,7 +240,7 @@ RSpec.describe "labels", vm: true do
           Rperf.label(text: value) do
             expect(Rperf.labels).to eq(text: value)
             value << "b"
-            spin_wall 0.02
+            spin_wall 0.1
             expect(Rperf.labels).to eq(text: value.chop)
           end
         end
@@ -252,7 +252,7 @@ RSpec.describe "labels", vm: true do
       count = 0
       counter = Object.new
       counter.define_singleton_method(:to_s) { (count += 1).to_s }
-      data = Rperf.start(mode: :wall) { 3.times { Rperf.label(counter:) { spin_wall 0.02 } } }
+      data = Rperf.start(mode: :wall) { 3.times { Rperf.label(counter:) { spin_wall 0.1 } } }
       expect(own_label_sets(data) - [{}]).to eq([{ counter: "1" }, { counter: "2" }, { counter: "3" }])
     end
 
@@ -287,8 +287,8 @@ RSpec.describe "labels", vm: true do
     it "number the sets, with equal ones as one, from the empty one on" do
       data = Rperf.start(mode: :wall) do
         2.times do
-          Rperf.label(a: 1, b: 2) { spin_wall 0.02 }
-          Rperf.label(b: "2", a: "1") { spin_wall 0.02 }
+          Rperf.label(a: 1, b: 2) { spin_wall 0.1 }
+          Rperf.label(b: "2", a: "1") { spin_wall 0.1 }
         end
       end
       sets = data[:label_sets]
@@ -299,7 +299,7 @@ RSpec.describe "labels", vm: true do
     end
 
     it "have no sets where no labels were used" do
-      expect(own_label_sets(Rperf.start(mode: :wall) { spin_wall 0.02 }) - [{}]).to eq([])
+      expect(own_label_sets(Rperf.start(mode: :wall) { spin_wall 0.1 }) - [{}]).to eq([])
     end
 
     it "have the sets of raw samples too" do

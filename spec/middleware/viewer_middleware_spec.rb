@@ -90,7 +90,7 @@ RSpec.describe Rperf::Viewer, skip: Servers.missing("rack") do
     before { Rperf.start(mode: :wall) }
 
     it "are taken, listed, shown and deleted" do
-      spin(0.02)
+      spin(0.1)
       response = http.post("/rperf/snapshots", ours)
       id = json(response).fetch(:id)
       expect([response.status, id]).to match([201, /\A#{Process.pid}-1\z/])
@@ -113,7 +113,7 @@ RSpec.describe Rperf::Viewer, skip: Servers.missing("rack") do
     end
 
     it "are pprof files, too" do
-      spin(0.02)
+      spin(0.1)
       id = take(http)
       response = http.get("/rperf/snapshots/#{id}.pb.gz", local)
       expect(response["content-disposition"]).to eq("attachment; filename=\"rperf-#{id}.pb.gz\"")
@@ -135,7 +135,7 @@ RSpec.describe Rperf::Viewer, skip: Servers.missing("rack") do
     end
 
     it "are compared, by what each second has in it" do
-      spin(0.02)
+      spin(0.1)
       base = take(http)
       sleep 0.06
       target = take(http)

@@ -19,7 +19,7 @@ RSpec.describe "profiling started by RPERF_ENABLED" do
   end
 
   it "prints statistics, a report or neither as the variables say" do
-    program = "def work = (i = 0; i += 1 while i < 2_000_000)\nwork"
+    program = "def work = (i = 0; i += 1 while i < 10_000_000)\nwork"
     page = profiled({ "RPERF_STAT" => "1", "RPERF_STAT_REPORT" => "1", "RPERF_VERBOSE" => "0" }, program).stderr
     expect(page).to match(/^ Performance stats for '-e':$.*^ *Cumulative:.*Object#work/mi)
     page = profiled({ "RPERF_STAT" => "1", "RPERF_STAT_REPORT" => "0" }, program).stderr
@@ -70,7 +70,7 @@ RSpec.describe "profiling started by RPERF_ENABLED" do
   end
 
   it "records and shows lines as RPERF_LINES says" do
-    program = "def work = (i = 0; i += 1 while i < 2_000_000)\nwork"
+    program = "def work = (i = 0; i += 1 while i < 10_000_000)\nwork"
     reports = { "1" => "p1.txt", "0" => "p0.txt", "" => "p.txt" }.map do |value, output|
       profiled({ "RPERF_LINES" => value, "RPERF_OUTPUT" => output }, program)
       File.read(path_to(output))
@@ -212,7 +212,7 @@ RSpec.describe "profiling started by RPERF_ENABLED" do
     def with_rubyopt(program, env = {})
       env = { "RPERF_ENABLED" => "1", "RPERF_OUTPUT" => "p.pb.gz", "RUBYOPT" => "-rrperf",
               "RUBYLIB" => "#{Commands::ROOT}/lib", **env }
-      path = write_file("program.rb", "def work(_) = (i = 0; i += 1 while i < 1_000_000)\n#{program}")
+      path = write_file("program.rb", "def work(_) = (i = 0; i += 1 while i < 10_000_000)\n#{program}")
       run(ruby, path, env:)
     end
 

@@ -33,7 +33,7 @@ RSpec.describe "A program with boxes", vm: true, if: defined?(Ruby::Box) do
 
   it "is profiled whichever way its processes end" do
     outcome = record(<<~'RUBY', boxes)
-      def work = (i = 0; i += 1 while i < 2_000_000)
+      def work = (i = 0; i += 1 while i < 10_000_000)
       def with_self = work
       def with_process = work
       def with_kernel = work
@@ -43,7 +43,7 @@ RSpec.describe "A program with boxes", vm: true, if: defined?(Ruby::Box) do
       fork { with_kernel; Kernel.exit! }
       Process.waitall
       before_exec
-      exec(RbConfig.ruby, "-W0", "-e", "def after_exec = (i = 0; i += 1 while i < 2_000_000)\nafter_exec\nputs 1")
+      exec(RbConfig.ruby, "-W0", "-e", "def after_exec = (i = 0; i += 1 while i < 10_000_000)\nafter_exec\nputs 1")
     RUBY
     expect([outcome.stdout, outcome.status]).to match(["1\n", be_success])
     expect(outcome.messages).to match([/\Arperf: wrote p\.pb\.gz .* of 4 processes/])
@@ -54,14 +54,14 @@ RSpec.describe "A program with boxes", vm: true, if: defined?(Ruby::Box) do
 
   it "runs on where another box forks, executes programs and ends, of which that box's processes aren't profiled" do
     write_file("boxed.rb", <<~RUBY)
-      def work = (i = 0; i += 1 while i < 2_000_000)
+      def work = (i = 0; i += 1 while i < 10_000_000)
       fork { work; exit!(true) }
       fork { exec("true") }
       fork { work }
       SEEN = Process.waitall.map { |_, status| status.success? }
     RUBY
     outcome = record(<<~RUBY, boxes)
-      def of_main = (i = 0; i += 1 while i < 2_000_000)
+      def of_main = (i = 0; i += 1 while i < 10_000_000)
       box = Ruby::Box.new
       box.require("#{path_to("boxed.rb")}")
       of_main

@@ -2,7 +2,7 @@
 
 # Processes that a profiled program forks or starts, however it does so.
 RSpec.describe "the children of a profiled program", vm: true do
-  work = "def work(name) = (i = 0; i += 1 while i < 1_000_000; name)\n"
+  work = "def work(name) = (i = 0; i += 1 while i < 6_000_000; name)\n"
   define_method(:work) { work }
 
   # Runs the program in wall mode; its profile goes to p.pb.gz.
@@ -145,7 +145,8 @@ RSpec.describe "the children of a profiled program", vm: true do
   end
 
   it "deliver although they are stopped together with their parent" do
-    program = "4.times { fork { work(1); sleep } }\nsleep 0.3\nputs\n$stdout.flush\nsleep"
+    program = "reader, writer = IO.pipe\n4.times { fork { work(1); writer.puts; sleep } }\n4.times { reader.gets }\n" \
+              "puts\n$stdout.flush\nsleep"
     outcome = record(program) { |pid| Process.kill(:TERM, -pid) }
     expect(outcome.messages.join).to match(/samples of 5 processes/)
     expect(outcome.messages.join).not_to match(/still ran|before its profile/)

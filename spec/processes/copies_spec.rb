@@ -16,7 +16,7 @@ RSpec.describe "A second copy of rperf in a program", vm: true do
 
   def program(second, *required)
     write_file("program.rb", <<~RUBY)
-      def work = (i = 0; i += 1 while i < 1_000_000)
+      def work = (i = 0; i += 1 while i < 10_000_000)
       $LOAD_PATH.unshift("#{second}")
       #{required.map { |it| "require #{it.inspect}" }.join("\n")}
       work

@@ -5,7 +5,7 @@ require "pty"
 # However a profiled program ends: it ends as it would alone, and its profile is there.
 RSpec.describe "the end of a profiled program", vm: true do
   def record(program, *arguments, &)
-    path = write_file("program.rb", "def work = (i = 0; i += 1 while i < 3_000_000)\nwork\n#{program}\n")
+    path = write_file("program.rb", "def work = (i = 0; i += 1 while i < 10_000_000)\nwork\n#{program}\n")
     rperf("record", "-o", "p.pb.gz", ruby, path, *arguments, &)
   end
 
@@ -149,7 +149,7 @@ RSpec.describe "the end of a profiled program", vm: true do
 
   it "isn't a failing exec" do
     outcome = record(<<~RUBY)
-      def after = (i = 0; i += 1 while i < 3_000_000)
+      def after = (i = 0; i += 1 while i < 10_000_000)
       begin
         exec("no-such-program")
       rescue Errno::ENOENT
@@ -201,7 +201,7 @@ RSpec.describe "the end of a profiled program", vm: true do
       def Process.daemon(*) = raise(Errno::EAGAIN)
       Process.daemon rescue puts($!.class)
       puts File.readlines(File.join(ENV["RPERF_SESSION"], "status")).grep(/daemon/).map { |line| line[/\\S+/] }
-      def after = (i = 0; i += 1 while i < 3_000_000)
+      def after = (i = 0; i += 1 while i < 10_000_000)
       after
     RUBY
     expect(outcome.stdout).to eq("Errno::EAGAIN\ndaemon\ndaemon-failed\n")

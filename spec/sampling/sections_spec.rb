@@ -218,7 +218,7 @@ RSpec.describe "a deferred session", vm: true do
     Rperf.stop.then { |data| expect(data[:unlabelled_samples]).to eq(0) }
     Rperf.start(defer: true, mode: :wall)
     70_000.times { |n| Rperf.profile(request: n) { nil } }
-    Rperf.profile(last: 1) { spin_wall 0.03 }
+    Rperf.profile(last: 1) { spin_wall 0.3 }
     data = Rperf.stop
     expect(data[:label_sets].size).to be < 30_000
     expect(labels_of(data, :last, "spin_wall")).to eq(["1"])

@@ -20,12 +20,12 @@ RSpec.describe "names of threads" do
         profile = Rperf.start(mode:) do
           ended = Thread.new do
             Thread.current.name = "first"
-            spin(0.03)
+            spin(0.1)
             Thread.current.name = "ended"
           end
           ended.join
-          living = Thread.new { [spin(0.02), queue.pop] }
-          spin(0.03)
+          living = Thread.new { [spin(0.1), queue.pop] }
+          spin(0.1)
           living.name = "living"
           unnamed = Thread.new { spin(0.03) }
           unnamed.join
@@ -53,7 +53,7 @@ RSpec.describe "names of threads" do
       Rperf.start(mode: :wall)
       lasting = Thread.new { sleep }.tap { |it| it.name = "lasting" }
       2.times do |number|
-        Thread.new { spin(0.03) }.tap { |it| it.name = "job #{number}" }.join
+        Thread.new { spin(0.1) }.tap { |it| it.name = "job #{number}" }.join
         seen << names(Rperf.snapshot(clear: true))
       end
       seen << names(Rperf.snapshot) << names(Rperf.stop)
@@ -65,7 +65,7 @@ RSpec.describe "names of threads" do
     it "are those of threads in sections" do
       Rperf.start(mode: :wall, defer: true)
       2.times do |number|
-        Rperf.profile { Thread.new { spin(0.02) }.tap { |it| it.name = "section #{number}" }.join }
+        Rperf.profile { Thread.new { spin(0.1) }.tap { |it| it.name = "section #{number}" }.join }
       end
       expect(names(Rperf.stop)).to include("main", "section 0", "section 1")
     end
@@ -76,7 +76,7 @@ RSpec.describe "names of threads" do
         Rperf.start(mode: :wall, inherit: :fork)
         Thread.new do
           Thread.current.name = "forker"
-          Process.wait(fork { Thread.new { spin(0.03) }.tap { |it| it.name = "of the child" }.join })
+          Process.wait(fork { Thread.new { spin(0.1) }.tap { |it| it.name = "of the child" }.join })
         end.join
         data = Rperf.stop
         puts JSON.generate(data[:thread_names].values.sort)
@@ -105,7 +105,7 @@ RSpec.describe "names of threads" do
     it "slow no thread down that ends without one, and do no harm where they are odd" do
       profile = Rperf.start(mode: :wall) do
         ["", "a" * 10_000, "line\nbreak", "\xff".b, "ü".encode("ISO-8859-1")].each do |name|
-          Thread.new { spin(0.01) }.tap { |it| it.name = name }.join
+          Thread.new { spin(0.1) }.tap { |it| it.name = name }.join
         end
         100.times { Thread.new { nil }.join }
         GC.compact if GC.respond_to?(:compact)
@@ -133,8 +133,8 @@ RSpec.describe "names of threads" do
   it "are there in a program that has redefined all that names threads", vm: true do
     write_file("app.rb", <<~'RUBY')
       def spin(seconds) = (ends = Process.clock_gettime(2) + seconds; nil while Process.clock_gettime(2) < ends)
-      queue = Thread::Queue.new
-      named = Thread.new { Thread.current.name = "named"; nil while queue.pop && spin(0.03).nil? }
+      queue, done = Array.new(2) { Thread::Queue.new }
+      named = Thread.new { Thread.current.name = "named"; done << true while queue.pop && spin(0.1).nil? }
       sleep 0.001 until named.stop?
       class Thread
         %i[initialize name name= inspect to_s].each { |method| define_method(method) { |*| raise "redefined" } }
@@ -144,7 +144,7 @@ RSpec.describe "names of threads" do
       found = %i[wall trace].map do |mode|
         Rperf.start(mode:)
         queue << true
-        sleep 0.1
+        done.pop
         Rperf.stop[:thread_names].values.sort
       end
       puts JSON.generate(found)
@@ -158,8 +158,8 @@ RSpec.describe "names of threads" do
     before do
       write_file("app.rb", <<~RUBY)
         def spin(seconds) = (ends = Process.clock_gettime(2) + seconds; nil while Process.clock_gettime(2) < ends)
-        def mine = spin(0.05)
-        def others = spin(0.05)
+        def mine = spin(0.1)
+        def others = spin(0.1)
         Array.new(2) { |it| Thread.new { others }.tap { |thread| thread.name = "worker-\#{it}" } }.each(&:join)
         Thread.new { others }.tap { |thread| thread.name = "pool" }.join
         Thread.new { others }.tap { |thread| thread.name = "pool" }.join

@@ -8,7 +8,7 @@ RSpec.describe "A program with a filter for system calls", vm: true, emulated: f
     run(ruby, File.join(Commands::ROOT, "spec/security/filtered.rb"), rules, *command, **)
   end
 
-  program = "i = 0; i += 1 while i < 3_000_000; puts 'ran'; exit 7"
+  program = "i = 0; i += 1 while i < 10_000_000; puts 'ran'; exit 7"
 
   # Ruby itself needs prctl.
   %w[getpriority sched_setattr timer_create].product(%w[kill EPERM ENOSYS]).each do |call, action|
@@ -58,7 +58,7 @@ RSpec.describe "A program with a filter for system calls", vm: true, emulated: f
       ARGV.replace([rules])
       def exec(*) = nil
       load #{File.join(Commands::ROOT, "spec/security/filtered.rb").inspect}
-      data = Rperf.start(mode: :wall) { i = 0; i += 1 while i < 3_000_000 }
+      data = Rperf.start(mode: :wall) { i = 0; i += 1 while i < 10_000_000 }
       exit! data[:samples].empty? ? 1 : 0
     RUBY
     outcome = run(ruby, "-I#{Commands::ROOT}/lib", "-e", code)

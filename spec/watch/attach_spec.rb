@@ -193,6 +193,7 @@ RSpec.describe "rperf attach", vm: true do
         outcome = attach_during(program, "-d", 3, "-o", "x.pb.gz") do
           Process.kill(:STOP, program.pid)
           sleep 4
+          wait_until("line of the stop") { File.read(path_to(".stderr")).include?("was stopped") }
           Process.kill(:CONT, program.pid)
         end
         line = "rperf: #{program.pid} was stopped (SIGSTOP): nothing can be asked until SIGCONT\n"

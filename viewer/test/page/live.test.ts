@@ -110,6 +110,9 @@ test("a live page renews itself and keeps the place, pauses, and says what has b
     assert.deepEqual([await names(), await active()], [open, focused]);
 
     await button("Pause").click();
+    await button("Go on").waitFor();
+    // A look that was under way may end.
+    await page.waitForTimeout(500);
     const before = asked.length;
     program.generation += 1;
     await page.waitForTimeout(1500);
