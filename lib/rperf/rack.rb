@@ -65,7 +65,11 @@ module Rperf
         Work.enter(undo, opened.first.labels) unless is_labelled
         @app.call(env)
       ensure
-        finish(opened, undo) unless Native.end_request(opened, undo, env)
+        begin
+          is_done = Native.end_request(opened, undo, env)
+        ensure
+          finish(opened, undo) unless is_done
+        end
       end
     end
 

@@ -105,6 +105,7 @@ RSpec.describe "the run of all specs" do
       Commands.send(:remove_const, :ROOT)
       Commands::ROOT = Dir.pwd
       include Commands
+      before { |example| @example_id = example.id }
       it("crashes") do
         File.write(path = File.join(Commands::ROOT, "a"), "x", mode: "a")
         run(ruby, "-e", "Process.kill(:SEGV, $$); sleep")

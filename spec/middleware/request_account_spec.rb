@@ -134,6 +134,10 @@ RSpec.describe "Accounts in middleware", vm: true do
         environments.last(2).filter_map { |it| it["rperf.account"] }
       end
       expect(left.flatten.map(&:open?).tally).to match({ false => be > 100 })
+      # No section is left in which time would count.
+      Rperf.snapshot(clear: true)
+      spin(0.05) if defer
+      expect(Rperf.stop.top(value: "wall", limit: nil).sum { |row| row[:self] }).to eq(0) if defer
       Rperf.stop
     end
   end

@@ -69,7 +69,7 @@ RSpec.describe "The viewer's server", if: RUBY_PLATFORM.include?("linux") do
       clients.each { |client| client.write("GET") }
       expect(status(url)).to eq("200")
       # However slowly they send it, a request has a time.
-      wait_until("end of all") { clients.none? { |client| sends?(client) } }
+      wait_until("end of all", limit: 30) { clients.none? { |client| sends?(client) } }
     ensure
       clients&.each(&:close)
     end

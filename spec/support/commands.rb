@@ -29,6 +29,7 @@ module Commands
 
   def self.included(group)
     group.around do |example|
+      @example_id = example.id
       Dir.mktmpdir("rperf spec") do |outer|
         @directory, @temporary_directory = %w[work tmp].map { |name| File.join(File.realpath(outer), name) }
         [directory, temporary_directory].each { |path| Dir.mkdir(path) }
@@ -124,7 +125,7 @@ module Commands
   def finish(pid, out, err, limit)
     status = nil
     wait_until("end of process #{pid}", limit:) { (_, status = Process.wait2(pid, Process::WNOHANG)) && status }
-    note_crash if CRASHES.include?(status.termsig)
+    note_crash_by(status)
     [File.binread(out), File.read(err), status]
   rescue RuntimeError
     note_crash
@@ -133,11 +134,15 @@ module Commands
     raise
   end
 
+  # A program may have run it, which tells of its signal as shells do.
+  def note_crash_by(status)
+    note_crash if CRASHES.include?(status&.termsig || (status&.exitstatus.to_i - 128))
+  end
+
   # For bin/support/specs/crashes.rb: if the example fails, no second try may hide that.
   def note_crash
     directory = File.join(ROOT, "tmp/specs")
-    id = RSpec.current_example&.id
-    File.write(File.join(directory, "crashes"), "#{id}\n", mode: "a") if id && File.directory?(directory)
+    File.write(File.join(directory, "crashes"), "#{@example_id}\n", mode: "a") if File.directory?(directory)
   end
 
   def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)

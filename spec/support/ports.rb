@@ -55,6 +55,6 @@ module Ports
   rescue Errno::ESRCH
     nil # It has ended by itself.
   ensure
-    Process.wait(pid)
+    note_crash_by(Process.wait2(pid).last)
   end
 end

@@ -211,10 +211,11 @@ module Servers
 
   # Whatever state it is in.
   def end_process(server)
+    note_crash_by(server.status)
     return if server.status && !group_alive?(server)
 
     Process.kill(:KILL, -server.pid)
-    server.status ||= Process.wait2(server.pid).last
+    server.status ||= Process.wait2(server.pid).last.tap { |status| note_crash_by(status) }
   rescue Errno::ESRCH
     nil
   end

@@ -30,7 +30,7 @@ RSpec.describe "rperf leak", vm: true, if: Gem::Platform.local.os == "linux" do
     until File.exist?("end")
       elapsed = now.() - began
       shop.leak while LEAKS && Shop::LEAK.size < elapsed * #{per_second}
-      shop.warm while Shop::WARM.size < [elapsed, 1.2].min * 5000
+      shop.warm while Shop::WARM.size < [elapsed, 2.4].min * 2500
       50.times { shop.cache(key += 1) }
       GC.start(full_mark: false)
       sleep 0.02
@@ -100,7 +100,7 @@ RSpec.describe "rperf leak", vm: true, if: Gem::Platform.local.os == "linux" do
 
   it "says that nothing grows, and how to get sites" do
     watched(code, leaks: false) do |pid|
-      sleep 1.5 # So that it is warm.
+      sleep 2.7 # So that it is warm.
       outcome = leak(pid)
       page = outcome.stdout.dup.force_encoding("UTF-8")
       expect(page).to include("No class grows").and include("RPERF_MEASURE=heap")

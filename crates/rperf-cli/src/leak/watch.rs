@@ -91,7 +91,9 @@ pub(super) fn watch(
             break;
         }
         asked = Instant::now();
-        match watched.look(plan.force, plan.may_wake) {
+        let look = watched.look(plan.force, plan.may_wake);
+        took = asked.elapsed();
+        match look {
             Ok((look, facts)) => {
                 first.get_or_insert(facts);
                 looks.push(placed(look, asked, &mut placed_by));
@@ -112,7 +114,6 @@ pub(super) fn watch(
         if end.is_some() {
             break;
         }
-        took = asked.elapsed();
         group = limit(pid).or(group);
     }
     progress.end();

@@ -1,7 +1,7 @@
 //! Requests that the Rack middleware wraps: all that is to be done before the app, and after it, in one call
 //! each. A server that answers now and then has nothing of rperf's in its caches, and then a method costs a
-//! microsecond or two: so there are three in place of twenty, with the question whether it is wanted. On threads
-//! of the main Ractor, with the GVL.
+//! microsecond or two: so there are three calls in place of twenty. One asks whether a request is wanted, one
+//! begins it, one ends it. On threads of the main Ractor, with the GVL.
 //!
 //! What is unusual is left to Ruby code: see lib/rperf/rack.rb. As with `Native.enter`, all that is to be
 //! undone is noted in Arrays of the caller's.
@@ -20,15 +20,12 @@ use magnus::{
     Error, Object, RArray, RClass, RHash, RModule, RObject, RString, RTypedData, Ruby, Symbol,
     TryConvert, TypedData, Value, function, prelude::*,
 };
-use rperf_accounts::queue_ns;
+use rperf_accounts::{OTHER, queue_ns};
 use rperf_vm::clock;
 use std::sync::OnceLock;
 
 /// Paths that get a name of their own: clients can make up any number of them.
 const NAMES: usize = 1000;
-
-/// What all other paths are called.
-const OTHER: &str = "(other)";
 
 /// Objects that live as long as the process.
 struct Objects {
@@ -36,7 +33,7 @@ struct Objects {
     request: Opaque<RClass>,
     /// Keys of Rack environments.
     keys: Keys,
-    /// [`OTHER`].
+    /// [`OTHER`]: what all other paths are called.
     other: Opaque<RString>,
 }
 
@@ -155,7 +152,8 @@ fn begin(
         };
         open_into(ruby, &mut gvl, opened, with)?;
         let account: Value = opened.entry(-1)?;
-        env.aset(objects.keys.account.get_inner_with(ruby), account)?;
+        // The app doesn't see it in an environment to which nothing can be added.
+        let _: Result<(), Error> = env.aset(objects.keys.account.get_inner_with(ruby), account);
         let waited = queued.and_then(waited_by);
         if let (Some(waited), Some(account)) = (waited, RTypedData::from_value(account)) {
             account.ivar_set(*QUEUE_NS, waited)?;
