@@ -82,7 +82,7 @@ RSpec.describe "rperf leak", vm: true, if: Gem::Platform.local.os == "linux" do
             env: { "RPERF_ENABLED" => "1", "RPERF_MEASURE" => "heap", "RPERF_MAX_OVERHEAD" => "100",
                    "RPERF_OUTPUT" => path_to("end.data") }) do |pid|
       # A busy machine makes fewer looks, and samples need some.
-      outcome = leak("-o", "leak.json", pid, time: "8s")
+      outcome = leak("-o", "leak.json", pid, time: "16s")
       expect(outcome.stderr).to match(/\Arperf: wrote leak.json \(\d+ looks\)\n\z/)
       found = JSON.parse(File.read(path_to("leak.json")))
       sites = growing(found["sites"]["rows"])
