@@ -5,7 +5,7 @@ require "rperf/sidekiq"
 class Shop
   # Jobs run one after another in a thread, with the middleware that Sidekiq's would have.
   module Jobs
-    PAUSE = 1.0
+    PAUSE = 0.6
 
     module_function
 
