@@ -4,7 +4,8 @@
 //! A sample stands for `w` objects, the reciprocal of the probability with which it was drawn, and so for `w`
 //! times the bytes that its object has by now, in its slot and from malloc. The variance of such a sum is that
 //! of w (w - 1) bytes² for each sample. The objects of a class that something refers to are counted: where its rows would
-//! have more than that together, each is smaller by the same factor.
+//! have more than that together, each is smaller, those the most whose errors are the largest parts of them. A small slot
+//! may have much from malloc, and one such sample stands for many.
 
 use crate::file::{CodePlace, SitePath, SiteRow, Sites, Sum};
 use crate::graph::NONE;
@@ -17,6 +18,9 @@ const MOST: usize = 1000;
 
 /// Paths of a row that are kept.
 const PATHS: usize = 3;
+
+/// Where no power is enough, as without errors, all parts are the same from here on.
+const MOST_POWER: f64 = 1e9;
 
 /// What a row is of: its site, and the name of its class.
 type Key<'a> = (Option<Site>, &'a str);
@@ -51,15 +55,11 @@ impl Estimate {
         self.variance += weight * (weight - 1.0) * bytes * bytes;
     }
 
-    /// The parts of it that there can be, of so many objects.
-    fn parts(&self, all: Sum) -> Parts {
-        let part = |all: u64, estimated: f64| match estimated > all as f64 {
-            true => all as f64 / estimated,
+    /// The part of its bytes that is left, the smaller the less they are known: `e^(-power variance / bytes²)`.
+    fn part_left(&self, power: f64) -> f64 {
+        match self.bytes > 0.0 {
+            true => (-power * self.variance / (self.bytes * self.bytes)).exp(),
             false => 1.0,
-        };
-        Parts {
-            objects: part(all.objects, self.objects),
-            bytes: part(all.bytes, self.bytes),
         }
     }
 
@@ -100,7 +100,6 @@ pub fn of(
         ..Sites::default()
     };
     let mut rows: FxHashMap<Key<'_>, Row<'_>> = FxHashMap::default();
-    let mut classes: FxHashMap<&str, Estimate> = FxHashMap::default();
     for sample in &graph.sampled.samples {
         let name = graph.class_name(sample.object);
         if class.is_some_and(|class| class != name) {
@@ -116,27 +115,25 @@ pub fn of(
         let bytes = graph.bytes[sample.object as usize];
         row.estimate.add(sample.weight(), bytes);
         row.samples.push(sample);
-        classes.entry(name).or_default().add(sample.weight(), bytes);
     }
-    let parts: FxHashMap<&str, Parts> = classes
-        .iter()
-        .map(|(name, estimate)| {
-            let all = of_classes.get(name).copied().unwrap_or_default();
-            (*name, estimate.parts(all))
-        })
-        .collect();
+    let mut rows: Vec<(Key<'_>, Row<'_>)> = rows.into_iter().collect();
+    let mut by_class: FxHashMap<&str, Vec<&mut Estimate>> = FxHashMap::default();
+    for ((_, class), row) in &mut rows {
+        by_class.entry(class).or_default().push(&mut row.estimate);
+    }
+    for (class, estimates) in by_class {
+        fit(
+            estimates,
+            of_classes.get(class).copied().unwrap_or_default(),
+        );
+    }
     let mut total = Estimate::default();
-    for (name, estimate) in &classes {
-        let estimate = estimate.of_parts(parts[name]);
-        total.objects += estimate.objects;
-        total.bytes += estimate.bytes;
-        total.variance += estimate.variance;
+    for (_, row) in &rows {
+        total.objects += row.estimate.objects;
+        total.bytes += row.estimate.bytes;
+        total.variance += row.estimate.variance;
     }
     (sites.total, sites.deviation_bytes) = (total.sum(), total.deviation());
-    let mut rows: Vec<(Key<'_>, Row<'_>)> = rows.into_iter().collect();
-    for ((_, class), row) in &mut rows {
-        row.estimate = row.estimate.of_parts(parts[class]);
-    }
     sort(known, &mut rows);
     rows.truncate(MOST);
     let told = rows
@@ -144,6 +141,48 @@ pub fn of(
         .map(|((site, class), row)| told(known, site, class, row));
     sites.rows = told.collect();
     Some(sites)
+}
+
+/// Makes the estimates of a class' rows smaller, so that they have no more than `all` together.
+fn fit(mut estimates: Vec<&mut Estimate>, all: Sum) {
+    let left = |power: f64| -> f64 {
+        let bytes = estimates.iter().map(|it| it.bytes * it.part_left(power));
+        bytes.sum()
+    };
+    let power = power_for(left, all.bytes as f64);
+    let bytes = part(all.bytes, left(power));
+    let objects = part(all.objects, estimates.iter().map(|it| it.objects).sum());
+    for estimate in &mut estimates {
+        let bytes = bytes * estimate.part_left(power);
+        **estimate = estimate.of_parts(Parts { objects, bytes });
+    }
+}
+
+/// The least power by which no more than `most` is left, as nearly as matters.
+fn power_for(left: impl Fn(f64) -> f64, most: f64) -> f64 {
+    if left(0.0) <= most {
+        return 0.0;
+    }
+    let (mut low, mut high) = (0.0, 1.0);
+    while left(high) > most && high < MOST_POWER {
+        (low, high) = (high, 2.0 * high);
+    }
+    for _ in 0..50 {
+        let middle = (low + high) / 2.0;
+        match left(middle) > most {
+            true => low = middle,
+            false => high = middle,
+        }
+    }
+    high
+}
+
+/// The part of what is estimated that there can be.
+fn part(all: u64, estimated: f64) -> f64 {
+    match estimated > all as f64 {
+        true => all as f64 / estimated,
+        false => 1.0,
+    }
 }
 
 /// Rows with most bytes first.
@@ -362,6 +401,36 @@ mod tests {
         assert_eq!((told.total.objects, told.total.bytes), (objects, bytes));
         let rows: Vec<_> = told.rows.iter().map(|it| (it.objects, it.bytes)).collect();
         assert_eq!(rows, [(200, 400), (200, 200)]);
+    }
+
+    #[test]
+    fn one_sample_with_much_from_malloc_takes_nothing_from_rows_with_many() {
+        let mut graph = graph(400);
+        // It stands for 1,639 objects as heavy as itself.
+        graph.sampled.samples[0].site = 0;
+        graph.bytes[2] = 20_000;
+        for object in 3..402 {
+            graph.bytes[object] = 600;
+        }
+        // Besides many that aren't sampled, because their samples have been drawn elsewhere.
+        graph.bytes[1] = 0;
+        for sample in &mut graph.sampled.samples[1..] {
+            sample.mean = 60;
+        }
+        let told = sites(&graph);
+        let of_many = told.rows.iter().find(|it| it.samples > 1).expect("a row");
+        let weight = graph.sampled.samples[1].weight();
+        let estimated = 399.0 * weight * 600.0;
+        let all = 399.0 * 600.0 + 20_000.0;
+        assert!(estimated > all, "{estimated}");
+        // By the same factor it would have less than a hundredth.
+        let part = of_many.bytes as f64 / all;
+        assert!((0.9..=1.0).contains(&part), "{part}");
+        assert_eq!(
+            told.rows.iter().map(|it| it.bytes).sum::<u64>(),
+            told.total.bytes
+        );
+        assert!(told.total.bytes <= all as u64 + 1);
     }
 
     #[test]
