@@ -15,8 +15,7 @@ module Specs
       ["env", "RUBYLIB=#{File.join(ROOT, "lib")}", "rspec", *tags.flat_map { |tag| ["--tag", tag] }]
     end
 
-    # `unsteady` are the results that failed first, and passed then.
-    attr_reader :name, :files, :seconds, :results, :unsteady
+    attr_reader :name, :files, :seconds, :results
 
     # @param ids [Array<String>] of the examples that it has to run
     # @param files [Array<String>] which they are in
@@ -27,7 +26,6 @@ module Specs
       @ids = ids
       @files = files
       @seed = seed
-      @unsteady = []
     end
 
     # Runs to the end.
@@ -54,10 +52,10 @@ module Specs
     def failed_ids = results.select(&:failed?).filter_map(&:id)
 
     # Takes what failed as unsteady.
-    def pass
-      @unsteady = results.select(&:failed?)
-      unsteady.each { |result| result.status = "unsteady" }
-    end
+    def pass = results.select(&:failed?).each { |result| result.status = "unsteady" }
+
+    # @return [Array<Result>] those that failed first, and passed then
+    def unsteady = results.select { |result| result.status == "unsteady" }
 
     # What is said as soon as it has run.
     def line = format("%<name>s: %<count>s (%<seconds>.1f s)", name:, count: Result.count(results), seconds:)

@@ -12,7 +12,6 @@ module Specs
 
     # @param jobs [Array<Job>] that have run
     def initialize(jobs)
-      @jobs = jobs
       @failed = jobs.reject(&:good?)
     end
 
