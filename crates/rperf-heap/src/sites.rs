@@ -412,8 +412,7 @@ mod tests {
         for object in 3..402 {
             graph.bytes[object] = 600;
         }
-        // Besides many that aren't sampled, because their samples have been drawn elsewhere.
-        graph.bytes[1] = 0;
+        // Each of the others stands for two.
         for sample in &mut graph.sampled.samples[1..] {
             sample.mean = 60;
         }
