@@ -40,7 +40,7 @@ pub fn init(ruby: &Ruby, rperf: RModule, native: RModule) -> Result<(), Error> {
 
 /// `Native.open_account(array)`: opens an account of the present fiber, and pushes it. An interrupt can
 /// come as this returns; then the caller finds it there.
-fn open(ruby: &Ruby, array: RArray) -> Result<(), Error> {
+pub fn open(ruby: &Ruby, array: RArray) -> Result<(), Error> {
     let mut gvl = gvl(ruby);
     let with = Further {
         cpu: true,

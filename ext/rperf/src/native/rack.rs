@@ -6,13 +6,11 @@
 //! What is unusual is left to Ruby code: see lib/rperf/rack.rb. As with `Native.enter`, all that is to be
 //! undone is noted in Arrays of the caller's.
 
-use super::accounts::{self, open_into};
+use super::accounts;
 use super::requests::{enter_at_once, leave_at_once};
-use super::token::gvl;
-use crate::accounts::object::{AccountObject, Further};
+use crate::accounts::object::AccountObject;
 use crate::labels::endpoint;
 use crate::running::facts;
-use crate::running::sampling::measures_ops;
 use crate::text;
 use magnus::rb_sys::{AsRawValue, FromRawValue, protect};
 use magnus::value::{InnerValue, LazyId, Opaque};
@@ -145,12 +143,7 @@ fn begin(
     };
     opened.push(request)?;
     if has_account {
-        let mut gvl = gvl(ruby);
-        let with = Further {
-            cpu: true,
-            ops: measures_ops(&gvl),
-        };
-        open_into(ruby, &mut gvl, opened, with)?;
+        accounts::open(ruby, opened)?;
         let account: Value = opened.entry(-1)?;
         // The app doesn't see it in an environment to which nothing can be added.
         let _: Result<(), Error> = env.aset(objects.keys.account.get_inner_with(ruby), account);
