@@ -2,13 +2,17 @@
 
 CHECKS_PASSED=0
 CHECKS_FAILED=()
+FAILURES="$ROOT/tmp/failures"
 
-# check NAME CMD...: runs it, notes how it went, and goes on.
+# check NAME CMD...: runs it, notes how it went, and goes on. RPERF_FAILURES names a file for what the end of
+# the run shall repeat, because that may be thousands of lines further down.
 check() {
   local name=$1 started=$SECONDS
   shift
   printf '\n== %s\n' "$name"
-  if ("$@") </dev/null; then
+  mkdir -p "$FAILURES"
+  rm -f "$FAILURES/$name"
+  if (RPERF_FAILURES="$FAILURES/$name" "$@") </dev/null; then
     CHECKS_PASSED=$((CHECKS_PASSED + 1))
     printf -- '-- %s: ok (%d s)\n' "$name" $((SECONDS - started))
   else
@@ -53,7 +57,10 @@ end_check() {
 summary() {
   local name
   printf '\n'
-  for name in ${CHECKS_FAILED[@]+"${CHECKS_FAILED[@]}"}; do printf 'failed: %s\n' "$name"; done
+  for name in ${CHECKS_FAILED[@]+"${CHECKS_FAILED[@]}"}; do
+    printf 'failed: %s\n' "$name"
+    [ ! -e "$FAILURES/$name" ] || cat "$FAILURES/$name"
+  done
   printf 'checks: %d passed, %d failed\n' "$CHECKS_PASSED" "${#CHECKS_FAILED[@]}"
   [ ${#CHECKS_FAILED[@]} -eq 0 ]
 }

@@ -5,8 +5,8 @@
 # failed have a second try then. With --vm only those that are `vm: true` run.
 #
 # RPERF_TEST_WORKERS says how many processes there are, RPERF_TEST_LIMIT how many seconds each may take. With
-# RPERF_EMULATED=1 those that are `emulated: false` don't run. All results are in tmp/results.tsv afterwards. A signal
-# that ends this ends what it has started, too.
+# RPERF_EMULATED=1 those that are `emulated: false` don't run. All results are in tmp/results.tsv afterwards, and what
+# has failed is in the file that RPERF_FAILURES names. A signal that ends this ends what it has started, too.
 
 Encoding.default_external = Encoding::UTF_8
 
@@ -41,6 +41,8 @@ module Specs
   end
 
   def run_locked(tags, files)
+    # The specs run this file, too, and theirs isn't what the caller asked for.
+    failures = ENV.delete("RPERF_FAILURES")
     FileUtils.rm_rf(DIRECTORY)
     FileUtils.mkdir_p(DIRECTORY)
     FileUtils.rm_f(RESULTS)
@@ -51,6 +53,7 @@ module Specs
     plan.remember(jobs)
     summary = Summary.new(jobs)
     summary.write(RESULTS)
+    failures&.then { |path| summary.write_failures(path) }
     summary.print
     exit(summary.good?)
   end

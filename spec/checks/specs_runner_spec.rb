@@ -61,6 +61,17 @@ RSpec.describe "the run of all specs" do
     expect(outcome.stdout.lines.last).to eq("4 examples, 3 failures, 1 pending\n")
   end
 
+  it "writes what has failed to the file that RPERF_FAILURES names, and nothing where nothing has" do
+    env = { "RPERF_FAILURES" => path_to("failures") }
+    write_spec("one", "it('works') {}")
+    write_spec("bad", "it('has it no more') { expect(ENV.key?('RPERF_FAILURES')).to be(false) }")
+    run_specs(env:)
+    expect(File.exist?(path_to("failures"))).to be(false)
+    write_spec("bad", "it('fails') { expect(1).to eq(2) }")
+    run_specs(env:)
+    expect(File.read(path_to("failures"))).to match(/\A\nspec.bad_spec\.rb.*^ *1\) bad fails\n +Failure/m)
+  end
+
   # An example that fails until it has been run so often.
   define_method(:fails) do |name, times|
     "it('#{name}') { File.write('#{name}', 'x', mode: 'a'); expect(File.size('#{name}')).to be > #{times} }"

@@ -17,6 +17,12 @@ module Specs
     # A line for each example.
     def write(path) = File.write(path, @results.map(&:to_line).join)
 
+    # What has failed, if anything has.
+    def write_failures(path)
+      failed = @jobs.reject(&:good?)
+      File.write(path, failed.flat_map { |job| failures_of(job) }.join("\n") << "\n") if failed.any?
+    end
+
     def print
       print_pending
       print_slowest
@@ -52,10 +58,15 @@ module Specs
       @jobs.each do |job|
         next if job.good? && job.unsteady.empty?
 
-        puts "\n#{job.name}:\n#{job.failures}"
-        job.unsteady.each { |it| puts "  unsteady, passed twice with nothing beside it: #{it.description}" }
-        job.results.select { |result| result.failed? && result.seconds.zero? }.each { |it| puts "  #{it.description}" }
+        puts failures_of(job)
       end
+    end
+
+    def failures_of(job)
+      lost = job.results.select { |result| result.failed? && result.seconds.zero? }
+      ["\n#{job.name}:\n#{job.failures}",
+       *job.unsteady.map { |it| "  unsteady, passed twice with nothing beside it: #{it.description}" },
+       *lost.map { |it| "  #{it.description}" }]
     end
   end
 end
