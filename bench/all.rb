@@ -8,8 +8,8 @@
 require_relative "support/child"
 
 NAMES = %w[
-  startup sample_cost encode report overhead web wakeups trace trace_only allocations gc_cost jit accuracy memory
-  snapshot live
+  startup sample_cost encode report overhead middleware web wakeups trace trace_only allocations gc_cost jit accuracy
+  memory snapshot live
 ].freeze
 
 if ARGV.intersect?(%w[-h --help])

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
 # The cost of profiling in servers, where work comes in short pieces: Puma, a server of sockets and threads alone, and
-# Sidekiq with a Redis. Each request, or job, computes for 200 us.
+# Sidekiq with a Redis. Each request, or job, computes for 200 us. "pages" is Puma with a page of a Sinatra application,
+# which waits for Redis eight times.
 #
 # All profilers run in turn in one process of the server, a piece of load each, from clients in another process. A third
 # as much load comes before each piece, because servers run for long: what a profiler does once for a session, or once
@@ -20,7 +21,7 @@ require_relative "support/table"
 
 # Measures and prints.
 module Web
-  SERVERS = %w[puma sockets sidekiq].freeze
+  SERVERS = %w[puma sockets pages sidekiq].freeze
   # Connections, and requests a second in all; 0: each as soon as the last is answered.
   LOADS = {
     "20/s" => [4, 20], "80/s" => [4, 80], "400/s" => [4, 400], "back to back" => [1, 0], "4 clients" => [4, 0],
@@ -30,7 +31,8 @@ module Web
   # Profiler, and frequency in Hz.
   VARIANTS = ["rperf wall", "rperf cpu", "empty ticks"].product(FREQUENCIES) + [
     ["empty wall", 999], ["rperf wall with middleware", 999], ["rperf wall requests with middleware", 999],
-    ["rperf wall requests with middleware", 99], ["none with port", 0], ["none with middleware", 0],
+    ["rperf wall requests with middleware", 99], ["rperf wall all with middleware", 99],
+    ["none with port", 0], ["none with middleware", 0],
     ["rperf accounts with middleware", 0]
   ].freeze
   HEADINGS = ["server", "engine", "load", "profiler", "Hz", "CPU us", "ratio", "quartiles", "its threads us",

@@ -83,6 +83,7 @@ module Bench
         "rperf #{mode} safepoint" => RPERF[mode, capture: :safepoint] }.to_a
     end.to_h.merge("rperf wall blame" => RPERF[:wall, measure: :blame], "rperf only" => ONLY,
                    "rperf wall requests" => RPERF[:wall, measure: %i[requests blame]],
+                   "rperf wall all" => RPERF[:wall, measure: %i[requests blame ops]],
                    "rperf accounts" => ACCOUNTS).freeze
 
     # What limits profilers that follow the GVL; run if asked for.

@@ -1,14 +1,15 @@
 # frozen_string_literal: true
 
 # A server on a free port of this machine, which it prints: server.rb KIND, with a kind of {Web::SERVERS}. Each request,
-# or job, computes for 200 us. It then takes commands, one a line, and answers each with JSON: "start PROFILER HERTZ",
-# "measure" (from here on, the CPU time that "stop" tells), "stop". It ends when its input does.
+# or job, computes for 200 us; one for a page does more. It then takes commands, one a line, and answers each with JSON:
+# "start PROFILER HERTZ", "measure" (from here on, the CPU time that "stop" tells), "stop". It ends when its input does.
 
 require "json"
 require_relative "../support/clock"
 require_relative "../support/own_threads"
 require_relative "../support/profilers"
 require_relative "jobs"
+require_relative "pages"
 require_relative "servers"
 
 module Web
@@ -39,14 +40,10 @@ module Web
     end
   end
 
-  # What stands before the application: nothing, or rperf's middleware.
-  class Front
-    attr_writer :middleware
-
-    def call(environment) = (@middleware || App).call(environment)
-  end
-
-  SERVERS = { "sockets" => Sockets, "puma" => PumaServer, "sidekiq" => Jobs }.freeze
+  SERVERS = {
+    "sockets" => -> { Sockets.new(App) }, "puma" => -> { PumaServer.new(App) }, "pages" => -> { Pages.new },
+    "sidekiq" => -> { Jobs.new }
+  }.freeze
 
   # The commands.
   class Commands
@@ -95,9 +92,8 @@ module Web
 end
 
 $stdout.sync = true
-front = Web::Front.new
 Web::App.calibrate
-server = Web::SERVERS.fetch(ARGV.fetch(0)).new(front)
+server = Web::SERVERS.fetch(ARGV.fetch(0)).call
 server.start
 puts server.port
 begin

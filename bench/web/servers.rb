@@ -7,15 +7,28 @@ module Web
   # As many as there are connections at most.
   THREADS = 16
 
-  # What all web servers have.
-  class Server
-    def initialize(front)
-      @front = front
+  # What stands before an application: nothing, or rperf's middleware.
+  class Front
+    def initialize(application)
+      @application = @answers = application
     end
 
     def middleware=(wanted)
       require "rperf/rack" if wanted
-      @front.middleware = (Rperf::RackMiddleware.new(App) if wanted)
+      @answers = wanted ? Rperf::RackMiddleware.new(@application) : @application
+    end
+
+    def call(environment) = @answers.call(environment)
+  end
+
+  # What all web servers have.
+  class Server
+    def initialize(application)
+      @front = Front.new(application)
+    end
+
+    def middleware=(wanted)
+      @front.middleware = wanted
     end
 
     def stop = nil
@@ -23,7 +36,7 @@ module Web
 
   # Threads that accept connections and answer the requests that come on each.
   class Sockets < Server
-    def initialize(front)
+    def initialize(application)
       super
       @server = TCPServer.new("127.0.0.1", 0)
     end
@@ -48,11 +61,11 @@ module Web
 
   # Puma, with a pool of threads, and without processes or a reactor: a thread waits for each connection.
   class PumaServer < Server
-    def initialize(front)
+    def initialize(application)
       super
       require "puma"
       require "puma/server"
-      @server = Puma::Server.new(front, nil, min_threads: THREADS, max_threads: THREADS, queue_requests: false)
+      @server = Puma::Server.new(@front, nil, min_threads: THREADS, max_threads: THREADS, queue_requests: false)
       @server.add_tcp_listener("127.0.0.1", 0)
     end
 
