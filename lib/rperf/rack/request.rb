@@ -1,18 +1,17 @@
 # frozen_string_literal: true
 
+require_relative "keys"
+
 module Rperf
   class RackMiddleware
     # A request from its arrival to its end, for {Routing} to find in the Rack environment.
     class Request
-      # Its key in the environment.
-      KEY = "rperf.request"
-      private_constant :KEY
-      Native.rack_requests(self) if Work::HAS_NATIVE
+      Native.rack_requests(self, Keys::REQUEST, Keys::ACCOUNT, Keys::QUEUED) if Work::HAS_NATIVE
 
       # The block returns the chosen route as the method and the pattern; nil if it doesn't know.
       def self.routed(env)
         Work.attempt do
-          request = env[KEY]
+          request = env[Keys::REQUEST]
           route = yield if request&.here?
           request.take(route.join(" ").freeze) if route
         end
@@ -20,7 +19,7 @@ module Rperf
 
       # @return [String, nil] the name of the endpoint of the request that the environment has
       def self.name_in(env)
-        request = env[KEY]
+        request = env[Keys::REQUEST]
         request.name if request.is_a?(Request)
       end
 
@@ -35,7 +34,7 @@ module Rperf
         @label_key = label_key
         @fiber = Fiber.current
         @routed = false
-        env[KEY] = self
+        env[Keys::REQUEST] = self
       end
 
       # @return [Hash{Symbol => String}] its labels, as far as its endpoint is known

@@ -1,16 +1,14 @@
 # frozen_string_literal: true
 
+require_relative "keys"
+
 module Rperf
   class RackMiddleware
     # The account of a request, in its Rack environment.
     module RequestAccount
-      # Its key there.
-      KEY = "rperf.account"
-      # The header with the time at which a proxy has taken the request.
-      QUEUED = "HTTP_X_REQUEST_START"
       # The header for a browser's page of timings, as Rack 3 wants its name.
       TIMING = "server-timing"
-      private_constant :KEY, :QUEUED, :TIMING
+      private_constant :TIMING
 
       class << self
         # @param timing [#call, nil] whether the response tells it
@@ -33,7 +31,7 @@ module Rperf
 
         # Names the account of the request, if it has one without a name.
         def name(env, name)
-          account = env[KEY]
+          account = env[Keys::ACCOUNT]
           account.name ||= name if account.is_a?(Account)
         end
 
@@ -42,13 +40,13 @@ module Rperf
         def attempt(&) = Work.attempt(failure: "has no account as it should", &)
 
         def open_in?(env)
-          account = env[KEY]
+          account = env[Keys::ACCOUNT]
           account.is_a?(Account) && account.open?
         end
 
         def begin_request(env, account)
-          env[KEY] = account
-          account.queue_ns = Native.queue_ns(env[QUEUED].to_s)
+          env[Keys::ACCOUNT] = account
+          account.queue_ns = Native.queue_ns(env[Keys::QUEUED].to_s)
         end
 
         def named(env, account, endpoints)
@@ -60,7 +58,7 @@ module Rperf
         # The response, with the header if it is to have it.
         def tell(response, env, timing)
           tells = timing && attempt { timing.call(env) }
-          tells ? attempt { told(response, env[KEY].server_timing) } || response : response
+          tells ? attempt { told(response, env[Keys::ACCOUNT].server_timing) } || response : response
         end
 
         # The response with this value of the header.

@@ -59,29 +59,39 @@ static ROUTED: LazyId = LazyId::new("@routed");
 
 /// Defines the methods. On the main thread, once.
 pub fn init(native: RModule) -> Result<(), Error> {
-    native.define_singleton_method("rack_requests", function!(note_class, 1))?;
+    native.define_singleton_method("rack_requests", function!(note_requests, 4))?;
     native.define_singleton_method("endpoint_name", function!(name_of, 2))?;
     native.define_singleton_method("queue_ns", function!(waited_by, 1))?;
     native.define_singleton_method("begin_request", function!(begin, 5))?;
     native.define_singleton_method("end_request", function!(end, 3))
 }
 
-/// `Native.rack_requests(class)`: requests are objects of this class.
-fn note_class(ruby: &Ruby, request: RClass) {
+/// `Native.rack_requests(class, request_key, account_key, queued_key)`: requests are objects of this class, and
+/// environments have these keys.
+fn note_requests(
+    ruby: &Ruby,
+    request: RClass,
+    request_key: RString,
+    account_key: RString,
+    queued_key: RString,
+) {
+    let kept = |string: RString| {
+        ruby.gc_register_mark_object(string);
+        string.into()
+    };
     let text = |text: &str| {
         let string = ruby.str_new(text);
         string.freeze();
-        ruby.gc_register_mark_object(string);
-        string.into()
+        kept(string)
     };
     OBJECTS.get_or_init(|| {
         ruby.gc_register_mark_object(request);
         Objects {
             request: request.into(),
             keys: Keys {
-                account: text("rperf.account"),
-                request: text("rperf.request"),
-                queued: text("HTTP_X_REQUEST_START"),
+                account: kept(account_key),
+                request: kept(request_key),
+                queued: kept(queued_key),
                 method: text("REQUEST_METHOD"),
                 mount: text("SCRIPT_NAME"),
                 path: text("PATH_INFO"),
