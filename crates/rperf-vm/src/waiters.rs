@@ -6,7 +6,7 @@ use crate::ids::VmThread;
 use crate::sync::{
     AtomicU32, AtomicU64, AtomicUsize,
     Ordering::{Acquire, Relaxed, Release},
-    fence, yield_now,
+    fence, spin_loop, yield_now,
 };
 use std::array;
 use std::thread;
@@ -208,7 +208,7 @@ impl Waiters {
                 let ns = of_waiting.wrapping_add(offset);
                 return Some(Waits { ns, threads });
             }
-            std::hint::spin_loop();
+            spin_loop();
         }
         None
     }
@@ -233,7 +233,7 @@ impl Waiters {
             } else if spins.is_multiple_of(SPINS) {
                 yield_now();
             }
-            std::hint::spin_loop();
+            spin_loop();
         };
         // What changes is seen after the odd version.
         fence(Release);
@@ -397,29 +397,71 @@ mod tests {
         assert_eq!(waiters.up_to(0), waits(TURNS, 0));
     }
 
+    /// What the VM tells of a thread, in whatever order: also that it is ready twice, or runs without having been ready.
+    #[derive(Debug, Clone, Copy)]
+    enum Event {
+        Ready,
+        Resumed,
+        ResumedElsewhere,
+        Cleared,
+    }
+
+    fn event() -> impl Strategy<Value = Event> {
+        prop_oneof![
+            40 => Just(Event::Ready),
+            40 => Just(Event::Resumed),
+            10 => Just(Event::ResumedElsewhere),
+            1 => Just(Event::Cleared),
+        ]
+    }
+
     proptest! {
         #[test]
-        fn the_sum_is_that_of_all_waits(
-            events in prop::collection::vec((1_usize..60, 0_u64..50), 1..400)
+        fn the_sum_is_that_of_all_waits_and_nobody_waits_at_the_end(
+            events in prop::collection::vec((event(), 1_usize..60, 0_u64..50), 1..400)
         ) {
             let waiters = Waiters::default();
             let mut waiting = BTreeMap::new();
-            let (mut now, mut sum) = (1_u64 << 60, 0);
-            for (thread, passed) in events {
+            let (mut now, mut sum, mut foreign) = (1_u64 << 60, 0, 0);
+            // They have few homes: most of them collide.
+            let id = |thread: usize| VmThread(thread * PLACES * 8 + thread % 7 * 8);
+            for (event, thread, passed) in events {
                 now += passed;
-                // They have few homes: most of them collide.
-                let id = VmThread(thread * PLACES * 8 + thread % 7 * 8);
-                if let Some(since) = waiting.remove(&id.0) {
-                    prop_assert_eq!(waiters.leave(id, now), Some(since));
-                    sum += now - since;
-                } else {
-                    waiters.join(id, now);
-                    waiting.insert(id.0, now);
+                let thread = id(thread);
+                match event {
+                    Event::Ready => {
+                        waiters.join(thread, now);
+                        waiting.entry(thread.0).or_insert(now);
+                    }
+                    Event::Resumed => {
+                        let since = waiting.remove(&thread.0);
+                        prop_assert_eq!(waiters.leave(thread, now), since);
+                        sum += since.map_or(0, |it| now - it);
+                    }
+                    Event::ResumedElsewhere => {
+                        waiters.leave_foreign(thread, now);
+                        let waited = waiting.remove(&thread.0).map_or(0, |it| now - it);
+                        sum += waited;
+                        foreign += waited;
+                    }
+                    Event::Cleared => {
+                        waiters.clear(now);
+                        sum += waiting.values().map(|since| now - since).sum::<u64>();
+                        waiting.clear();
+                    }
                 }
                 let of_waiting: u64 = waiting.values().map(|since| now + 9 - since).sum();
                 let expected = waits(sum + of_waiting, waiting.len() as u32);
                 prop_assert_eq!(waiters.up_to(now + 9), expected);
             }
+            for thread in (1..60).map(id) {
+                let since = waiting.remove(&thread.0);
+                prop_assert_eq!(waiters.leave(thread, now), since);
+                sum += since.map_or(0, |it| now - it);
+            }
+            prop_assert_eq!(waiters.up_to(now + 9), waits(sum, 0));
+            prop_assert_eq!(waiters.take_foreign(), foreign);
+            prop_assert!(waiters.places.iter().all(|it| it.thread.load(Relaxed) == NOBODY));
         }
     }
 }

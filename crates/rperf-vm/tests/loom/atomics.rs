@@ -13,6 +13,8 @@ use std::sync::OnceLock;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 
 pub use loom::thread::yield_now;
+/// Whoever waits for another thread has to let it run.
+pub use loom::thread::yield_now as spin_loop;
 pub use std::sync::atomic::Ordering;
 
 /// What is made of the orders that the code asks for.
@@ -39,6 +41,14 @@ fn weakened(order: Ordering, seq_cst: Ordering) -> Ordering {
         (Orders::AllRelaxed, _) => Relaxed,
         (Orders::WithoutTotalOrder, SeqCst) => seq_cst,
         _ => order,
+    }
+}
+
+/// One that is relaxed orders nothing.
+pub fn fence(order: Ordering) {
+    match weakened(order, AcqRel) {
+        Relaxed => {}
+        order => modelled::fence(order),
     }
 }
 

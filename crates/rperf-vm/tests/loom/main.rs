@@ -24,6 +24,8 @@ mod ids;
 mod others_ready;
 #[path = "../../src/session_slot.rs"]
 mod session_slot;
+#[path = "../../src/waiters.rs"]
+mod waiters;
 
 use atomics::{Model, Orders};
 use gvl::Gvl;
@@ -33,6 +35,7 @@ use loom::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use loom::thread;
 use others_ready::OthersReady;
 use session_slot::{SessionPart, SessionSlot};
+use waiters::{Waiters, Waits};
 
 fn main() {
     atomics::run(&[
@@ -65,6 +68,18 @@ fn main() {
             model: abandoned,
             switches: 2,
             fails_with: None,
+        },
+        Model {
+            name: "sums of waits are read as a whole, or not at all",
+            model: read_waits,
+            switches: 3,
+            fails_with: Some(Orders::AllRelaxed),
+        },
+        Model {
+            name: "of two threads that come to wait, both are counted",
+            model: two_waiters,
+            switches: 2,
+            fails_with: Some(Orders::AllRelaxed),
         },
     ]);
 }
@@ -176,4 +191,44 @@ fn abandoned() {
     assert!(slot.is_empty());
     // SAFETY: from the Box, and nobody uses it any more.
     drop(unsafe { Box::from_raw(session.cast_mut()) });
+}
+
+/// Nobody waits, and all that a wait of these threads changes has been used.
+fn waiters(threads: &[VmThread]) -> Arc<Box<Waiters>> {
+    let waiters = Arc::new(atomics::large(Waiters::default));
+    for &thread in threads {
+        waiters.join(thread, 5);
+        assert_eq!(waiters.leave(thread, 5), Some(5));
+    }
+    waiters
+}
+
+/// A thread waits for 10 ns while another one reads the sums. Loom finds more orders where it is the reader that
+/// was begun.
+fn read_waits() {
+    let waiters = waiters(&[FIRST]);
+    let reader = Arc::clone(&waiters);
+    let reader = thread::spawn(move || reader.up_to_in_handler(15));
+    waiters.join(FIRST, 10);
+    waiters.leave(FIRST, 20);
+    if let Some(seen) = reader.join().expect("it doesn't panic") {
+        let [before, meanwhile, after] =
+            [(0, 0), (5, 1), (10, 0)].map(|(ns, threads)| Waits { ns, threads });
+        assert!([before, meanwhile, after].contains(&seen), "{seen:?}");
+    }
+    assert_eq!(waiters.up_to(30), Some(Waits { ns: 10, threads: 0 }));
+}
+
+/// Two threads become ready at once, one of which gets the GVL.
+fn two_waiters() {
+    let second = VmThread(FIRST.0 + 40);
+    let waiters = waiters(&[FIRST, second]);
+    let other = Arc::clone(&waiters);
+    let other = thread::spawn(move || other.join(second, 20));
+    waiters.join(FIRST, 10);
+    assert_eq!(waiters.leave(FIRST, 15), Some(10));
+    other.join().expect("it doesn't panic");
+    assert_eq!(waiters.up_to(30), Some(Waits { ns: 15, threads: 1 }));
+    assert_eq!(waiters.leave(second, 40), Some(20));
+    assert_eq!(waiters.up_to(50), Some(Waits { ns: 25, threads: 0 }));
 }
