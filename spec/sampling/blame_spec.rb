@@ -19,6 +19,16 @@ RSpec.describe "Blame for the GVL", vm: true do
 
     def profile(**, &) = Rperf.start(mode: :wall, frequency: 1000, measure: :blame, **, &)
 
+    # What the block makes in a forked child.
+    def fork_for_value
+      reader, writer = IO.pipe
+      pid = fork { writer.write(Marshal.dump(yield)) }
+      writer.close
+      value = Marshal.load(reader.read)
+      Process.wait(pid)
+      value
+    end
+
     # All that waited, and all that is to blame for it, in ns.
     def sums(profile)
       waits = profile.top(value: "wall", by: :state, idle: true, limit: nil).find { |row| row[:name] == "GVL wait" }
@@ -203,6 +213,39 @@ RSpec.describe "Blame for the GVL", vm: true do
     # A thread may become ready while a snapshot has passed it, and not yet the waits.
     expect(blame).to be_within(waits / 1_000).of(waits)
     expect(waits).to be > 100_000_000
+  end
+
+  it "adds up to the nanosecond where 100 threads are killed and each object is a collection, and in a forked child" do
+    sums = told_of(<<~RUBY, limit: 3 * Commands::TIME_LIMIT)
+      def threads(count)
+        Array.new(count) do |number|
+          Thread.new do
+            loop do
+              work(0.05)
+              sleep(0.001)
+              Array.new(3) { "text" * number } if number.even?
+            end
+          end
+        end
+      end
+
+      def summed(count)
+        sums(profile do
+          threads = threads(count)
+          sleep(0.3)
+          GC.stress = true
+          sleep(0.3)
+          GC.stress = false
+          threads.each(&:kill).each(&:join)
+        end)
+      end
+
+      puts [summed(100), fork_for_value { summed(4) }].to_json
+    RUBY
+    sums.each do |waits, blame|
+      expect(blame).to eq(waits)
+      expect(waits).to be > 100_000_000
+    end
   end
 
   it "says of waits for other Ractors' GVLs that their holder is unknown" do
