@@ -111,7 +111,7 @@ RSpec.describe "rperf heap", vm: true, if: Gem::Platform.local.os == "linux" do
       sum = File.read(path_to("size")).to_i
       expect(carts["retained_bytes"]).to be_within(0.02 * sum).of(sum)
       expect(carts["path"].map { |it| it.values_at("class", "name", "objects") })
-        .to eq([["Cart", "", 500], ["Array", "@items", 500], ["Item", "", 500], ["String", "", 500]])
+        .to eq([["Cart", "", 500], ["Array", "@items", 500], ["Item", "", 500], ["String", ".text", 500]])
       expect(holder(listed, 'Thread "worker"[:page]')["retained_bytes"]).to be_within(0.02 * 20 * mb).of(20 * mb)
       callback = holder(listed, "$callback")
       expect(callback["class"]).to eq("Proc")
@@ -136,7 +136,7 @@ RSpec.describe "rperf heap", vm: true, if: Gem::Platform.local.os == "linux" do
     holding("#{leaky}\n$word = 'bananarama'") do |pid, socket|
       page = rperf("heap", pid.to_s).stdout.dup.force_encoding("UTF-8")
       expect(page).to match(/\A#{pid} .*: \d+\.\d\d MB in [\d,]+ objects, [\d,]+ references, Ruby #{RUBY_VERSION}, /)
-      steps = "CARTS → Hash → 500 Cart → 500 @items Array → 500 Item → 500 String"
+      steps = "CARTS → Hash → 500 Cart → 500 @items Array → 500 Item → 500 .text String"
       expect(page).to match(/^ *4\d\.\d\d MB +\d+\.\d% +[\d,]+  #{steps}$/)
       expect(page).to match(/^ *bytes +bytes% +objects +retained  class$/)
       paths = rperf("heap", pid.to_s, "--force", "--class", "Item").stdout.dup.force_encoding("UTF-8")

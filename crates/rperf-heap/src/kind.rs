@@ -11,6 +11,8 @@ impl Kind {
     pub const CLASS: u8 = 0x02;
     /// A module.
     pub const MODULE: u8 = 0x03;
+    /// A Struct, a Data or a Range.
+    pub const STRUCT: u8 = 0x09;
     /// Methods, environments and more that only the VM sees.
     pub const IMEMO: u8 = 0x1a;
     /// A node of the parser.

@@ -82,6 +82,7 @@ pub struct Names<'a> {
     functions: &'a Functions,
     threads: &'a [ThreadFacts],
     ids: HashMap<ID, u32>,
+    fields: HashMap<ID, u32>,
     texts: HashMap<Vec<u8>, u32>,
     found: Vec<(ID, VALUE)>,
 }
@@ -93,6 +94,7 @@ impl<'a> Names<'a> {
             functions,
             threads,
             ids: HashMap::new(),
+            fields: HashMap::new(),
             texts: HashMap::new(),
             found: Vec::new(),
         }
@@ -108,7 +110,8 @@ impl<'a> Names<'a> {
         number
     }
 
-    /// Adds what an object refers to by names: instance and class variables, constants, locals of a thread.
+    /// Adds what an object refers to by names: instance and class variables, constants, fields of a Struct, locals of
+    /// a thread.
     ///
     /// # Safety
     /// A live object of this kind; no collection is under way.
@@ -122,10 +125,13 @@ impl<'a> Names<'a> {
         if kind.is_thread() {
             return self.locals(object, named, writer);
         }
-        if kind.ruby_type() != Kind::OBJECT && !kind.is_module() {
-            return;
+        match kind.ruby_type() {
+            // SAFETY: as the caller promises.
+            Kind::STRUCT => unsafe { self.find_fields(object) },
+            Kind::OBJECT | Kind::CLASS | Kind::MODULE => {}
+            _ => return,
         }
-        self.found.clear();
+        self.send_fields(named, writer);
         let found = (&raw mut self.found).expose_provenance();
         // SAFETY: as the caller promises; the callback makes no objects and doesn't unwind.
         unsafe { (self.functions.variables)(object, add_variable, found) };
@@ -171,6 +177,44 @@ impl<'a> Names<'a> {
         let number = name.map_or(0, |it| writer.name(it));
         self.ids.insert(id, number);
         number
+    }
+
+    /// Finds the fields of a Struct.
+    ///
+    /// # Safety
+    /// A live one; no collection is under way.
+    unsafe fn find_fields(&mut self, object: VALUE) {
+        let found = &mut self.found;
+        // SAFETY: as the caller promises. The class has an Array of Symbols, one for each field; with a number as its
+        // key a field is read without a method. `protect` catches what is raised where the class is none of Struct's.
+        let _ = protect(|| unsafe {
+            let members = rb_sys::rb_struct_members(object);
+            for place in 0..rb_sys::macros::RARRAY_LEN(members) {
+                let name = rb_sys::rb_sym2id(rb_sys::rb_ary_entry(members, place));
+                let number = rb_sys::rb_int2inum(place as isize);
+                found.push((name, rb_sys::rb_struct_aref(object, number)));
+            }
+            rb_sys::Qnil.into()
+        });
+    }
+
+    /// Sends the names of fields that were found, as methods read them.
+    fn send_fields<S: Sink>(&mut self, named: &mut Vec<(u32, VALUE)>, writer: &mut Writer<S>) {
+        for place in 0..self.found.len() {
+            let (id, value) = self.found[place];
+            let name = match self.fields.get(&id) {
+                Some(&number) => number,
+                None => {
+                    // SAFETY: the name of an ID, a String of the VM's or 0.
+                    let name = unsafe { bytes((self.functions.name)(id)) };
+                    let number = self.text(&[b".", name.unwrap_or_default()].concat(), writer);
+                    self.fields.insert(id, number);
+                    number
+                }
+            };
+            named.push((name, value));
+        }
+        self.found.clear();
     }
 
     fn locals<S: Sink>(
