@@ -93,6 +93,11 @@ RSpec.describe "looking at profiles" do
       sides = %w[--base-tagfocus %GVL=blocked --base-tagfocus thread_seq=. --target-tagfocus thread_seq=.]
       shown = rperf("diff", "--top", *sides, "rperf.data", "rperf.data").stdout
       expect(shown).to match(/^Base: +500.0 ms.*^Target: 1,000.0 ms/m)
+      # Each of them matches something, but not what the other one leaves.
+      sides = %w[--base-tagfocus %GVL=blocked --target-tagfocus thread_seq=. --focus Array#sort]
+      outcome = rperf("diff", "--top", *sides, "rperf.data", "rperf.data")
+      expect([outcome.status.exitstatus, outcome.stderr])
+        .to eq([0, "rperf: nothing of wall in the base passes the filters\n"])
     end
 
     it "prints the call tree, callers, and lines of source" do

@@ -18,6 +18,7 @@ use options::{Options, View};
 use reader::{Reader, Side};
 use rperf_format::answers;
 use rperf_format::viewer::{self as viewer_data, Comparison, TitledProfile};
+use rperf_report::one_line::one_line;
 use rperf_report::{Change, Diff, Normalize, Run, TestValue, align};
 use std::io::{self, IsTerminal};
 
@@ -70,10 +71,13 @@ pub fn run(args: DiffArgs) -> Result<i32, Refusal> {
     if let (Some(base), Some(target)) = (&mut base.together, &target.together) {
         align(base, target);
     }
-    reader.say_unmatched();
+    let are_some_unmatched = reader.say_unmatched();
     let [base, target] = [&sides[0].runs, &sides[1].runs];
     let diff = Diff::of(base, target, options.sort, options.normalize)
         .map_err(|error| Refusal::usage(error.to_string()))?;
+    if !are_some_unmatched {
+        say_if_empty(&diff, &options);
+    }
     match &options.view {
         View::Web { opens_browser } => {
             return viewer::serve(html(&sides, &options)?, *opens_browser);
@@ -111,6 +115,18 @@ pub fn run(args: DiffArgs) -> Result<i32, Refusal> {
     let of_both = Diff::of(&base, &target, options.sort, options.normalize);
     let of_both = of_both.map_err(|error| Refusal::usage(error.to_string()))?;
     Ok(verdict(&of_both, &options))
+}
+
+/// Names the sides of which filters leave nothing, though each may match something of other values.
+fn say_if_empty(diff: &Diff, options: &Options) {
+    let totals = [diff.total.base, diff.total.target];
+    let sides = ["base", "target"].iter().zip(&options.of_sides).zip(totals);
+    for ((side, filter), total) in sides {
+        if total == 0 && !(options.filter.is_empty() && filter.is_empty()) {
+            let value = one_line(&diff.value_type.name);
+            crate::say(&format!("nothing of {value} in the {side} passes the filters"));
+        }
+    }
 }
 
 /// What has changed in each value type, where that can be told.

@@ -151,11 +151,13 @@ impl<'a> Reader<'a> {
         filtered
     }
 
-    /// Names the filters that have matched nothing.
-    pub fn say_unmatched(&mut self) {
-        for option in self.unmatched.take().unwrap_or_default() {
+    /// Names the filters that have matched nothing. Returns whether there are some.
+    pub fn say_unmatched(&mut self) -> bool {
+        let unmatched = self.unmatched.take().unwrap_or_default();
+        for option in &unmatched {
             crate::say(&format!("{option} matches nothing in the profiles"));
         }
+        !unmatched.is_empty()
     }
 
     fn run(&self, filtered: &Filtered) -> Run {
