@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "fileutils"
 require "json"
 
 # Each example tells what it took by a clock of its own, which the table is compared with. So does each factory.
@@ -64,9 +65,23 @@ RSpec.describe "rperf report --tests", vm: true do
 
   define_method(:write_suite) do
     write_file("program.rb", "#{notifications}#{program}")
-    head = "require_relative '../program'\nrequire 'rperf/rspec'"
+    # A collection would come between two clocks, and in all runs between the same ones.
+    head = "GC.disable\nrequire_relative '../program'\nrequire 'rperf/rspec'"
     Dir.mkdir(path_to("spec"))
     files.each { |name, numbers| write_file("spec/#{name}_spec.rb", suite_file(numbers, head)) }
+  end
+
+  # How many ms each example takes, with those of its factories.
+  planned = files.flat_map do |name, numbers|
+    numbers.map { |it| ["spec/#{name}_spec.rb[1:#{it - numbers.begin + 1}]", (it % 10).zero? ? it + 6 : it] }
+  end.to_h
+
+  # The pairs of examples that aren't in the planned order by their shortest walls, though 2 % and 1 ms apart there.
+  define_method(:misplaced) do |walls|
+    planned.keys.combination(2).select do |pair|
+      short, long = pair.sort_by { |it| planned.fetch(it) }
+      planned.fetch(long) > (planned.fetch(short) * 1.02) + 1 && walls.fetch(long) <= walls.fetch(short)
+    end
   end
 
   def rspec_command(*arguments) = [ruby, *@compiler, Gem.bin_path("rspec-core", "rspec"), *arguments]
@@ -91,15 +106,37 @@ RSpec.describe "rperf report --tests", vm: true do
     rows.group_by(&:first).transform_values { |all| all.sum(&:last) }
   end
 
+  def near?(wall, clock) = wall <= (clock * 1.02) + 1_000_000
+
   # Each lies between a clock that is read within and one that is read around it. Both are nearly the same, unless a
-  # busy machine takes the CPU away in between.
+  # busy machine takes the CPU away in between: returns the names of the rows where they aren't.
   def expect_times(rows, least, most)
     expect(rows.map { |it| it[:name] }).to match_array(least.keys)
     rows.each do |it|
       expect(it[:wall_ns]).to be_between(*[least, most].map { |told| told.fetch(it[:name]) }), it.inspect
     end
-    near = rows.count { |it| it[:wall_ns] <= (least.fetch(it[:name]) * 1.02) + 1_000_000 }
-    expect(near).to be > rows.size / 2
+    far = rows.map { |it| it[:name] unless near?(it[:wall_ns], least.fetch(it[:name])) }.compact
+    expect(far.size).to be < rows.size / 2.0
+    far
+  end
+
+  # Yields for a profile's tests until each row was near its clock once. With `in_order` the examples take what is
+  # planned, too, as they do on a quiet machine.
+  def expect_nearly(in_order: false)
+    far = walls = nil
+    (in_order ? 20 : 6).times do
+      FileUtils.rm_f(path_to("told"))
+      found = yield
+      expect_whole(found)
+      rows = found[:examples]
+      others = expect_times(rows, *%w[example around].map { |it| told_by_clocks(it) }) + expect_factories(found)
+      far = far ? far & others : others
+      took = rows.to_h { |it| it.values_at(:name, :wall_ns) }
+      walls = walls ? walls.merge(took) { |_, *all| all.min } : took
+      break if far.empty? && !(in_order && misplaced(walls).any?)
+    end
+    expect(far).to eq([])
+    expect(misplaced(walls)).to eq([]) if in_order
   end
 
   def wall(rows) = rows.sum { |it| it[:wall_ns] }
@@ -113,25 +150,30 @@ RSpec.describe "rperf report --tests", vm: true do
     expect(walls).to eq(walls.sort.reverse)
   end
 
+  # Returns the names of those that aren't near their clocks.
   def expect_factories(found)
     team, user = %w[team user].map { |name| found[:factories].find { |it| it[:name] == "#{name} (create)" } }
     expect([team, user].map { |it| it.values_at(:count, :top_level) }).to eq([[4, 4], [8, 0]])
     expect([wall([team]), wall([user])]).to eq([team[:own_ns] + user[:own_ns], user[:own_ns]])
-    { "team" => team, "user" => user }.each do |name, it|
-      expect(it[:own_ns]).to be_between(*%w[least most].map { |kind| told_by_clocks(kind)[name] })
+    { "team" => team, "user" => user }.filter_map do |name, it|
+      least, most = %w[least most].map { |kind| told_by_clocks(kind)[name] }
+      expect(it[:own_ns]).to be_between(least, most)
+      name unless near?(it[:own_ns], least)
     end
   end
 
-  compilers = ["--disable-yjit", *("--yjit" if RbConfig::CONFIG["YJIT_SUPPORT"] != "no")]
-  compilers.each do |compiler|
+  # YJIT compiles RSpec's methods when they are called for the 30th time, which would be in the 30th example between two
+  # clocks, for some milliseconds. The examples' own loops are compiled, too, if that is later.
+  compilers = [["--disable-yjit"], (%w[--yjit --yjit-call-threshold=2000] if RbConfig::CONFIG["YJIT_SUPPORT"] != "no")]
+  compilers.compact.each do |compiler, *further|
     it "has what each example, file and factory took by its own clock, with #{compiler}", alone: true do
       write_suite
-      @compiler = [compiler]
-      record(*rspec_command("spec"))
-      found = tests("p.pb.gz")
-      expect_whole(found)
-      expect_times(found[:examples], told_by_clocks("example"), told_by_clocks("around"))
-      expect_factories(found)
+      @compiler = [compiler, *further]
+      found = nil
+      expect_nearly(in_order: Commands::LONG) do
+        record(*rspec_command("spec"))
+        found = tests("p.pb.gz")
+      end
       expect(found[:files].map { |it| it.values_at(:name, :count) })
         .to match_array([["spec/a_spec.rb", 14], ["spec/b_spec.rb", 13], ["spec/c_spec.rb", 13]])
       last = found[:examples].find { |it| it[:name] == "spec/c_spec.rb[1:13]" }
@@ -150,12 +192,10 @@ RSpec.describe "rperf report --tests", vm: true do
     end
     commands = parts.map { |it| rspec_command(*it) }
     run = "pids = #{commands.inspect}.map { |it| spawn(*it) }; pids.each { |it| Process.wait(it) }"
-    record(ruby, "-e", run)
-    found = tests("p.pb.gz")
-    expect_whole(found)
-    expect(found[:total][:count]).to eq(40)
-    expect_times(found[:examples], told_by_clocks("example"), told_by_clocks("around"))
-    expect_factories(found)
+    expect_nearly do
+      record(ruby, "-e", run)
+      tests("p.pb.gz").tap { |found| expect(found[:total][:count]).to eq(40) }
+    end
   end
 
   # What RSpec says of the examples, without what differs from run to run.

@@ -1,8 +1,8 @@
 /*
  * System calls as an extension makes them, for the specs: with the GVL or
  * without it, once, and with what they returned. A signal ends nanosleep and poll
- * early, but not read. And signal stacks of a program's own, its handlers of
- * faults, and a profiler of another kind.
+ * early, but not read. And a wait that reads the clock itself, signal stacks of a
+ * program's own, its handlers of faults, and a profiler of another kind.
  */
 #include <errno.h>
 #include <poll.h>
@@ -71,6 +71,29 @@ static VALUE native_poll(VALUE self, VALUE milliseconds, VALUE with_gvl)
 static VALUE native_read(VALUE self, VALUE descriptor, VALUE with_gvl)
 {
     return make(make_read, descriptor, with_gvl);
+}
+
+struct wait {
+    struct timespec asked, begun, ended;
+};
+
+static void *make_wait(void *data)
+{
+    struct wait *wait = data;
+    clock_gettime(CLOCK_MONOTONIC, &wait->begun);
+    struct timespec left = wait->asked;
+    while (nanosleep(&left, &left) == -1 && errno == EINTR) continue;
+    clock_gettime(CLOCK_MONOTONIC, &wait->ended);
+    return NULL;
+}
+
+/* Waits without the GVL, as a driver waits for its server: how many nanoseconds it had no need of the GVL. */
+static VALUE native_wait(VALUE self, VALUE nanoseconds)
+{
+    long asked = NUM2LONG(nanoseconds);
+    struct wait wait = {{asked / 1000000000, asked % 1000000000}, {0, 0}, {0, 0}};
+    rb_thread_call_without_gvl(make_wait, &wait, NULL, NULL);
+    return LONG2NUM((wait.ended.tv_sec - wait.begun.tv_sec) * 1000000000 + wait.ended.tv_nsec - wait.begun.tv_nsec);
 }
 
 /* The calling thread's signal stack from now on: `size` bytes, with as many below that nobody may write to. */
@@ -163,6 +186,7 @@ void Init_spec_native(void)
     rb_define_module_function(module, "nanosleep", native_nanosleep, 2);
     rb_define_module_function(module, "poll", native_poll, 2);
     rb_define_module_function(module, "read", native_read, 2);
+    rb_define_module_function(module, "wait", native_wait, 1);
     rb_define_module_function(module, "signal_stack", native_signal_stack, 1);
     rb_define_module_function(module, "overwritten", native_overwritten, 0);
     rb_define_module_function(module, "fault", native_fault, 0);

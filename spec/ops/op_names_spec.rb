@@ -1,0 +1,58 @@
+# frozen_string_literal: true
+
+# Names of ops that know no end, as statements are whose tables or columns a program makes up.
+RSpec.describe "Ops with a hundred thousand names", vm: true do
+  # Statements that differ in more than their values. The program makes them itself once before: so what grows
+  # afterwards is what rperf keeps of them.
+  head = <<~'RUBY'
+    def resident = Integer(File.read("/proc/self/status")[/^RssAnon:\s+(\d+)/, 1])
+
+    RANDOM = Random.new(1)
+    LETTERS = [*"a".."z"].freeze
+    def word = Array.new(8) { LETTERS[RANDOM.rand(26)] }.join
+
+    def statement
+      "SELECT #{word}, #{word} FROM #{word} WHERE #{word} = #{RANDOM.rand(1_000_000)} AND name = '#{word}'"
+    end
+
+    def run
+      100_000.times { query(statement) }
+      GC.start
+    end
+
+    # What the session keeps of them, in KB, and its ops.
+    def measured
+      run
+      Rperf.start(mode: :wall, measure: :ops)
+      query("SELECT 1")
+      before = resident
+      run
+      grown = resident - before
+      [grown, Rperf.stop.ops]
+    end
+  RUBY
+
+  sources = {
+    "Rperf.op" => [nil, "def query(sql) = Rperf.op(sql, kind: :sql) { nil }"],
+    "events of Active Record" => ["activesupport", <<~RUBY]
+      require "active_support"
+      require "active_support/notifications"
+      def query(sql) = ActiveSupport::Notifications.instrument("sql.active_record", sql:, name: "Load") { nil }
+    RUBY
+  }
+  sources.each do |name, (gem, source)|
+    it "have a bound, and all calls are counted, by #{name}",
+       if: File.exist?("/proc/self/status"), skip: gem && Servers.missing(gem) do
+      grown, ops = told("#{head}\n#{source}\nputs measured.to_json", symbolize_names: true)
+      rows = ops[:ops]
+      expect([rows.sum { |it| it[:calls] }, ops[:total][:calls]]).to eq([100_001] * 2)
+      # 4,095 numbers, of which 32 are kept for the others of each kind.
+      expect(rows.size).to be_between(4_000, 4_095)
+      others, named = rows.partition { |it| it[:name] == "[SQL] (other)" }
+      expect(others.map { |it| it[:calls] }).to eq([100_001 - named.size])
+      expect(named.map { |it| it[:name] }).to all(match(/\A\[SQL\] SELECT [^']*\z/))
+      # In KB: names, texts that are known as they came, and sums.
+      expect(grown).to be < 7_000
+    end
+  end
+end
