@@ -19,14 +19,28 @@ class PprofMessage
   def comments = numbers(@fields[13]).map { |index| @texts[index] }
   def doc_url = @texts[@fields[15].last]
 
+  # The names of a sample's values.
+  def types = @fields[1].map { |type| @texts[fields(type)[1].last] }
+
   # For each sample its labels, { key => String or Integer }.
-  def labels
+  def labels = @fields[2].map { |sample| labels_of(fields(sample)) }
+
+  # For each sample its labels, and its values by type.
+  def samples
+    names = types
     @fields[2].map do |sample|
-      fields(sample)[3].to_h do |label|
-        label = fields(label)
-        text = label[2].last.to_i
-        [@texts[label[1].last], text.zero? ? label[3].last.to_i : @texts[text]]
-      end
+      sample = fields(sample)
+      [labels_of(sample), names.zip(numbers(sample[2])).to_h]
+    end
+  end
+
+  private
+
+  def labels_of(sample)
+    sample[3].to_h do |label|
+      label = fields(label)
+      text = label[2].last.to_i
+      [@texts[label[1].last], text.zero? ? label[3].last.to_i : @texts[text]]
     end
   end
 end

@@ -154,6 +154,7 @@ fn beyond_the_bound_the_oldest_requests_samples_go_as_open() {
     let mut requests = OpenRequests::default();
     let long = vec![sample(1, 1, 1); MOST];
     assert_eq!(put(&mut requests, &long), []);
+    assert_peak(&requests, MOST);
     // A great many short ones beside it, one sample in ten of which finds a request at work.
     let mut out = Vec::new();
     for number in 2..200_000 {
@@ -167,12 +168,24 @@ fn beyond_the_bound_the_oldest_requests_samples_go_as_open() {
     assert_eq!(open.count(), MOST, "all of the long one's so far");
     let typical = |it: &&(u64, _)| it.1 == Some(LatencyClass::Typical);
     assert_eq!(out.iter().filter(typical).count(), 19_999);
-    assert!(requests.memory() < 16 << 20);
+    assert_peak(&requests, 0);
+    assert!(requests.memory() < 1 << 20, "the long one's are let go");
     let out = put(
         &mut requests,
         &[sample(1, 1, 3), ended(1, LatencyClass::Tail)],
     );
     assert_eq!(out, [(3, Some(LatencyClass::Tail))], "what came since");
+}
+
+/// So many samples of few requests wait, with the memory that the bounds allow: 17 MB for all of them,
+/// and no more than that is allotted.
+fn assert_peak(requests: &OpenRequests, samples: usize) {
+    assert_eq!(requests.samples, samples);
+    let bound = (17 << 20) + REMEMBERED * size_of::<u32>();
+    assert!(requests.memory() >= samples * size_of::<Sample>());
+    assert!(requests.memory() <= bound, "{}", requests.memory());
+    let allotted = requests.waiting.values().map(Vec::capacity);
+    assert!(allotted.sum::<usize>() * size_of::<Sample>() <= bound);
 }
 
 /// What may happen.
