@@ -14,7 +14,7 @@ const LEAST_PERCENT: i64 = 1;
 /// What is meant by the columns.
 const COLUMNS: &str = "own: the code of a file itself, with the methods that it calls. load: looking for, reading and \
                        compiling it. total: both, with the files that it loads. A line stands for the files that it \
-                       loads where more isn't known.\n";
+                       loads where more isn't known. Files without a sample are left out.\n";
 
 /// The loading of files.
 pub fn boot(page: &Page<'_>, sort: Sort) -> String {

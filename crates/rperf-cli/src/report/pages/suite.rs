@@ -65,7 +65,7 @@ impl Part<'_> {
             && test.sums.gc_ns > 0
         {
             head += &format!(
-                "GC: {:.1}%, most of it in {}: {}\n",
+                "GC: {:.1}%, the most in {}: {}\n",
                 percent(total.gc_ns, total.wall_ns),
                 name(test),
                 self.time(test.sums.gc_ns)
