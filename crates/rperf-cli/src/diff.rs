@@ -124,7 +124,9 @@ fn say_if_empty(diff: &Diff, options: &Options) {
     for ((side, filter), total) in sides {
         if total == 0 && !(options.filter.is_empty() && filter.is_empty()) {
             let value = one_line(&diff.value_type.name);
-            crate::say(&format!("nothing of {value} in the {side} passes the filters"));
+            crate::say(&format!(
+                "nothing of {value} in the {side} passes the filters"
+            ));
         }
     }
 }

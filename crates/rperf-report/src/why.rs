@@ -23,7 +23,9 @@ pub(crate) use texts::{is_in_request, judged_keys};
 
 use crate::groups::Function;
 use crate::places::Place;
-use rperf_model::{Column, LatencyClass, NodeId, OwnColumn, Profile, RequestSums, Requests, State};
+use rperf_model::{
+    Column, LatencyClass, NodeId, OwnColumn, Profile, RequestValues, Requests, State,
+};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 
@@ -63,13 +65,13 @@ impl Part {
         }
     }
 
-    fn of(self, sums: &RequestSums) -> u64 {
+    fn of(self, values: &RequestValues) -> u64 {
         match self {
-            Self::Running => sums.sums.running,
-            Self::GvlWait => sums.sums.gvl_wait,
-            Self::Blocked => sums.sums.blocked,
-            Self::Gc => sums.sums.gc,
-            Self::Suspended => sums.sums.suspended,
+            Self::Running => values.running,
+            Self::GvlWait => values.gvl_wait,
+            Self::Blocked => values.blocked,
+            Self::Gc => values.gc,
+            Self::Suspended => values.suspended,
         }
     }
 
@@ -109,7 +111,7 @@ impl<'a> EndpointTimes<'a> {
         let [typical, tail] = classes(requests);
         Self {
             requests,
-            parts: Part::ALL.map(|part| Means::of([&typical, &tail], |it| part.of(it))),
+            parts: Part::ALL.map(|part| Means::of([&typical, &tail], |it| part.of(&it.sums))),
         }
     }
 

@@ -37,6 +37,7 @@ fn cause(why: &Why<'_>, part: Part) -> Value {
         "key": label, "name": name, "state": key(part), "share": why.times.share(part),
         "per_request_ns": means(why.times.parts[part as usize]),
         "site": why.sites[part as usize].first().map(site),
+        "mostly_in": why.mostly_in(part).map(|it| &it.label),
         "holders": holders.into_iter().map(|it| holder(why, it)).collect::<Vec<_>>(),
         "collections": match part {
             Part::Gc => collections(why),

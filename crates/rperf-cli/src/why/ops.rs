@@ -4,13 +4,16 @@ use super::heading::heading;
 use crate::places::{endpoint_name, line};
 use crate::report::screen::{Screen, Style};
 use rperf_format::table::{Column, Row, Table};
-use rperf_model::{LatencyClass, Profile};
+use rperf_model::{LatencyClass, OpSums, Profile, Requests};
 use rperf_report::numbers::milliseconds;
 use rperf_report::one_line::one_line;
 use rperf_report::{OpShare, OpTimes, Repeat, Sort, Why};
 
 /// Ops of an endpoint that are told, and others that are repeated.
 const OPS: usize = 5;
+
+/// Slow requests that call an op so many times as often as typical ones do many more of these calls.
+const MANY_MORE: f64 = 1.5;
 
 /// Repeated ops of all endpoints that are told.
 const REPEATS: usize = 3;
@@ -22,17 +25,21 @@ pub fn repeats(profile: &Profile, screen: Screen) -> String {
     let mut text = String::new();
     for it in repeats.iter().take(REPEATS) {
         let Repeat {
-            name, sums, app, ..
+            endpoint: (key, endpoint),
+            name,
+            sums,
+            app,
+            ..
         } = it;
         let requests = sums.requests.max(1);
-        let title = screen.styled(
-            Some(Style::Bold),
-            &endpoint_name(&it.endpoint.0, &it.endpoint.1),
-        );
+        let title = screen.styled(Some(Style::Bold), &endpoint_name(key, endpoint));
+        let mut endpoints = profile.requests.iter();
+        let of_endpoint = endpoints.find(|it| it.key == *key && it.name == *endpoint);
         text += &format!(
-            "{title}   {:.1} calls of one op in a request (N+1), {} ms a request\n",
+            "{title}   {:.1} calls of one op in a request (N+1), {} ms a request{}\n",
             sums.calls as f64 / requests as f64,
             milliseconds(i64::try_from(sums.own_ns() / requests).unwrap_or(i64::MAX)),
+            of_endpoint.map_or_else(String::new, |it| more_in_the_tail(it, sums)),
         );
         let at = match line(app) {
             at if at.is_empty() => at,
@@ -44,6 +51,22 @@ pub fn repeats(profile: &Profile, screen: Screen) -> String {
         text.push('\n');
     }
     text
+}
+
+/// How many calls slow requests have, if that is many more than typical ones have.
+fn more_in_the_tail(requests: &Requests, sums: &OpSums) -> String {
+    let classes = [LatencyClass::Typical, LatencyClass::Tail];
+    let [typical, tail] = classes.map(|class| {
+        let calls = sums.classes.get(class as usize)?.calls;
+        let count = requests.class(class).count;
+        (count > 0).then(|| calls as f64 / count as f64)
+    });
+    match (typical, tail) {
+        (Some(typical), Some(tail)) if tail >= MANY_MORE * typical => {
+            format!("; {typical:.1} calls in a typical one, {tail:.1} in one of the slowest")
+        }
+        _ => String::new(),
+    }
 }
 
 /// What the ops of an endpoint took, and those that it calls again and again.
@@ -92,4 +115,35 @@ pub fn of_endpoint(why: &Why<'_>, screen: Screen) -> String {
         );
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rperf_model::{OpCalls, RequestValues};
+
+    #[test]
+    fn many_more_calls_of_slow_requests_are_told() {
+        let told = |of_tail: u64| {
+            let mut requests = Requests::new("endpoint", "GET /orders");
+            let mut sums = OpSums::default();
+            for (class, count, calls) in [
+                (LatencyClass::Typical, 50, 250),
+                (LatencyClass::Tail, 2, of_tail),
+            ] {
+                for _ in 0..count {
+                    requests.add(class, RequestValues::default().ended_at(1), true);
+                }
+                sums.classes[class as usize] = OpCalls { calls, wall_ns: 0 };
+            }
+            more_in_the_tail(&requests, &sums)
+        };
+        assert_eq!(
+            told(285),
+            "; 5.0 calls in a typical one, 142.5 in one of the slowest"
+        );
+        assert_eq!(told(12), "");
+        let none = more_in_the_tail(&Requests::new("endpoint", "GET /"), &OpSums::default());
+        assert_eq!(none, "", "nothing was judged");
+    }
 }

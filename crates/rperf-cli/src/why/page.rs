@@ -80,7 +80,7 @@ fn causes(first: &[Why<'_>], screen: Screen) -> String {
             };
             let share = why.times.share(part);
             // Names stay whole, on lines of their own if they must: they are what is asked for.
-            text += &screen.wrapped(&format!("  {share:.0} % {}{place}\n", part.name()));
+            text += &screen.wrapped(&format!("  {share:.0} % {}{place}\n", told(why, part)));
         }
     }
     if !text.is_empty() {
@@ -201,7 +201,7 @@ fn parts(why: &Why<'_>) -> Table {
                 ..=0 => None,
                 _ => Style::of_share(why.times.share(part)),
             },
-            name: part.name().into(),
+            name: told(why, part),
             detail: detail(why, part),
             needs_detail: true,
             ..Row::default()
@@ -220,6 +220,14 @@ fn parts(why: &Why<'_>) -> Table {
         });
     }
     table
+}
+
+/// A part, and whether only one request has most of it.
+fn told(why: &Why<'_>, part: Part) -> String {
+    match why.mostly_in(part).filter(|_| has_grown(why, part)) {
+        Some(_) => format!("{}, most of it in one request", part.name()),
+        None => part.name().into(),
+    }
 }
 
 /// Whether a part grew by so much that it matters where.

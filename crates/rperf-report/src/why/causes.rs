@@ -1,8 +1,8 @@
 //! What most of the time is by which slow requests take longer, of the endpoints for which that is most.
 
 use super::texts::Texts;
-use super::{Collections, EndpointTimes, Holder, Part, Why};
-use rperf_model::Profile;
+use super::{Collections, EndpointTimes, Holder, Part, SlowRequest, Why};
+use rperf_model::{LatencyClass, Profile};
 use std::cmp::Reverse;
 
 /// A part with a smaller share of what the tail takes longer is no cause of it, in percent.
@@ -66,6 +66,18 @@ impl<'a> Why<'a> {
         let all = self.times.parts[Part::GvlWait as usize].excess();
         let known = rperf_model::numbers::percent(self.held?, all);
         (all > 0).then(|| (100.0 - known).max(0.0))
+    }
+
+    /// The request that has more than half of what a part grew by in all of the tail, if one has: then the part isn't
+    /// what makes the others slow.
+    pub fn mostly_in(&self, part: Part) -> Option<&SlowRequest> {
+        let means = self.times.parts[part as usize];
+        let tail = self.times.requests.class(LatencyClass::Tail).count;
+        let all = i128::from(means.excess().max(0)) * i128::from(tail);
+        let grew =
+            |it: &SlowRequest| i128::from(part.of(&it.took.values)) - i128::from(means.typical);
+        let mut of_tail = self.slowest.iter().filter(|it| it.is_of_tail && tail > 1);
+        of_tail.find(|it| all > 0 && 2 * grew(it) > all)
     }
 
     /// The parts that most of the difference is in, the greatest first: one at least, if any grew.

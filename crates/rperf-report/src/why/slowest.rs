@@ -1,8 +1,9 @@
 //! The slowest requests of an endpoint: what each took, and its label, if it is on samples.
 
-use rperf_model::label_keys::REQUEST;
-use rperf_model::{Profile, Requests, Slowest};
-use rustc_hash::FxHashSet;
+use crate::top::label;
+use rperf_model::label_keys::{LATENCY, REQUEST};
+use rperf_model::{LatencyClass, Profile, Requests, Slowest};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// One of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,27 +12,36 @@ pub struct SlowRequest {
     pub took: Slowest,
     /// The value of its label `%request`; `None` if no sample has it.
     pub label: Option<String>,
+    /// Whether it is of the tail, as its samples say.
+    pub is_of_tail: bool,
 }
 
-/// The labels of requests that samples have.
-pub(super) fn labels(profile: &Profile) -> FxHashSet<&str> {
-    let Some(key) = profile.strings.find(REQUEST) else {
-        return FxHashSet::default();
-    };
+/// The labels of requests that samples have, each with whether the request is of the tail.
+pub(super) fn labels(profile: &Profile) -> FxHashMap<&str, bool> {
+    let mut labels = FxHashMap::default();
+    if profile.strings.find(REQUEST).is_none() {
+        return labels;
+    }
     let used: FxHashSet<_> = profile.weights.iter().map(|row| row.key.labels).collect();
-    let value = |set| {
-        let mut pairs = profile.label_sets.get(set).iter();
-        pairs.find(|pair| pair.0 == key).map(|pair| pair.1)
-    };
-    let values = used.into_iter().filter_map(value);
-    values.map(|value| profile.strings.get(value)).collect()
+    for set in used {
+        if let Some(request) = label(profile, set, REQUEST) {
+            let is_of_tail = label(profile, set, LATENCY) == Some(LatencyClass::Tail.name());
+            *labels.entry(request).or_default() |= is_of_tail;
+        }
+    }
+    labels
 }
 
 /// The slowest of `requests`, the slowest one first; samples have these `labels`.
-pub(super) fn slowest(labels: &FxHashSet<&str>, requests: &Requests) -> Vec<SlowRequest> {
-    let request = |took: &Slowest| SlowRequest {
-        took: *took,
-        label: Some(took.id.to_string()).filter(|it| labels.contains(it.as_str())),
+pub(super) fn slowest(labels: &FxHashMap<&str, bool>, requests: &Requests) -> Vec<SlowRequest> {
+    let request = |took: &Slowest| {
+        let label = took.id.to_string();
+        let is_of_tail = labels.get(label.as_str()).copied();
+        SlowRequest {
+            took: *took,
+            label: is_of_tail.map(|_| label),
+            is_of_tail: is_of_tail.unwrap_or(false),
+        }
     };
     requests.slowest.iter().map(request).collect()
 }

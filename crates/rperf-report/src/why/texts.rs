@@ -5,7 +5,7 @@ use crate::places::Places;
 use crate::top::label;
 use rperf_model::label_keys::{JOB, LATENCY};
 use rperf_model::{LabelSetId, LatencyClass, Profile, RequestSums, Requests};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Places that are told of a state, and holders of the GVL.
 pub(super) const SITES: usize = 3;
@@ -30,8 +30,8 @@ pub(crate) fn is_in_request(profile: &Profile, keys: &FxHashSet<&str>, set: Labe
 pub(super) struct Texts<'a> {
     pub(super) profile: &'a Profile,
     pub(super) places: Places<'a>,
-    /// The values of `%request` that samples have.
-    pub(super) request_labels: FxHashSet<&'a str>,
+    /// The values of `%request` that samples have, each with whether the request is of the tail.
+    pub(super) request_labels: FxHashMap<&'a str, bool>,
 }
 
 impl<'a> Texts<'a> {
