@@ -12,6 +12,7 @@ import {
   assertFits,
   axeViolations,
   chips,
+  fragment,
   NARROW_AND_FORCED,
   openBrowser,
   tableRows as rows,
@@ -102,7 +103,7 @@ test("a row opens the flame graph of exactly its part, which takes the place of 
     await page.goBack();
     await page.getByRole("button", { name: "Flame graph of all loading" }).click();
     assert.deepEqual(await shown(), [["boot all"], "All: 75.0 ms"]);
-    await visit(`${shop.split("#")[0]}${new URL(page.url()).hash}`, async (again) => {
+    await visit(`${shop.split("#")[0]}${await fragment(page)}`, async (again) => {
       assert.deepEqual(await chips(again), ["boot all"]);
     });
   });
@@ -123,7 +124,7 @@ test("each table is sorted by any column, and the URL restores that", async () =
       assert.match((await rows(where, "Initializers of Rails"))[0], /^2\.00 ms/);
     };
     await check(page);
-    await visit(`${shop.split("#")[0]}${new URL(page.url()).hash}`, check);
+    await visit(`${shop.split("#")[0]}${await fragment(page)}`, check);
   });
 });
 

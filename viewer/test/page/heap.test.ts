@@ -6,6 +6,7 @@ import * as pages from "../support/browser.ts";
 import {
   assertFits,
   axeViolations,
+  fragment,
   hash,
   NARROW_AND_FORCED,
   openBrowser,
@@ -82,7 +83,7 @@ test("sites have estimates with their deviation, and a row opens to show how it 
       held,
       /made in block in Cart#initialize \/srv\/shop\/lib\/shop\.rb:3; 147 samples, the oldest 1 min 39 s/,
     );
-    await visit(`${shop}${new URL(page.url()).hash}`, async (again) => {
+    await visit(`${shop}${await fragment(page)}`, async (again) => {
       assert.equal(await again.locator("section[aria-label='How it is held']").innerText(), held);
     });
     await page.goBack();
@@ -115,7 +116,7 @@ test("tables are sorted and searched, and the URL restores that", async () => {
     await page.waitForURL(/search=AR/);
     assert.deepEqual(await names(page), ["Array", "Cart"]);
     assert.match(await text(page, "header"), /2 rows/);
-    await visit(`${shop}${new URL(page.url()).hash}`, async (again) => {
+    await visit(`${shop}${await fragment(page)}`, async (again) => {
       assert.deepEqual(await names(again), ["Array", "Cart"]);
       await again.locator("#tab-sites").click();
       assert.match((await lines(again))[0], /3 d 4 h/);

@@ -82,7 +82,9 @@ export const section = (page: Page, name: string) => page.locator(`section[aria-
 export const tableRows = (page: Page, name: string) => section(page, name).locator("tbody tr").allInnerTexts();
 
 export const text = (page: Page, selector: string) => page.locator(selector).first().innerText();
-export const hash = async (page: Page) => new URLSearchParams(new URL(page.url()).hash.slice(1));
+/** The URL from `#` on, as the page has it: the browser tells of it later. */
+export const fragment = (page: Page) => page.evaluate(() => location.hash);
+export const hash = async (page: Page) => new URLSearchParams((await fragment(page)).slice(1));
 /** The filters that are on: kind and text. */
 export const chips = async (page: Page) =>
   (await page.locator(".chip").allInnerTexts()).map((chip) => chip.split("\n").slice(0, 2).join(" "));
