@@ -2,10 +2,10 @@
 
 # What the middleware costs a request or a job, with warm caches and with cold ones.
 #
-# The request does nothing. "Cold" is after 4 MB of memory have been read, as in a server that computes between
-# requests, or whose CPU has done something else meanwhile: then most of the cost is that of fetching code and data.
-# Each figure is the median of requests in a round; what is shown is the median of rounds, less what the call takes
-# without middleware.
+# The request does nothing. "Cold" is after a loop has read 4 MB of memory: that takes rperf's data out of the first two
+# levels of caches, as a server does that computes between requests. The interpreter stays warm, so a server that sleeps
+# pays more. Each figure is the median of requests in a round; what is shown is the median of rounds, less what the call
+# takes without middleware, which stands in the first rows. Ticks are so seldom that they aren't in it.
 
 require_relative "support/child"
 require_relative "support/engines"

@@ -24,7 +24,8 @@ module Blame
 
     private
 
-    # What runs in this time is to blame, unless it is the thread itself.
+    # What runs in this time is to blame, unless it is the thread itself. Pieces of different threads don't overlap, but
+    # for those of one that didn't miss the CPU: at most one of each begins before and reaches into it.
     def charge(blame, thread, from, to)
       index = [(@runs.bsearch_index { |piece| piece.from >= from } || @runs.size) - @wants.size, 0].max
       while (piece = @runs[index]) && piece.from < to

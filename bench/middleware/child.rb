@@ -52,7 +52,7 @@ module Middleware
   # How each is begun and ended.
   SESSIONS = {
     "no middleware" => [-> {}, -> {}],
-    "none" => [-> {}, -> {}],
+    "no session" => [-> {}, -> {}],
     "accounts" => [-> { Rperf.start(mode: :account) }, -> { Rperf.stop(mode: :account) }],
     "wall 99 Hz" => [WALL, -> { Rperf.stop }],
     "wall 99 Hz, requests" => [-> { WALL[measure: :requests] }, -> { Rperf.stop }]

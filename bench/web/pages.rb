@@ -27,14 +27,21 @@ module Web
       require "redis-client"
       require "sinatra/base"
       @redis = Redis.new
-      pool = RedisClient.config(url: @redis.url).new_pool(size: THREADS)
-      fill(pool)
-      super(application(pool))
+      super(application(filled))
+    rescue StandardError
+      @redis&.stop
+      raise
     end
 
     def stop = @redis.stop
 
     private
+
+    def filled
+      pool = RedisClient.config(url: @redis.url).new_pool(size: THREADS)
+      fill(pool)
+      pool
+    end
 
     def fill(redis)
       LISTS.times do |list|

@@ -5,7 +5,7 @@ CHECKS_FAILED=()
 FAILURES="$ROOT/tmp/failures"
 
 # check NAME CMD...: runs it, notes how it went, and goes on. RPERF_FAILURES names a file for what the end of
-# the run shall repeat, because that may be thousands of lines further down.
+# the run shall repeat, because the check itself may be thousands of lines further up.
 check() {
   local name=$1 started=$SECONDS
   shift

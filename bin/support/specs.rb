@@ -53,7 +53,7 @@ module Specs
     plan.remember(jobs)
     summary = Summary.new(jobs)
     summary.write(RESULTS)
-    failures&.then { |path| summary.write_failures(path) }
+    summary.write_failures(failures) if failures
     summary.print
     exit(summary.good?)
   end

@@ -235,8 +235,8 @@ RSpec.describe "Blame for the GVL", vm: true do
           sleep(0.3)
           GC.stress = true
           sleep(0.3)
-          GC.stress = false
           threads.each(&:kill).each(&:join)
+          GC.stress = false
         end)
       end
 

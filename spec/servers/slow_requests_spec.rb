@@ -96,7 +96,7 @@ RSpec.describe "Slow requests of a server, at 100 Hz", skip: Servers.missing("pu
     skip "takes a quiet machine for half a minute; with RPERF_LONG=1" unless Commands::LONG
     serve(orders: 3_000, cart: 1_500, about: 500, hog: 1.4)
     all = judged
-    expect(all["orders"][:slow]).to eq(29)
+    expect(all["orders"][:slow]).to be >= 29
     expect(all["cart"][:slow]).to be_positive
     # Of all 5,000: in the few of one page that has no slow ones, chance has more of a share.
     whole = all.values.reduce { |sum, of| sum.merge(of) { |_, one, other| one + other } }

@@ -20,7 +20,7 @@ RSpec.describe "rperf heap", vm: true, if: Gem::Platform.local.os == "linux" do
     JSON.parse(outcome.stdout)["classes"].find { |it| it["name"] == "Order" }["objects"]
   end
 
-  def children(pid) = File.read("/proc/#{pid}/task/#{pid}/children").split
+  def children(pid) = Dir["/proc/#{pid}/task/*/children"].flat_map { |path| File.read(path).split }
 
   # PR_SET_CHILD_SUBREAPER, and so many copies one after the other.
   it "leaves no child behind in a program that takes the processes whose parents have ended" do
@@ -32,7 +32,7 @@ RSpec.describe "rperf heap", vm: true, if: Gem::Platform.local.os == "linux" do
     end
   end
 
-  it "leaves no child behind in the first process of a container" do
+  it "leaves no child behind in the first process of a container", emulated: false do
     skip(Containers.missing) if Containers.missing
     before = [*Containers::MACHINE, "sh", "-c", 'echo $$ > first; exec "$@"', "sh"]
     listening("File.write('first', Process.pid)\n#{program}", before:) do |running|
@@ -43,7 +43,7 @@ RSpec.describe "rperf heap", vm: true, if: Gem::Platform.local.os == "linux" do
     end
   end
 
-  describe "of a program with a filter of system calls" do
+  describe "of a program with a filter of system calls", emulated: false do
     def filtered(rules) = [ruby, File.join(Commands::ROOT, "spec/security/filtered.rb"), rules]
 
     %w[close_range=ENOSYS setsid=EPERM].each do |rule|
@@ -64,6 +64,9 @@ RSpec.describe "rperf heap", vm: true, if: Gem::Platform.local.os == "linux" do
     end
 
     it "says in a line that the system makes no process, where there can be none" do
+      # Older C libraries make threads by the same call.
+      threads = run(*filtered("clone=EPERM"), ruby, "-e", "Thread.new { puts 'runs' }.join").stdout
+      skip("no thread can be made with this filter") unless threads == "runs\n"
       listening(program, before: filtered("clone=EPERM")) do |running|
         outcome = heap(running.pid)
         expect([outcome.stdout, outcome.status.exitstatus, outcome.stderr.lines.size]).to eq(["", 1, 1])

@@ -132,6 +132,36 @@ RSpec.describe "rperf heap", vm: true, if: Gem::Platform.local.os == "linux" do
     end
   end
 
+  it "names the fields of whatever is a Struct, and its instance variables" do
+    names = Array.new(12) { |number| "field_#{number}" }
+    code = <<~RUBY
+      Plain = Struct.new(:text)
+      class Below < Plain
+        def initialize(*) = (super; @own = "o" * #{mb})
+      end
+      Point = Data.define(:x, :text)
+      Many = Struct.new(*#{names.map(&:to_sym)})
+      Empty = Struct.new
+      Named = Struct.new(:text, keyword_init: true).freeze
+      alone = Plain.new("a" * #{mb})
+      def alone.singleton = 1
+      KEPT = {
+        below: Below.new("b" * #{mb}), point: Point.new(x: 1, text: "p" * #{mb}), range: ("r"..("z" * #{mb})),
+        many: Many.new(*Array.new(11), "m" * #{mb}), named: Named.new(text: "n" * #{mb}), alone:, empty: Empty.new
+      }
+    RUBY
+    holding(code) do |pid, _|
+      rows = answer_of(pid, "--class", "String")["paths"].select { |row| row["retained_bytes"] >= mb }
+      steps = rows.map { |row| row["steps"].last(2).flatten }
+      expect(steps).to contain_exactly(
+        ["Below", "", "String", ".text"], ["Below", "", "String", "@own"], ["Point", "", "String", ".text"],
+        ["Range", "", "String", ".end"], ["Many", "", "String", ".field_11"], ["Named", "", "String", ".text"],
+        ["Plain", "", "String", ".text"]
+      )
+      expect(rows.map { |row| row["holder"] }.uniq).to eq(["KEPT"])
+    end
+  end
+
   it "prints tables, and paths to the instances of a class, and keeps no text of the program" do
     holding("#{leaky}\n$word = 'bananarama'") do |pid, socket|
       page = rperf("heap", pid.to_s).stdout.dup.force_encoding("UTF-8")

@@ -117,7 +117,7 @@ pub fn run(args: DiffArgs) -> Result<i32, Refusal> {
     Ok(verdict(&of_both, &options))
 }
 
-/// Names the sides of which filters leave nothing, though each may match something of other values.
+/// Names the sides of which filters leave nothing, though each filter matches something, perhaps of another value.
 fn say_if_empty(diff: &Diff, options: &Options) {
     let totals = [diff.total.base, diff.total.target];
     let sides = ["base", "target"].iter().zip(&options.of_sides).zip(totals);

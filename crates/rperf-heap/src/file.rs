@@ -11,7 +11,7 @@ const VERSION: u32 = 1;
 pub struct PathStep {
     /// What the class of its objects is called.
     pub class: String,
-    /// The instance variable by which they are referred to; empty if it is none.
+    /// The variable or field by which they are referred to; empty if it is none.
     pub name: String,
     /// How many there are.
     pub objects: u64,
@@ -39,7 +39,7 @@ pub struct Holder {
 pub struct TreeRow {
     /// The number of the row above; none above holders.
     pub parent: Option<u32>,
-    /// A holder's names; else the instance variable, or nothing.
+    /// A holder's names; else the variable or field, or nothing.
     pub name: String,
     /// What the class is called; empty for rows that have objects of many.
     pub class: String,
@@ -77,7 +77,7 @@ pub struct ClassRow {
 pub struct PathRow {
     /// What holds them.
     pub holder: String,
-    /// The classes of the objects from there to the instances, and the instance variables that refer to them.
+    /// The classes of the objects from there to the instances, and the variables or fields that refer to them.
     pub steps: Vec<(String, String)>,
     /// How many instances there are.
     pub objects: u64,
@@ -103,7 +103,7 @@ pub struct CodePlace {
 pub struct SitePath {
     /// What holds them.
     pub holder: String,
-    /// The classes of the objects from there, and the instance variables that refer to them.
+    /// The classes of the objects from there, and the variables or fields that refer to them.
     pub steps: Vec<(String, String)>,
     /// Which part of the site's bytes, from 0 to 1.
     pub part: f64,

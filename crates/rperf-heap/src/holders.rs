@@ -47,7 +47,7 @@ pub struct Below {
 }
 
 impl Below {
-    /// The objects below this one that aren't only the VM's, each with the instance variable by which this one
+    /// The objects below this one that aren't only the VM's, each with the variable or field by which this one
     /// refers to it; 0 for none.
     pub fn of(&mut self, known: &Known<'_>, object: u32) -> &[(u32, u32)] {
         self.objects.clear();

@@ -6,7 +6,7 @@ module Rperf
     module Keys
       # The request, for {Routing} to find.
       REQUEST = "rperf.request"
-      # Its account.
+      # The account of the request.
       ACCOUNT = "rperf.account"
       # The header with the time at which a proxy has taken the request.
       QUEUED = "HTTP_X_REQUEST_START"

@@ -22,7 +22,7 @@ pub(super) struct Group {
 pub(super) enum Name {
     /// By the number of a holder's name.
     Holder(u32),
-    /// By that of an instance variable.
+    /// By that of a variable or field.
     Variable(u32),
 }
 

@@ -26,6 +26,8 @@ pub enum Orders {
     WithoutTotalOrder,
     /// All are relaxed.
     AllRelaxed,
+    /// All but fences, which do nothing.
+    WithoutFences,
 }
 
 thread_local!(static ORDERS: Cell<Orders> = const { Cell::new(Orders::AsWritten) });
@@ -44,11 +46,11 @@ fn weakened(order: Ordering, seq_cst: Ordering) -> Ordering {
     }
 }
 
-/// One that is relaxed orders nothing.
+/// A fence that is relaxed orders nothing.
 pub fn fence(order: Ordering) {
-    match weakened(order, AcqRel) {
-        Relaxed => {}
-        order => modelled::fence(order),
+    match (ORDERS.get(), weakened(order, AcqRel)) {
+        (Orders::WithoutFences, _) | (_, Relaxed) => {}
+        (_, order) => modelled::fence(order),
     }
 }
 

@@ -73,7 +73,7 @@ fn main() {
             name: "sums of waits are read as a whole, or not at all",
             model: read_waits,
             switches: 3,
-            fails_with: Some(Orders::AllRelaxed),
+            fails_with: Some(Orders::WithoutFences),
         },
         Model {
             name: "of two threads that come to wait, both are counted",

@@ -38,7 +38,7 @@ export function HoldersView() {
   return (
     <div class="view">
       <p class="muted">
-        Below a holder are the objects that it alone holds, by class and instance variable. Arrow keys open and close
+        Below a holder are the objects that it alone holds, by class and variable or field. Arrow keys open and close
         rows; * opens the path where most of it goes; Enter, and a click on a name, show a row in the map.
       </p>
       <TreeGrid

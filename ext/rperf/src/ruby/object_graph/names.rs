@@ -82,6 +82,7 @@ pub struct Names<'a> {
     functions: &'a Functions,
     threads: &'a [ThreadFacts],
     ids: HashMap<ID, u32>,
+    /// With a dot in front, as fields have it.
     fields: HashMap<ID, u32>,
     texts: HashMap<Vec<u8>, u32>,
     found: Vec<(ID, VALUE)>,
@@ -179,14 +180,21 @@ impl<'a> Names<'a> {
         number
     }
 
-    /// Finds the fields of a Struct.
+    /// Finds the fields of a Struct, unless it is hidden.
     ///
     /// # Safety
     /// A live one; no collection is under way.
     unsafe fn find_fields(&mut self, object: VALUE) {
         let found = &mut self.found;
-        // SAFETY: as the caller promises. The class has an Array of Symbols, one for each field; with a number as its
-        // key a field is read without a method. `protect` catches what is raised where the class is none of Struct's.
+        // SAFETY: an object begins with its flags and its class.
+        let [_, class] =
+            unsafe { std::ptr::with_exposed_provenance::<[VALUE; 2]>(object as usize).read() };
+        if class == 0 {
+            return;
+        }
+        // SAFETY: as the caller promises. The class has an Array of Symbols, one for each field, which the VM has read
+        // before it made the first instance; so nothing is raised, and `protect` is there for C code that makes
+        // instances in another way. With a number as its key a field is read without a method.
         let _ = protect(|| unsafe {
             let members = rb_sys::rb_struct_members(object);
             for place in 0..rb_sys::macros::RARRAY_LEN(members) {
