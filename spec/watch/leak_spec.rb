@@ -64,8 +64,9 @@ RSpec.describe "rperf leak", vm: true, if: Gem::Platform.local.os == "linux" do
 
   it "names the class that leaks and its rate, and neither a cache nor what warms up" do
     watched(code) do |pid|
-      found = found_by(leak("--json", "--limit", "4G", pid, time: "7.2s"))
-      expect(found["looks"].size + found["failed"]).to be_between(4, 25)
+      # A busy machine makes fewer looks.
+      found = found_by(leak("--json", "--limit", "4G", pid, time: "12s"))
+      expect(found["looks"].size + found["failed"]).to be_between(4, 41)
       rows = growing(found["classes"]["rows"]).to_h { |it| [it["name"], it] }
       expect(rows.keys).to include("Leaked")
       expect(rows.keys & %w[Cached Warm]).to be_empty
