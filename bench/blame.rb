@@ -5,9 +5,10 @@
 # Each thread notes when it runs, as a loop that reads the clock again and again sees it, and when its sleeps should
 # end. From then on it wants to run, and whoever runs meanwhile is to blame. What the kernel adds to a sleep is charged,
 # too, so threads that work for a short time note more than is right; and where a thread that has the GVL waits for a
-# CPU, nobody runs. So the machine should be quiet. "noted" and "told" are parts of all
-# blame that a thread has; "off" is the difference in points: medians. "sum" is what is told of all waits, less what
-# is told of all blame, in ns: the worst of all runs.
+# CPU, nobody runs. So the machine should be quiet.
+#
+# "noted" and "told" are parts of all blame that a thread has; "off" is the difference in points: medians. "sum" is what
+# is told of all waits, less what is told of all blame, in ns: the worst of all runs.
 
 require_relative "support/child"
 require_relative "support/engines"

@@ -24,8 +24,8 @@ module Blame
 
     private
 
-    # What runs in this time is to blame, unless it is the thread itself. Pieces of different threads don't overlap, but
-    # for those of one that didn't miss the CPU: at most one of each begins before and reaches into it.
+    # Whoever runs in this time is to blame, unless it is the thread itself. The pieces of one thread don't overlap, nor
+    # do those of different ones, as one at a time has the GVL: so few begin before this time and reach into it.
     def charge(blame, thread, from, to)
       index = [(@runs.bsearch_index { |piece| piece.from >= from } || @runs.size) - @wants.size, 0].max
       while (piece = @runs[index]) && piece.from < to

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-require "rperf/live/push"
+require "stringio"
+require "zlib"
 
 # Statements have values that nobody may see who sees a profile: the names of ops are what all outputs have of them.
 RSpec.describe "Values of statements", vm: true, skip: Servers.missing("activesupport") do
