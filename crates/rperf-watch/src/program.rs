@@ -139,10 +139,15 @@ impl Program {
         hello.map(Stuck::of).filter(|it| it.silence >= STUCK)
     }
 
+    /// One more connection to it.
+    pub(crate) fn another(&self) -> Result<Box<dyn Connection>, Failure> {
+        self.client.another()
+    }
+
     /// What it says of itself now, on a new connection: an answer that comes late would be taken for
     /// another one.
     fn greeting(&self) -> Option<Hello> {
-        self.client.another().ok()?.hello_within(false, ASIDE).ok()
+        self.another().ok()?.hello_within(false, ASIDE).ok()
     }
 
     /// What it says of itself now, while an answer is under way.
@@ -158,7 +163,7 @@ impl Program {
     ) -> Option<T> {
         let mut client = match self.aside.take() {
             Some(client) => client,
-            None => self.client.another().ok()?,
+            None => self.another().ok()?,
         };
         let answer = ask(&mut *client).ok()?;
         self.aside = Some(client);
@@ -167,7 +172,7 @@ impl Program {
 
     /// Takes another connection in the place of the one that it has. Returns whether there is one.
     pub(crate) fn connect_anew(&mut self) -> bool {
-        let connected = self.client.another().and_then(|it| Self::greet(it, HELLO));
+        let connected = self.another().and_then(|it| Self::greet(it, HELLO));
         let is_there = connected.is_ok();
         if let Ok(Program { client, hello, .. }) = connected {
             (self.client, self.hello, self.aside) = (client, hello, None);

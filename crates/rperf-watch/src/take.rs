@@ -1,22 +1,18 @@
 //! The profile of a stretch of time of a running program, which makes it itself: it is asked for and
 //! waited for in steps, and what has been so far is taken in case the program is killed.
 
+mod snapshots;
+
 use crate::condition::{Condition, Event, Lost, Stuck};
 use crate::connection::Reply;
 use crate::failure::{AskError, Failure};
-use crate::patience::{ANSWER, LAST, LATE, LOOK, STEP, STUCK};
+use crate::patience::{LAST, LATE, STEP};
 use crate::program::Program;
 use rperf_format::pprof;
 use rperf_model::Profile;
 use rperf_protocol::ask::{Ask, Wanted};
+use snapshots::{Snapshot, Snapshots};
 use std::time::{Duration, Instant};
-
-/// What has been so far is asked for so often, and at most for this share of the program's time.
-const SNAPSHOT_INTERVAL: Duration = Duration::from_secs(1);
-const SNAPSHOT_SHARE: u32 = 100;
-
-/// For so long it isn't asked why such an answer doesn't come.
-const SNAPSHOT_SILENCE: Duration = LOOK.saturating_mul(2);
 
 /// Characters of a program's reason that are kept.
 const LONGEST_WHY: usize = 100;
@@ -35,14 +31,7 @@ pub struct Take {
     asked: Instant,
     begun: Option<Instant>,
     ended_asking: Option<Instant>,
-    next_snapshot: Instant,
-    so_far: Option<SoFar>,
-}
-
-/// What has been so far, and when that was.
-struct SoFar {
-    file: Vec<u8>,
-    taken: Instant,
+    snapshots: Snapshots,
 }
 
 /// What a program has sent. It isn't read yet, because that takes several times the memory.
@@ -81,8 +70,7 @@ impl Take {
             asked,
             begun: None,
             ended_asking: None,
-            next_snapshot: asked + SNAPSHOT_INTERVAL,
-            so_far: None,
+            snapshots: Snapshots::none(asked),
         })
     }
 
@@ -145,9 +133,8 @@ impl Take {
             self.note_silence(stuck);
         }
         let rest = self.wanted.time.saturating_sub(elapsed);
-        if !self.is_watching && now >= self.next_snapshot && rest > SNAPSHOT_INTERVAL {
-            self.take_snapshot();
-        }
+        let asks = !self.is_watching && rest > snapshots::INTERVAL;
+        self.snapshots.step(&self.program, self.most, asks);
     }
 
     /// Notes why there is no answer.
@@ -162,43 +149,15 @@ impl Take {
         }
     }
 
-    fn take_snapshot(&mut self) {
-        let (began, most) = (self.program.now(), self.most);
-        let mut reply = self.program.aside(|client| {
-            client.ask(Ask::Snapshot { may_wake: false }, ANSWER)?;
-            match client.reply(most, SNAPSHOT_SILENCE) {
-                Err(AskError::Silent) => Ok(None),
-                reply => reply.map(Some),
-            }
-        });
-        if let Some(None) = reply {
-            let stuck = self.program.silence();
-            if stuck.as_ref().is_some_and(|it| it.silence >= STUCK) {
-                self.note_silence(stuck);
-            }
-            let rest = ANSWER.saturating_sub(SNAPSHOT_SILENCE);
-            reply = self.program.aside(|it| it.reply(most, rest).map(Some));
-        }
-        if let Some(Some(reply)) = reply {
-            self.so_far = Some(SoFar {
-                file: reply.body,
-                taken: began,
-            });
-        }
-        let now = self.program.now();
-        let rest = now.duration_since(began) * SNAPSHOT_SHARE;
-        self.next_snapshot = now + rest.max(SNAPSHOT_INTERVAL);
-    }
-
     fn take_so_far(&mut self, why: Condition) -> Result<Content, Failure> {
         let now = self.program.now();
-        let so_far = self.so_far.take();
+        let so_far = self.snapshots.take();
         let lost = Lost {
             why,
             elapsed: now.duration_since(self.begun.unwrap_or(self.asked)),
             lacks: so_far.as_ref().map(|it| now.duration_since(it.taken)),
         };
-        let Some(SoFar { file, .. }) = so_far else {
+        let Some(Snapshot { file, .. }) = so_far else {
             return Err(Failure::Lost(lost));
         };
         self.program.tell(Event::Lost(lost));
@@ -234,6 +193,7 @@ pub fn read(file: &[u8]) -> Result<Profile, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::patience::STUCK;
     use crate::process::State;
     use crate::scripted::{Answer, Asked, found, hello, program, program_in};
     use rperf_model::{Column, Mode, Schema, ValueType};
@@ -290,10 +250,14 @@ mod tests {
 
     #[test]
     fn a_profile_comes_when_its_time_is_over_or_nothing_more_is_asked() {
-        for (ends, after) in [(seconds(60), seconds(10)), (seconds(3), seconds(3))] {
+        for (ends, after, has_snapshots) in [
+            (seconds(60), seconds(10), true),
+            (seconds(3), seconds(3), true),
+            (seconds(3), seconds(3), false),
+        ] {
             let program = program(move |asked| match asked.ask {
                 Ask::Hello { .. } => ours(asked, |_| {}),
-                Ask::Snapshot { .. } => found("so far"),
+                Ask::Snapshot { .. } => has_snapshots.then(|| Ok(b"so far".to_vec())),
                 _ if asked.is_last || asked.now >= seconds(10) => {
                     assert!((asked.now - after).as_millis() < 100, "{asked:?}");
                     found("all")

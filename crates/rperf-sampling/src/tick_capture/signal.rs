@@ -14,6 +14,7 @@ use rperf_vm::NativeId;
 mod actions;
 mod crash_handlers;
 mod in_use;
+mod saved_state;
 mod stack_room;
 
 use super::kernel_sleep::KernelSleep;
@@ -229,14 +230,15 @@ extern "C" fn on_interrupt(_: c_int, _: *mut siginfo_t, context: *mut c_void) {
         let tid = clock::thread_id();
         active.ticks.answered(tid);
         // SAFETY: the system passes the interrupted context.
-        let (in_crash, room) = unsafe {
+        let (in_crash, room, can_leave) = unsafe {
             let in_crash = blocks_faults(&raw const (*interrupted).uc_sigmask);
-            (in_crash, stack_room::room(interrupted))
+            let can_leave = saved_state::can_be_copied(interrupted);
+            (in_crash, stack_room::room(interrupted), can_leave)
         };
         if in_crash {
             // It has little stack left for signals.
             active.ticks.hold_interrupts();
-        } else if room != Room::Enough {
+        } else if room != Room::Enough || !can_leave {
             if room == Room::Never {
                 // Its thread may come again at any tick: from now on safepoints have to do.
                 active.ticks.set_captures(false);
@@ -435,9 +437,9 @@ fn is_fault(info: *const siginfo_t) -> bool {
 /// # Safety
 /// Both are contexts of handlers at work on this thread.
 unsafe fn go_on_as(context: *mut ucontext_t, interrupted: *const ucontext_t) {
-    // SAFETY: by this function's contract. On x86-64 the floating-point state is
-    // behind a pointer into the older handler's frame, which stays where it is. Of
-    // the signal mask the kernel has, and reads, the first word only.
+    // SAFETY: by this function's contract. `on_interrupt` reads no stack unless `saved_state` can be
+    // copied: on x86-64 the floating-point state is behind a pointer into the older handler's frame,
+    // which stays where it is. Of the signal mask the kernel has, and reads, the first word only.
     unsafe {
         (*context).uc_mcontext = (*interrupted).uc_mcontext;
         let mask = (&raw const (*interrupted).uc_sigmask).cast::<u64>();
