@@ -4,7 +4,7 @@
 use crate::filter::{Filter, TagFilter};
 use crate::groups::CoreMethods;
 use crate::top::{By, Sort, Top};
-use rperf_model::{Profile, SuiteKey, SuiteKind, SuiteSums};
+use rperf_model::{FrameKind, Profile, SuiteKey, SuiteKind, SuiteSums};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -16,6 +16,12 @@ const OF_TESTS: &str = "example=.";
 
 /// What samples of hooks have: [`rperf_model::Suite::HOOKS`].
 const OF_HOOKS: &str = r"example=^\[hooks\]$";
+
+/// What stands for time in which tests wait, in the table of gems.
+const WAITS: &str = "(waits)";
+
+/// What stands for garbage collection there.
+const COLLECTIONS: &str = "(garbage collection)";
 
 /// Our own methods run each test, and so are below all others.
 const OWN_GEM: &str = "rperf";
@@ -172,11 +178,20 @@ fn gems(profile: &Profile) -> Vec<TestGem> {
     let rows = top.sorted(Sort::TotalValue).into_iter();
     let rows = rows.filter(|row| row.self_value != 0 || *row.function.name != *OWN_GEM);
     rows.map(|row| TestGem {
-        name: row.function.name.to_string(),
+        name: gem_name(&row.function.name).to_owned(),
         own: row.self_value,
         total: row.total_value,
     })
     .collect()
+}
+
+/// What a row of the table of gems is called: nobody looks for a lock of the VM there.
+fn gem_name(name: &str) -> &str {
+    match FrameKind::of(name) {
+        FrameKind::Gvl => WAITS,
+        FrameKind::Gc => COLLECTIONS,
+        _ => name,
+    }
 }
 
 #[cfg(test)]
@@ -255,6 +270,20 @@ mod tests {
         profile.label_all(&[("example", "a[1]")]);
         let gems = tests(&profile).gems;
         assert_eq!((gems.len(), gems[0].own, gems[0].total), (1, 30, 30));
+        for (state, name) in [
+            (State::GvlBlocked, WAITS),
+            (State::GvlWait, WAITS),
+            (State::GcMarking, COLLECTIONS),
+        ] {
+            let mut waiting = TestProfile::wall()
+                .with(&["main", "work"], 1, state, 20)
+                .profile;
+            waiting.suite = profile.suite.clone();
+            waiting.label_all(&[("example", "a[1]")]);
+            let gems = tests(&waiting).gems;
+            let named = gems.iter().find(|it| it.name == name);
+            assert_eq!(named.map(|it| (it.own, it.total)), Some((20, 20)));
+        }
         profile.label_all(&[("example", Suite::HOOKS)]);
         assert_eq!(tests(&profile).gems, []);
     }

@@ -92,6 +92,8 @@ enum Kind {
     File,
     /// What loads one.
     Loader,
+    /// A block of what loads one, which another method may call: a program may time its `require`.
+    InLoader,
     /// A method in a file.
     InFile,
     Other,
@@ -192,8 +194,12 @@ impl LoadTree {
                         ..here
                     }
                 }
-                (Kind::Loader, Some(_)) if !above.is_beyond_site => above,
-                (Kind::Loader, _) => At {
+                (Kind::Loader | Kind::InLoader, Some(_)) if !above.is_beyond_site => above,
+                (Kind::InLoader, Some(_)) => At {
+                    is_beyond_site: false,
+                    ..above
+                },
+                (Kind::Loader | Kind::InLoader, _) => At {
                     site: Some(self.site(&mut sites, above)),
                     is_beyond_site: false,
                     ..above
@@ -287,8 +293,10 @@ fn kind(profile: &Profile, frame: &Frame) -> Kind {
     let is_replaced = method.ends_with(BUNDLED_GEMS.0) && path.ends_with(BUNDLED_GEMS.1);
     if is_main(name) && !is_evaluated {
         Kind::File
-    } else if LOADERS.contains(&method) || is_replaced {
+    } else if is_replaced || LOADERS.contains(&name) {
         Kind::Loader
+    } else if LOADERS.contains(&method) {
+        Kind::InLoader
     } else if is_file(path) {
         Kind::InFile
     } else {

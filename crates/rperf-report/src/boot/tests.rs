@@ -95,6 +95,35 @@ fn what_require_takes_is_the_load_of_the_file_that_its_line_leads_to() {
 }
 
 #[test]
+fn a_program_may_time_its_require_in_a_block() {
+    const TIMED: &str = "/app/lib/timed.rb";
+    let wrapper = ("Kernel#require", TIMED, 2, 3);
+    let timer = (
+        "Benchmark.realtime",
+        "/usr/lib/ruby/3.4.0/benchmark.rb",
+        1,
+        5,
+    );
+    let block = ("block in Kernel#require", TIMED, 3, 4);
+    let wrapped = [MAIN, wrapper, timer, block, RUBYGEMS, REQUIRE];
+    let with = |rest: &[TestFrame<'static>]| [&wrapped, rest].concat();
+    let [first, second] = ["/app/a.rb", "/app/b.rb"].map(|path| file(path, 1));
+    let nested = [&[first], &wrapped[1..], &[second]].concat();
+    let boot = boot(&[
+        (&wrapped[..3], 1),
+        (&with(&[]), 2),
+        (&with(&[first]), 30),
+        (&with(&nested), 40),
+    ]);
+    let expected = [
+        row("/app/b.rb", [40, 0, 40], Some("/app/a.rb:1")),
+        row("/app/a.rb", [30, 3, 73], Some("/app/bin/app:2")),
+        row("/app/bin/app", [0, 0, 73], None),
+    ];
+    assert_eq!(rows(&boot), expected);
+}
+
+#[test]
 fn a_line_stands_for_files_without_samples_and_for_several() {
     let lists = ("Object#all", "/app/lib/all.rb", 1, 9);
     let [first, second] = [file("/app/a.rb", 1), file("/app/b.rb", 1)];
