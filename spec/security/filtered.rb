@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# filtered.rb CALL=ACTION[,...] COMMAND...: runs the command where a filter (seccomp) refuses these system calls with an
-# error, or kills the process for them. A program of its own: filters can't be taken off.
+# filtered.rb CALL=ACTION[,...] COMMAND...: runs the command where a filter (seccomp) allows these system calls, refuses
+# them with an error, or kills the process for them. A call is a name or a number; "others" are all that no rule before
+# has, which are allowed otherwise. A program of its own: filters can't be taken off.
 
 require "rbconfig"
 
@@ -12,19 +13,20 @@ calls = {
                  setsid: 157, timer_create: 107 }
 }.fetch(RbConfig::CONFIG["host_cpu"])
 # Linux's include/uapi/linux/seccomp.h, bpf_common.h and prctl.h
-actions = { "kill" => 0x80000000, "EPERM" => 0x50001, "ENOSYS" => 0x50026 }
-allow = 0x7fff0000
+actions = { "kill" => 0x80000000, "EPERM" => 0x50001, "ENOSYS" => 0x50026, "allow" => 0x7fff0000 }
 load_word = 0x20
 jump_if_equal = 0x15
 return_word = 0x06
 no_new_privileges = 38
 set_mode_filter = 1
 
-rules = ARGV.shift.split(",").flat_map do |rule|
-  call, action = rule.split("=")
-  [[jump_if_equal, 0, 1, calls.fetch(call.to_sym)], [return_word, 0, 0, actions.fetch(action)]]
+others, some = ARGV.shift.split(",").map { |rule| rule.split("=") }.partition { |call, _| call == "others" }
+rules = some.flat_map do |call, action|
+  number = Integer(call, exception: false) || calls.fetch(call.to_sym)
+  [[jump_if_equal, 0, 1, number], [return_word, 0, 0, actions.fetch(action)]]
 end
-program = [[load_word, 0, 0, 0], *rules, [return_word, 0, 0, allow]]
+other = others.map(&:last).fetch(0, "allow")
+program = [[load_word, 0, 0, 0], *rules, [return_word, 0, 0, actions.fetch(other)]]
 filter = program.map { |instruction| instruction.pack("SCCL") }.join
 description = [program.size].pack("Sx6") + [filter].pack("p")
 $VERBOSE = nil # Kernel#syscall warns of itself.
