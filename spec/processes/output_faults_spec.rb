@@ -57,6 +57,67 @@ RSpec.describe "A profile whose output", vm: true do
     expect(outcome.stdout.lines.map(&:chomp)).to match([/No such device or address/, "31"])
   end
 
+  # It reads a little now and then, for as long as somebody writes.
+  def slow_reader(path)
+    reader = <<~RUBY
+      File.open(#{path.inspect}) do |pipe|
+        pipe.fcntl(1031, 4096) # F_SETPIPE_SZ
+        loop { pipe.readpartial(1000) && sleep(1) }
+      rescue EOFError
+        exit
+      end
+    RUBY
+    Process.spawn(ruby, "-e", reader)
+  end
+
+  it "is read slowly is given up soon after a signal that is to end the program" do
+    path = pipe
+    reader = slow_reader(path)
+    methods = Array.new(600) { |number| "m#{number}_#{"x" * 150}" }
+    code = <<~RUBY
+      require "rperf"
+      #{methods.map { |name| "def #{name} = 1.to_s" }.join("\n")}
+      Rperf.start(mode: :wall, frequency: 5000)
+      ends = Process.clock_gettime(1) + 1
+      (#{methods.join("; ")}) while Process.clock_gettime(1) < ends
+      profile = Rperf.stop
+      Thread.new { sleep 0.5; Process.kill(:TERM, $$) }
+      began = Process.clock_gettime(1)
+      begin
+        Rperf.save(#{path.inspect}, profile, format: :collapsed)
+      rescue SignalException, SystemCallError => error
+        puts error.class, Process.clock_gettime(1) - began
+      end
+    RUBY
+    outcome = run(ruby, "-I#{Commands::ROOT}/lib", write_file("program.rb", code), limit: 60)
+    error, seconds = outcome.stdout.split
+    expect([error, outcome.stderr]).to eq(["SignalException", ""])
+    # All of it would take a minute.
+    expect(seconds.to_f).to be < 12 * Commands::SLOWNESS
+  ensure
+    Process.kill(:KILL, reader)
+    Process.wait(reader)
+  end
+
+  it "loses its reader in the middle is in another file, and no signal ends the program" do
+    path = pipe
+    environment = { "RPERF_ENABLED" => "1", "RPERF_OUTPUT" => path, "RPERF_FORMAT" => "collapsed",
+                    "TMPDIR" => directory }
+    reader = Process.spawn(ruby, "-e", "File.open(#{path.inspect}) { |pipe| pipe.readpartial(10) }")
+    program = "trap(:PIPE, 'SYSTEM_DEFAULT'); #{many_methods}; exit 3"
+    outcome = run(ruby, "-I#{Commands::ROOT}/lib", "-rrperf", "-e", program, env: environment, limit: 60)
+    expect([outcome.status.exitstatus, outcome.status.termsig]).to eq([3, nil])
+  ensure
+    Process.wait(reader)
+  end
+
+  it "can't be told of, as nobody reads what is said, is no reason for a signal to end the program" do
+    program = "trap(:PIPE, 'SYSTEM_DEFAULT'); Process.setrlimit(:FSIZE, 10); exit 3"
+    command = rperf_command("record", "-o", path_to("p.pb.gz"), "--", ruby, "-e", program)
+    outcome = run("bash", "-c", 'exec "$@" 2> >(exec true)', "bash", *command)
+    expect([outcome.status.exitstatus, outcome.status.termsig]).to eq([3, nil])
+  end
+
   it "is larger than files may be is given up, and the program ends as without rperf" do
     limited = "Process.setrlimit(:FSIZE, 512); #{work}; Thread.new { sleep }; puts 'done'; exit 3"
     outcome = rperf("record", "-o", path_to("p.pb.gz"), "--", ruby, "-e", limited, limit: 60)

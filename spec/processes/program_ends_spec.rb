@@ -137,6 +137,18 @@ RSpec.describe "the end of a profiled program", vm: true do
     expect([recorded.status.exitstatus, recorded.stdout]).to eq([6, alone.stdout])
   end
 
+  it "has what it starts ignore SIGPIPE, if the command was started so", if: File.exist?("/proc/self/status") do
+    # Ruby gives it back to what it becomes.
+    path = write_file("program.rb", "exec('grep', '^SigIgn', '/proc/self/status')")
+    ["trap '' PIPE", "trap - PIPE"].each do |trap|
+      alone, recorded = [[ruby, path], rperf_command("record", ruby, path)].map do |command|
+        run("bash", "-c", "#{trap}; exec \"$@\"", "bash", *command)
+      end
+      ignored = [alone, recorded].map { |outcome| outcome.stdout[/\h{16}/].hex[Signal.list["PIPE"] - 1] }
+      expect(ignored).to all(eq(trap.include?("''") ? 1 : 0))
+    end
+  end
+
   it "is that of a program that handles a signal by now which it had inherited as ignored" do
     program = "puts trap('INT') { puts :got; exit 6 }; $stdout.flush; sleep"
     path = write_file("program.rb", program)

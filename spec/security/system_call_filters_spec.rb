@@ -27,6 +27,17 @@ RSpec.describe "A program with a filter for system calls", vm: true, emulated: f
     expect([outcome.stdout, outcome.stderr, outcome.status.exitstatus]).to eq(["ran\n", "", 1])
   end
 
+  # Ruby itself waits by other calls.
+  %w[EPERM ENOSYS kill].each do |action|
+    it "forks while it is profiled, if clock_nanosleep is met by #{action}" do
+      program = "3.times { Process.wait(fork { 1.to_s }) }; sleep 0.01; puts 'ran'; exit 7"
+      outcome = filtered("clock_nanosleep=#{action}",
+                         *rperf_command("record", "-o", "p.pb.gz", "--", ruby, "-e", program))
+      expect([outcome.stdout, outcome.status.exitstatus, outcome.status.termsig]).to eq(["ran\n", 7, nil])
+      expect(outcome.messages).to contain_exactly(/\Arperf: wrote p\.pb\.gz/)
+    end
+  end
+
   it "has no child of ours that it could hear of" do
     code = <<~RUBY
       trap(:CHLD) { puts "child" }

@@ -52,6 +52,16 @@ RSpec.describe "rperf attach", vm: true do
     end
   end
 
+  it "leaves a program out that runs no Ruby code, if another one has sent its profile" do
+    listening("puts Rperf.listen; sleep") do |idle|
+      working do |busy|
+        outcome = attach(idle.pid, busy.pid, "--duration", 0.3, "-o", "x.pb.gz")
+        expect(outcome.stderr).to include("#{idle.pid}: nothing was profiled, as no Ruby code ran")
+        expect(methods_of(profile_in)).to include("Object#work")
+      end
+    end
+  end
+
   it "follows what is made meanwhile, and joins a session that does, but says so of one that doesn't" do
     attached = lambda do |session|
       program = "KEPT = []\ndef keep = 5_000.times { KEPT << Object.new }\n#{session}\nThread.new { loop { keep } }"

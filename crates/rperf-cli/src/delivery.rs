@@ -69,7 +69,9 @@ fn write(options: &Options, path: &Path, profile: &Profile, processes: usize) ->
     }
 }
 
-/// What is written there appears to the user by itself.
+/// What is written there appears to the user by itself. `/dev/shm` has files.
+#[expect(clippy::disallowed_methods, reason = "nothing is opened")]
 fn is_stream(path: &Path) -> bool {
-    path.starts_with("/dev") || path.starts_with("/proc")
+    let is_systems = path.starts_with("/dev") || path.starts_with("/proc");
+    output::Descriptor::named_by(path).is_some() || is_systems && !path.is_file()
 }

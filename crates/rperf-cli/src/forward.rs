@@ -39,6 +39,21 @@ static STOPPED: AtomicBool = AtomicBool::new(false);
 /// The signals that were ignored when we were started, a bit for each.
 static IGNORED: AtomicU64 = AtomicU64::new(0);
 
+/// Notes whether SIGPIPE is ignored. Before `main`, because Rust's library has it ignored then.
+extern "C" fn note_pipe() {
+    if is_ignored(libc::SIGPIPE).unwrap_or(false) {
+        IGNORED.fetch_or(1 << libc::SIGPIPE, Ordering::SeqCst);
+    }
+}
+
+/// What the system's loader calls before `main`.
+// SAFETY: the section is a list of functions without arguments that is made to be added to; this one needs
+// nothing that `main` sets up.
+#[used]
+#[cfg_attr(target_os = "linux", unsafe(link_section = ".init_array"))]
+#[cfg_attr(target_os = "macos", unsafe(link_section = "__DATA,__mod_init_func"))]
+static BEFORE_MAIN: extern "C" fn() = note_pipe;
+
 /// Installs the handlers. The program of `command` gets the default ones. A signal that is ignored, as
 /// by nohup or in what a script starts in the background, stays ignored, here and in the program; but
 /// if it is sent to us, it is passed on: the program may handle it by now.

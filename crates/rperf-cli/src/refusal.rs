@@ -3,7 +3,7 @@
 
 use rperf_push::InvalidDestination;
 use rperf_report::one_line::one_line;
-use rperf_session::output::without_size_signal;
+use rperf_session::output::without_write_signals;
 use rperf_session::settings::InvalidSetting;
 use std::borrow::Cow;
 use std::io::Write;
@@ -59,7 +59,7 @@ pub fn say(message: &str) {
 
 /// Writes a text to stderr. That it is closed, or a file that may not get larger, is no reason to fail.
 pub fn tell(text: &str) {
-    let _ = without_size_signal(|| std::io::stderr().write_all(text.as_bytes()));
+    let _ = without_write_signals(|| std::io::stderr().write_all(text.as_bytes()));
 }
 
 /// The message without the numbers that Rust writes behind the system's own words for an error: those

@@ -5,7 +5,7 @@
 
 use crate::directory;
 use crate::library_link::{self, is_blank};
-use crate::output::without_size_signal;
+use crate::output::without_write_signals;
 use crate::settings::{Inherit, LISTEN, PREFIX, SESSION_VARIABLE, Settings};
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -85,7 +85,7 @@ impl Environment {
                 text.extend_from_slice(part);
             }
         }
-        without_size_signal(|| std::fs::write(directory.join(directory::SETTINGS), text))
+        without_write_signals(|| std::fs::write(directory.join(directory::SETTINGS), text))
     }
 
     /// The variables with which processes find the session in `directory`. All else is there.

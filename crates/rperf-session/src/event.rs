@@ -3,7 +3,7 @@
 //! must work in Rubies that can't load the extension. `status` reads them. Any thread.
 
 use crate::directory;
-use crate::output::without_size_signal;
+use crate::output::without_write_signals;
 use crate::process_id::ProcessId;
 use crate::process_stats::ProcessStats;
 use nix::unistd::Uid;
@@ -175,7 +175,7 @@ impl Event {
             return Err(io::Error::other("its status is another file"));
         }
         let line = format!("{}\n", self.to_line());
-        without_size_signal(|| file.write_all(line.as_bytes()))
+        without_write_signals(|| file.write_all(line.as_bytes()))
     }
 }
 

@@ -49,6 +49,9 @@ fn within(cache: &Path, library: &Path) -> Option<PathBuf> {
 
 /// The directory, which is made if it isn't there; none if others could have a hand in it.
 fn private_in(cache: &Path) -> Option<PathBuf> {
+    // Nothing is made where another user says.
+    let is_there = |path: &&Path| fs::symlink_metadata(path).is_ok();
+    trusted(cache.ancestors().find(is_there)?).ok()?;
     let made = DirBuilder::new().recursive(true).mode(0o700).create(cache);
     made.ok()?;
     let directory = trusted(cache).ok()?.join(DIRECTORY);
@@ -114,5 +117,10 @@ mod tests {
         fs::remove_dir(&directory).expect("removed");
         symlink("/tmp", &directory).expect("made");
         assert_eq!(within(place.path(), &library), None, "it is a link");
+        let others = place.path().join("others");
+        fs::create_dir(&others).expect("made");
+        fs::set_permissions(&others, Permissions::from_mode(0o777)).expect("permissions");
+        assert_eq!(within(&others.join("cache"), &library), None);
+        assert!(!others.join("cache").exists(), "nothing is made there");
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::directory;
 use crate::os::OsStats;
-use crate::output::without_size_signal;
+use crate::output::without_write_signals;
 use crate::process_id::ProcessId;
 use crate::process_stats::ProcessStats;
 use crate::status::{Member, Outcome, Status};
@@ -261,7 +261,7 @@ fn keep(path: &Path, directory: &Path, pid: i32) -> io::Result<PathBuf> {
         .prefix(&format!("rperf-{pid}-"))
         .suffix(".pb.gz")
         .tempfile_in(directory)?;
-    without_size_signal(|| io::copy(&mut file, kept.as_file_mut()))?;
+    without_write_signals(|| io::copy(&mut file, kept.as_file_mut()))?;
     let (_, path) = kept.keep().map_err(|error| error.error)?;
     Ok(path)
 }

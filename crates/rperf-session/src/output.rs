@@ -4,12 +4,13 @@
 mod deliver;
 mod descriptor;
 mod file;
-mod size_limit;
 mod stream;
 mod writable;
+mod write_signals;
 
 pub use deliver::{Misplaced, WriteError, deliver, system_words, write_profile};
 pub use descriptor::Descriptor;
 pub use file::{buffered, write, write_streaming};
-pub use size_limit::without_size_signal;
+pub use stream::hurry;
 pub use writable::{Unwritable, normalized, writable};
+pub use write_signals::without_write_signals;

@@ -13,6 +13,9 @@ const STICKY: u32 = 0o1000;
 /// Whose a file is whose owner has no number in this user namespace (Linux's `overflowuid`).
 const UNKNOWN: u32 = 65_534;
 
+/// Directories of the system's below those that only root can make, which are directly below `/`.
+const SYSTEMS: [&str; 3] = ["/var/tmp", "/run/user", "/dev/shm"];
+
 /// What is asked of a directory: where it is, without links, or which one on the way isn't safe.
 pub type Rule = fn(&Path) -> Result<PathBuf, PathBuf>;
 
@@ -21,35 +24,46 @@ pub type Rule = fn(&Path) -> Result<PathBuf, PathBuf>;
 /// which directory others can change, or `path` if there is none.
 pub fn trusted(path: &Path) -> Result<PathBuf, PathBuf> {
     let is_closed = |mode| mode & WRITABLE_BY_OTHERS == 0 || mode & STICKY != 0;
-    resolved(path, |found| {
-        is_trusted_owner(found.uid()) && is_closed(found.mode())
+    resolved(path, |directory, found| {
+        is_trusted_owner(directory, found.uid()) && is_closed(found.mode())
     })
 }
 
 /// Where the directory `path` is, without links, if it and all above it are this user's or root's. Else
 /// which one isn't, or `path` if there is none.
 pub fn owned(path: &Path) -> Result<PathBuf, PathBuf> {
-    resolved(path, |found| is_trusted_owner(found.uid()))
+    resolved(path, |directory, found| {
+        is_trusted_owner(directory, found.uid())
+    })
 }
 
-fn resolved(path: &Path, is_safe: impl Fn(&Metadata) -> bool) -> Result<PathBuf, PathBuf> {
+fn resolved(path: &Path, is_safe: impl Fn(&Path, &Metadata) -> bool) -> Result<PathBuf, PathBuf> {
     let resolved = fs::canonicalize(path).map_err(|_| path.to_path_buf())?;
     if !resolved.is_dir() {
         return Err(path.into());
     }
-    let is_safe = |directory: &Path| fs::symlink_metadata(directory).is_ok_and(|it| is_safe(&it));
+    let is_safe =
+        |directory: &Path| fs::symlink_metadata(directory).is_ok_and(|it| is_safe(directory, &it));
     match resolved.ancestors().find(|directory| !is_safe(directory)) {
         Some(unsafe_one) => Err(unsafe_one.into()),
         None => Ok(resolved),
     }
 }
 
-fn is_trusted_owner(owner: u32) -> bool {
-    owner == 0 || owner == Uid::effective().as_raw() || owner == UNKNOWN && !is_user(UNKNOWN)
+fn is_trusted_owner(directory: &Path, owner: u32) -> bool {
+    owner == 0
+        || owner == Uid::effective().as_raw()
+        || owner == UNKNOWN && is_systems(directory) && !is_user(UNKNOWN)
 }
 
-/// Whether this number is a user's in this user namespace. In a rootless container the system's own
-/// directories may be of nobody that has one.
+/// Whether it is the system's own, whoever has it: in a rootless container nobody may that has a number
+/// there, and so may users outside of it.
+fn is_systems(directory: &Path) -> bool {
+    let is_below_root = directory.parent().is_none_or(|it| it == Path::new("/"));
+    is_below_root || SYSTEMS.iter().any(|it| directory == Path::new(it))
+}
+
+/// Whether this number is a user's in this user namespace.
 #[expect(clippy::disallowed_methods, reason = "a file of the kernel's")]
 fn is_user(number: u32) -> bool {
     let Ok(map) = fs::read_to_string("/proc/self/uid_map") else {
@@ -70,6 +84,19 @@ mod tests {
     use super::*;
     use std::fs::Permissions;
     use std::os::unix::fs::{PermissionsExt, chown, symlink};
+
+    #[test]
+    fn what_only_root_can_make_is_the_systems() {
+        for (path, is_one) in [
+            ("/", true),
+            ("/tmp", true),
+            ("/var/tmp", true),
+            ("/tmp/of_somebody", false),
+            ("/var/tmp/of_somebody", false),
+        ] {
+            assert_eq!(is_systems(Path::new(path)), is_one, "{path}");
+        }
+    }
 
     #[test]
     fn a_directory_is_trusted_with_all_above_it() {

@@ -1,6 +1,11 @@
 //! The clocks. Each is one `clock_gettime`: async-signal-safe, on any thread.
 
 use crate::ids::NativeId;
+#[cfg(target_os = "linux")]
+use std::ptr;
+use std::time::Duration;
+#[cfg(target_os = "linux")]
+use std::time::Instant;
 
 /// CLOCK_MONOTONIC in ns: the time axis of ticks, events and wall weights.
 #[inline]
@@ -35,6 +40,36 @@ pub fn thread_cpu_of(tid: NativeId) -> Option<u64> {
     } else {
         None
     }
+}
+
+/// Waits. std's `sleep` panics where a filter for system calls refuses `clock_nanosleep`; Ruby itself waits with
+/// `ppoll`. Where that is refused, too, other threads run, and nothing is waited for.
+#[cfg(target_os = "linux")]
+pub fn sleep(time: Duration) {
+    let until = Instant::now() + time;
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        let time = libc::timespec {
+            tv_sec: left.as_secs() as libc::time_t,
+            tv_nsec: left.subsec_nanos().into(),
+        };
+        // SAFETY: there are no descriptors and no mask; the time is read only.
+        let outcome = unsafe { libc::ppoll(ptr::null_mut(), 0, &raw const time, ptr::null()) };
+        if outcome == 0 {
+            return;
+        }
+        // SAFETY: the calling thread's own.
+        if unsafe { *libc::__errno_location() } != libc::EINTR {
+            std::thread::yield_now();
+            return;
+        }
+    }
+}
+
+/// Waits.
+#[cfg(not(target_os = "linux"))]
+pub fn sleep(time: Duration) {
+    std::thread::sleep(time);
 }
 
 /// The kernel's id of the calling native thread.

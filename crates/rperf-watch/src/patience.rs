@@ -34,6 +34,9 @@ pub const SNAPSHOT: Duration = ms(30_000);
 /// For an answer beyond the time when it should come, before something is said.
 pub const LATE: Duration = ms(1500);
 
+/// Beyond the time of a profile, for a program that runs no Ruby code, once others have sent theirs.
+pub const IDLE: Duration = ms(3000);
+
 /// For a profile once the user has had enough.
 pub const LAST: Duration = ms(5000);
 

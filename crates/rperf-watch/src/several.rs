@@ -2,7 +2,7 @@
 
 use crate::condition::Event;
 use crate::failure::Failure;
-use crate::patience::STEP;
+use crate::patience::{IDLE, STEP};
 use crate::program::Program;
 use crate::take::{Content, Take};
 use rperf_model::label_keys::{PID, PROCESS};
@@ -11,6 +11,7 @@ use rperf_protocol::ask::Wanted;
 use rperf_session::process_id::ProcessId;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
+use std::time::Instant;
 
 /// Takes what is told of a process.
 pub type Tell<'a> = &'a (dyn Fn(i32, &Event) + Sync);
@@ -25,7 +26,8 @@ pub struct Asked {
 }
 
 /// The profiles of these programs, and why there is none. While they are waited for, `goes_on` says
-/// again and again whether they may take longer.
+/// again and again whether they may take longer. Once there is one, programs that run no Ruby code
+/// aren't waited for.
 pub fn several(
     asked: &[Asked],
     wanted: Wanted,
@@ -33,10 +35,13 @@ pub fn several(
     mut goes_on: impl FnMut() -> bool,
 ) -> Vec<(i32, Result<Content, Failure>)> {
     let is_over = AtomicBool::new(false);
+    let is_enough = AtomicBool::new(false);
+    let began = Instant::now();
     let take = |Asked { process, most }| {
         let mut take = Take::begin(Program::connect(process)?, wanted, most)?;
         loop {
-            let step = take.step(is_over.load(SeqCst));
+            let is_idle = is_enough.load(SeqCst) && !take.has_begun();
+            let step = take.step(is_idle || is_over.load(SeqCst));
             for event in take.program.take_events() {
                 tell(process.pid, &event);
             }
@@ -57,6 +62,9 @@ pub fn several(
         while running.clone().any(|thread| !thread.is_finished()) {
             if !goes_on() {
                 is_over.store(true, SeqCst);
+            }
+            if began.elapsed() > wanted.time + IDLE && running.clone().any(|it| it.is_finished()) {
+                is_enough.store(true, SeqCst);
             }
             thread::sleep(STEP);
         }

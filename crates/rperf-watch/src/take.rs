@@ -103,6 +103,11 @@ impl Take {
         }
     }
 
+    /// Whether its session was seen.
+    pub fn has_begun(&self) -> bool {
+        self.begun.is_some()
+    }
+
     /// When the session was first seen, if it has begun.
     fn begun(&mut self) -> Option<Instant> {
         if self.begun.is_none() {

@@ -6,7 +6,7 @@ use crate::text;
 use magnus::rb_sys::{AsRawValue, protect};
 use magnus::{Error, RString, Ruby, Value, prelude::*};
 use rb_sys::VALUE;
-use rperf_session::output::{Descriptor, without_size_signal};
+use rperf_session::output::{Descriptor, without_write_signals};
 use std::io::{self, Write as _};
 use std::panic;
 use std::sync::OnceLock;
@@ -21,14 +21,14 @@ pub fn init(ruby: &Ruby) -> Result<(), Error> {
     let _ = STDERR.set(stderr.as_raw());
     // Where a panic is told of in a file that may not get larger, no signal ends the program.
     let hook = panic::take_hook();
-    panic::set_hook(Box::new(move |panic| without_size_signal(|| hook(panic))));
+    panic::set_hook(Box::new(move |panic| without_write_signals(|| hook(panic))));
     Ok(())
 }
 
 /// Tells the user, in one line, of a panic that has been caught. Any thread, with the GVL or without.
 pub fn say_after_panic(line: &str) {
     let line = format!("rperf: {line}\n");
-    let _ = without_size_signal(|| io::stderr().write_all(line.as_bytes()));
+    let _ = without_write_signals(|| io::stderr().write_all(line.as_bytes()));
 }
 
 /// Tells the user something in one line.

@@ -24,14 +24,13 @@ use rperf_model::Profile;
 use rperf_sampling::threads::native;
 use rperf_session::event::{Change, Event};
 use rperf_session::exec_target;
-use rperf_vm::Gvl;
+use rperf_vm::{Gvl, clock};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::process;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
 use std::time::Duration;
 
 /// How long a thread waits for another one that delivers the profile, before it looks again.
@@ -166,7 +165,7 @@ fn finish(ruby: &Ruby, arguments: Option<RArray>) -> Result<(), Error> {
         Err(_) => {
             while current().is_some() {
                 let_others_run(&mut gvl(ruby))?;
-                without_gvl(|| thread::sleep(PAUSE));
+                without_gvl(|| clock::sleep(PAUSE));
             }
             Ok(())
         }

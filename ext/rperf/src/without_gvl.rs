@@ -12,7 +12,7 @@ struct Job<F, T> {
     outcome: Option<thread::Result<T>>,
 }
 
-/// What `work` returns. It runs to its end: interrupts wait, and are handled by the caller's
+/// What `work` returns. It runs to its end, but hurries if it writes for a slow reader: interrupts wait, and are handled by the caller's
 /// next safepoint, so nothing is raised here. `Send` keeps Ruby's values out of it. If an
 /// interrupt is pending, the GVL is kept.
 pub fn without_gvl<T: Send, F: FnOnce() -> T + Send>(work: F) -> T {
@@ -28,12 +28,12 @@ pub fn try_without_gvl<T: Send, F: FnOnce() -> T + Send>(work: F) -> Result<T, F
     };
     // SAFETY: `run` gets the job that it is made for, which lives until the call returns. This
     // thread holds the GVL. The VM calls `run` once or, if an interrupt is pending, not at all;
-    // in this variant it raises nothing. There is no function for unblocking to go wrong.
+    // in this variant it raises nothing. `hurry` may be called from any thread meanwhile.
     unsafe {
         rb_sys::rb_thread_call_without_gvl2(
             Some(run::<F, T>),
             (&raw mut job).cast(),
-            None,
+            Some(hurry),
             ptr::null_mut(),
         );
     }
@@ -43,6 +43,11 @@ pub fn try_without_gvl<T: Send, F: FnOnce() -> T + Send>(work: F) -> Result<T, F
         (Some(work), None) => Err(work),
         (None, None) => unreachable!("work that was begun has an outcome"),
     }
+}
+
+/// The VM calls it when an interrupt comes meanwhile. All work ends by itself, but what a slow reader gets.
+unsafe extern "C" fn hurry(_: *mut c_void) {
+    rperf_session::output::hurry();
 }
 
 /// A panic must not unwind through the VM: it goes on when we are back.

@@ -2,7 +2,7 @@
 //! by the extension on the thread that ends a session.
 
 use super::file::write;
-use super::size_limit::without_size_signal;
+use super::write_signals::without_write_signals;
 use crate::directory;
 use nix::errno::Errno;
 use rperf_format::{Format, FormatError, TextOptions};
@@ -58,7 +58,7 @@ pub enum WriteError {
 fn words_of_write(error: &io::Error) -> String {
     match error.raw_os_error() {
         Some(libc::ENXIO) => "it has no reader".to_string(),
-        Some(libc::ETIMEDOUT) => "its reader has stopped reading".to_string(),
+        Some(libc::ETIMEDOUT) => "its reader has stopped reading, or reads too slowly".to_string(),
         _ => system_words(error),
     }
 }
@@ -123,7 +123,7 @@ fn write_anew(profile: &Profile, directory: &Path) -> Result<PathBuf, WriteError
             let mut options = OpenOptions::new();
             options.write(true).create_new(true).mode(0o600).open(path)
         })?;
-    without_size_signal(|| file.as_file_mut().write_all(&content))?;
+    without_write_signals(|| file.as_file_mut().write_all(&content))?;
     let (_, path) = file.keep().map_err(|error| error.error)?;
     Ok(path)
 }
@@ -136,7 +136,10 @@ mod tests {
     fn only_what_is_written_has_a_reader() {
         for (number, words) in [
             (libc::ENXIO, "it has no reader"),
-            (libc::ETIMEDOUT, "its reader has stopped reading"),
+            (
+                libc::ETIMEDOUT,
+                "its reader has stopped reading, or reads too slowly",
+            ),
             (libc::EFBIG, "File too large"),
         ] {
             let error = || io::Error::from_raw_os_error(number);

@@ -5,7 +5,7 @@
 //! it may lead to, and replacing that file would take what others have written
 //! there away. So the descriptor itself is written to.
 
-use super::size_limit::without_size_signal;
+use super::write_signals::without_write_signals;
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, FdFlag, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -86,7 +86,7 @@ impl Descriptor {
         if nix::unistd::isatty(self.borrow()).unwrap_or(false) {
             return self.write_all(content);
         }
-        without_size_signal(|| self.write_within(content, PATIENCE))
+        without_write_signals(|| self.write_within(content, PATIENCE))
     }
 
     /// Writes all of `content`, if something of it is read every so many ms.

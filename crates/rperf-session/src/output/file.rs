@@ -4,8 +4,8 @@
 #![expect(clippy::disallowed_methods, reason = "where profiles are written")]
 
 use super::descriptor::Descriptor;
-use super::size_limit::without_size_signal;
 use super::stream::Stream;
+use super::write_signals::without_write_signals;
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -21,7 +21,7 @@ pub fn write_streaming<E: From<io::Error>>(
     path: &Path,
     produce: impl FnOnce(&mut dyn Write) -> Result<(), E>,
 ) -> Result<(), E> {
-    without_size_signal(|| {
+    without_write_signals(|| {
         if let Some(descriptor) = Descriptor::named_by(path) {
             return buffered(descriptor, produce);
         }

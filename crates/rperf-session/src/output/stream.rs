@@ -8,21 +8,41 @@ use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-use std::thread;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 /// For so long a reader may take nothing.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// For so long all may take, and a second more for each [`SLOWEST`] bytes.
+const PATIENCE_IN_ALL: Duration = Duration::from_secs(30);
+/// Bytes in a second that the slowest reader takes.
+const SLOWEST: u64 = 64 * 1024;
+/// For so long it goes on when somebody waits for the end: a signal has come.
+const HURRY: Duration = Duration::from_secs(2);
 /// For so long a reader may be about to come.
 const PATIENCE_AT_FIRST: Duration = Duration::from_secs(2);
-/// How often it is looked for.
+/// How often it is looked whether somebody waits for the end.
+const STEP: Duration = Duration::from_millis(100);
+/// How often a reader is looked for.
 const LOOK: Duration = Duration::from_millis(10);
+
+/// Whether somebody waits for the end of what is written.
+static IS_HURRIED: AtomicBool = AtomicBool::new(false);
+
+/// Readers of what is being written to streams get no more than a moment from now on. Any thread;
+/// async-signal-safe.
+pub fn hurry() {
+    IS_HURRIED.store(true, Relaxed);
+}
 
 /// A pipe or device that is written to.
 #[derive(Debug)]
 pub struct Stream {
     file: File,
     patience: Duration,
+    began: Instant,
+    written: u64,
+    hurried: Option<Instant>,
 }
 
 impl Stream {
@@ -32,39 +52,64 @@ impl Stream {
         let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
         options.write(true).custom_flags(flags);
         let began = Instant::now();
+        IS_HURRIED.store(false, Relaxed);
         loop {
             match options.open(path) {
                 Err(error)
                     if error.raw_os_error() == Some(libc::ENXIO)
-                        && began.elapsed() < PATIENCE_AT_FIRST =>
+                        && began.elapsed() < PATIENCE_AT_FIRST
+                        && !IS_HURRIED.load(Relaxed) =>
                 {
-                    thread::sleep(LOOK);
+                    wait(LOOK);
                 }
                 opened => {
                     return Ok(Self {
                         file: opened?,
                         patience: PATIENCE,
+                        began: Instant::now(),
+                        written: 0,
+                        hurried: None,
                     });
                 }
             }
         }
     }
 
-    /// Fails with ETIMEDOUT if the reader has stopped reading.
-    fn wait_until_writable(&self) -> io::Result<()> {
-        let end = Instant::now() + self.patience;
+    /// Fails with ETIMEDOUT if the reader has stopped reading, or takes too long.
+    fn wait_until_writable(&mut self) -> io::Result<()> {
+        let stopped = Instant::now() + self.patience;
         loop {
+            let end = self.end(stopped, IS_HURRIED.load(Relaxed));
             let left = end.saturating_duration_since(Instant::now());
-            let left = PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX);
+            if left.is_zero() {
+                return Err(Errno::ETIMEDOUT.into());
+            }
+            let step = PollTimeout::try_from(left.min(STEP)).unwrap_or(PollTimeout::MAX);
             let mut fds = [PollFd::new(self.file.as_fd(), PollFlags::POLLOUT)];
-            match poll(&mut fds, left) {
-                Ok(0) => return Err(Errno::ETIMEDOUT.into()),
+            match poll(&mut fds, step) {
+                Ok(0) | Err(Errno::EINTR) => {}
                 Ok(_) => return Ok(()),
-                Err(Errno::EINTR) => {}
                 Err(error) => return Err(error.into()),
             }
         }
     }
+
+    /// Until when it is waited, if the reader has `stopped` at that time unless it reads.
+    fn end(&mut self, stopped: Instant, is_hurried: bool) -> Instant {
+        let most = PATIENCE_IN_ALL + Duration::from_secs(self.written / SLOWEST);
+        let end = stopped.min(self.began + most);
+        if is_hurried {
+            let hurried = *self.hurried.get_or_insert_with(Instant::now);
+            return end.min(hurried + HURRY);
+        }
+        end
+    }
+}
+
+/// Waits. std's way panics where a filter refuses its system call.
+fn wait(time: Duration) {
+    let time = PollTimeout::try_from(time).unwrap_or(PollTimeout::MAX);
+    let _ = poll(&mut [], time);
 }
 
 impl Write for Stream {
@@ -74,7 +119,10 @@ impl Write for Stream {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     self.wait_until_writable()?;
                 }
-                written => return written,
+                written => {
+                    self.written += *written.as_ref().unwrap_or(&0) as u64;
+                    return written;
+                }
             }
         }
     }
@@ -90,6 +138,7 @@ mod tests {
     use nix::sys::stat::Mode;
     use nix::unistd::mkfifo;
     use std::fs;
+    use std::thread;
 
     #[test]
     fn a_pipe_without_a_reader_is_an_error() {
@@ -119,6 +168,33 @@ mod tests {
         let mut stream = Stream::open(&path).expect("it has a reader");
         stream.patience = Duration::from_millis(10);
         let error = stream.write_all(&content).expect_err("nothing is read");
+        assert_eq!(error.raw_os_error(), Some(libc::ETIMEDOUT));
+        drop(idle);
+    }
+
+    #[test]
+    fn a_slow_reader_has_some_time_and_less_if_somebody_waits() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("pipe");
+        mkfifo(&path, Mode::S_IRWXU).expect("a pipe");
+        let idle = OpenOptions::new().read(true).write(true).open(&path);
+        let mut stream = Stream::open(&path).expect("it has a reader");
+        let (began, never) = (stream.began, stream.began + Duration::from_secs(3600));
+        assert_eq!(stream.end(never, false) - began, PATIENCE_IN_ALL);
+        stream.written = 10 * SLOWEST;
+        let longer = PATIENCE_IN_ALL + Duration::from_secs(10);
+        assert_eq!(stream.end(never, false) - began, longer);
+        assert_eq!(stream.end(began, false), began, "it has stopped");
+        let hurried = stream.end(never, true);
+        assert!(hurried <= Instant::now() + HURRY);
+        assert_eq!(stream.end(never, true), hurried, "from the first time on");
+        stream.written = 0;
+        stream.began = began
+            .checked_sub(PATIENCE_IN_ALL)
+            .expect("the machine has run for longer");
+        let error = stream
+            .write_all(&[7; 1 << 20])
+            .expect_err("its time is over");
         assert_eq!(error.raw_os_error(), Some(libc::ETIMEDOUT));
         drop(idle);
     }

@@ -3,7 +3,7 @@
 //! that starts the session starts it.
 
 use rperf_vm::Dither;
-use rperf_vm::clock::monotonic_ns;
+use rperf_vm::clock::{monotonic_ns, sleep};
 use rperf_vm::native_thread::{ask_for_short_slices, block_all_signals, restore_signals};
 use std::io;
 use std::sync::Arc;
@@ -41,7 +41,7 @@ impl Timekeeper {
             ask_for_short_slices();
             let mut dither = Dither::new(monotonic_ns());
             while !seen.load(Relaxed) {
-                thread::sleep(Duration::from_nanos(dither.gap(INTERVAL_NS)));
+                sleep(Duration::from_nanos(dither.gap(INTERVAL_NS)));
                 note();
             }
         };

@@ -27,10 +27,10 @@ use magnus::{Error, Module, RModule, Ruby, Thread, prelude::*};
 use rb_sys::VALUE;
 use rperf_port::task::{Reply, Task};
 use rperf_port::{bell, request};
+use rperf_vm::clock::sleep;
 use std::ffi::c_void;
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::thread::sleep;
 use std::time::Duration;
 
 /// About as long as a native thread takes to begin. Until it has, the VM takes it for the one that

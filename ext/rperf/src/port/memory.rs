@@ -11,7 +11,7 @@ use rperf_port::request;
 use rperf_port::task::{Question, Task};
 use rperf_protocol::memory::ObjectsAnswer;
 use rperf_vm::Gvl;
-use std::thread::sleep;
+use rperf_vm::clock::sleep;
 use std::time::{Duration, Instant};
 
 /// For how long the end of a collection is waited for: to list the pages ends it, which takes long if

@@ -5,6 +5,7 @@ use rb_sys::{
     RUBY_INTERNAL_THREAD_EVENT_EXITED as EXITED, rb_event_flag_t, rb_internal_thread_event_data_t,
     rb_internal_thread_event_hook_t,
 };
+use rperf_vm::clock;
 use std::ffi::c_void;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering::SeqCst};
@@ -80,7 +81,7 @@ pub fn wait_for_stragglers() {
     let idle = ThreadHook::new();
     idle.add(do_nothing, EXITED);
     idle.remove();
-    std::thread::sleep(STRAGGLERS_PAUSE);
+    clock::sleep(STRAGGLERS_PAUSE);
 }
 
 /// A callback without effect.
