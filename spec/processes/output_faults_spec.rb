@@ -57,29 +57,30 @@ RSpec.describe "A profile whose output", vm: true do
     expect(outcome.stdout.lines.map(&:chomp)).to match([/No such device or address/, "31"])
   end
 
-  # It reads a little now and then, for as long as somebody writes.
-  def slow_reader(path)
-    reader = <<~RUBY
-      File.open(#{path.inspect}) do |pipe|
+  # A process that reads the pipe, which holds no more than a page, by this code. It is there when this returns.
+  def reader_of(path, code)
+    program = <<~RUBY
+      File.open(#{path.inspect}, "r+") do |pipe|
         pipe.fcntl(1031, 4096) # F_SETPIPE_SZ
-        loop { pipe.readpartial(1000) && sleep(1) }
-      rescue EOFError
-        exit
+        $stdout.syswrite(".")
+        #{code}
       end
     RUBY
-    Process.spawn(ruby, "-e", reader)
+    said, out = IO.pipe
+    pid = Process.spawn(ruby, "-e", program, out:)
+    out.close
+    said.readpartial(1)
+    said.close
+    pid
   end
 
   it "is read slowly is given up soon after a signal that is to end the program" do
     path = pipe
-    reader = slow_reader(path)
-    methods = Array.new(600) { |number| "m#{number}_#{"x" * 150}" }
+    reader = reader_of(path, "loop { pipe.readpartial(1000) && sleep(1) }")
     code = <<~RUBY
       require "rperf"
-      #{methods.map { |name| "def #{name} = 1.to_s" }.join("\n")}
-      Rperf.start(mode: :wall, frequency: 5000)
-      ends = Process.clock_gettime(1) + 1
-      (#{methods.join("; ")}) while Process.clock_gettime(1) < ends
+      Rperf.start(mode: :wall)
+      #{many_methods}
       profile = Rperf.stop
       Thread.new { sleep 0.5; Process.kill(:TERM, $$) }
       began = Process.clock_gettime(1)
@@ -99,14 +100,33 @@ RSpec.describe "A profile whose output", vm: true do
     Process.wait(reader)
   end
 
+  it "is read slowly is in another file soon after a signal to the command" do
+    path = pipe
+    reader = reader_of(path, "loop { pipe.readpartial(1000) && sleep(1) }")
+    program = write_file("program.rb", "#{many_methods}; $stdout.sync = true; puts 'done'")
+    began = nil
+    record = ["record", "-o", path, "--format", "collapsed", "--", ruby, program]
+    outcome = rperf(*record, limit: 60) do |pid|
+      sleep 1
+      began = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      Process.kill(:TERM, pid)
+    end
+    expect(Process.clock_gettime(Process::CLOCK_MONOTONIC) - began).to be < 12 * Commands::SLOWNESS
+    expect(weight_of(read_profile(elsewhere(outcome)), long_name(7))).to be > 0
+  ensure
+    Process.kill(:KILL, reader)
+    Process.wait(reader)
+  end
+
   it "loses its reader in the middle is in another file, and no signal ends the program" do
     path = pipe
     environment = { "RPERF_ENABLED" => "1", "RPERF_OUTPUT" => path, "RPERF_FORMAT" => "collapsed",
                     "TMPDIR" => directory }
-    reader = Process.spawn(ruby, "-e", "File.open(#{path.inspect}) { |pipe| pipe.readpartial(10) }")
-    program = "trap(:PIPE, 'SYSTEM_DEFAULT'); #{many_methods}; exit 3"
-    outcome = run(ruby, "-I#{Commands::ROOT}/lib", "-rrperf", "-e", program, env: environment, limit: 60)
+    reader = reader_of(path, "pipe.readpartial(10)")
+    program = write_file("program.rb", "trap(:PIPE, 'SYSTEM_DEFAULT'); #{many_methods}; exit 3")
+    outcome = run(ruby, "-I#{Commands::ROOT}/lib", "-rrperf", program, env: environment, limit: 60)
     expect([outcome.status.exitstatus, outcome.status.termsig]).to eq([3, nil])
+    expect(weight_of(read_profile(elsewhere(outcome)), long_name(7))).to be > 0
   ensure
     Process.wait(reader)
   end
@@ -127,7 +147,7 @@ RSpec.describe "A profile whose output", vm: true do
 
   it "is larger than any file may be is told of by a command that no signal ends" do
     inside = "ulimit -f 1; exec \"$@\""
-    command = rperf_command("record", "-o", path_to("p.pb.gz"), "--", ruby, "-e", many_methods)
+    command = rperf_command("record", "-o", path_to("p.pb.gz"), "--", ruby, write_file("program.rb", many_methods))
     outcome = run("sh", "-c", inside, "sh", *command, limit: 60)
     expect(outcome.status.exitstatus).to eq(1)
     expect(outcome.stderr).to match(/\Arperf: the profile of process \d+ is lost: .* \(File too large\)\n\z/)
@@ -175,9 +195,12 @@ RSpec.describe "A profile whose output", vm: true do
     end
   end
 
-  # A profile of more than a block of 512 bytes.
+  def long_name(number) = "Object#m#{number}_#{"x" * 300}"
+
+  # A profile of more than a block of 512 bytes, in text more than a pipe of a page may hold.
   def many_methods
     body = "(t = Process.clock_gettime(2); nil while Process.clock_gettime(2) < t + 0.002)"
-    Array.new(300) { |number| "def m#{number} = #{body}\nm#{number}\n" }.join
+    names = Array.new(300) { |number| long_name(number).delete_prefix("Object#") }
+    names.map { |name| "def #{name} = #{body}\n#{name}\n" }.join
   end
 end

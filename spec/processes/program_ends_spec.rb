@@ -138,7 +138,7 @@ RSpec.describe "the end of a profiled program", vm: true do
   end
 
   it "has what it starts ignore SIGPIPE, if the command was started so", if: File.exist?("/proc/self/status") do
-    # Ruby gives it back to what it becomes.
+    # Ruby leaves it ignored, and so does exec.
     path = write_file("program.rb", "exec('grep', '^SigIgn', '/proc/self/status')")
     ["trap '' PIPE", "trap - PIPE"].each do |trap|
       alone, recorded = [[ruby, path], rperf_command("record", ruby, path)].map do |command|

@@ -2,7 +2,7 @@
 //! it. Called by `launch` when the program has ended.
 
 use crate::options::Options;
-use crate::output::shown;
+use crate::output::{is_file, shown};
 use crate::refusal::{say, tell};
 use crate::report::screen::Screen;
 use rperf_format::TextOptions;
@@ -70,8 +70,6 @@ fn write(options: &Options, path: &Path, profile: &Profile, processes: usize) ->
 }
 
 /// What is written there appears to the user by itself. `/dev/shm` has files.
-#[expect(clippy::disallowed_methods, reason = "nothing is opened")]
 fn is_stream(path: &Path) -> bool {
-    let is_systems = path.starts_with("/dev") || path.starts_with("/proc");
-    output::Descriptor::named_by(path).is_some() || is_systems && !path.is_file()
+    (path.starts_with("/dev") || path.starts_with("/proc")) && !is_file(path)
 }

@@ -4,6 +4,7 @@
 //! the handlers run on any thread.
 
 use nix::errno::Errno;
+use rperf_session::output;
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::unix::process::CommandExt;
@@ -174,6 +175,7 @@ extern "C" fn on_signal(signal: i32, info: *mut libc::siginfo_t, _context: *mut 
     let errno = Errno::last_raw();
     if ENDS.contains(&signal) {
         CAME_TO_END_US.store(true, Ordering::SeqCst);
+        output::hurry();
     }
     if signal == libc::SIGCONT {
         CONTINUED.store(true, Ordering::SeqCst);

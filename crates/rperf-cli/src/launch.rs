@@ -9,6 +9,7 @@ use rperf_format::bytes_text;
 use rperf_session::directory;
 use rperf_session::environment::{self, Environment};
 use rperf_session::merge::{self, Merged};
+use rperf_session::os;
 use rperf_session::page::stat::CommandTimes;
 use rperf_session::status::{Outcome, Status};
 use std::ffi::OsStr;
@@ -16,7 +17,6 @@ use std::fmt::Display;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::thread;
 use std::time::{Duration, Instant};
 
 /// For how long those may be silent that ended with the program, by themselves or by
@@ -177,7 +177,7 @@ fn final_status(directory: &Path, end: End) -> Status {
         if status.silent().0 == 0 || ended.elapsed() >= patience {
             return status;
         }
-        thread::sleep(Duration::from_millis(5));
+        os::sleep(Duration::from_millis(5));
     }
 }
 
@@ -272,6 +272,7 @@ mod tests {
     use rperf_session::process_stats::ProcessStats;
     use rperf_session::status::Member;
     use std::fs;
+    use std::thread;
 
     fn remarks(status: Status, end: End) -> Vec<String> {
         remarks_on(&status, end, OsStr::new("tool"))

@@ -2,10 +2,10 @@
 //! the token. Bound on the Ruby thread that opens the port; then on the port's thread.
 
 use rperf_protocol::access::{Token, TokenError};
+use rperf_session::os;
 use rperf_session::output::system_words;
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
-use std::thread;
 use std::time::{Duration, Instant};
 
 /// How long the number may still be that of a process that ends as its daemon begins.
@@ -67,7 +67,7 @@ impl Tcp {
                         && ends
                         && began.elapsed() < PATIENCE =>
                 {
-                    thread::sleep(STEP);
+                    os::sleep(STEP);
                 }
                 result => break result,
             }

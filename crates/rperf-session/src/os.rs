@@ -1,7 +1,22 @@
 //! What the operating system has counted about processes, and its clock. Any thread.
 
+use nix::errno::Errno;
+use nix::poll::{PollTimeout, poll};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::time::{ClockId, clock_gettime};
+use std::time::{Duration, Instant};
+
+/// Waits. std's `sleep` panics where a filter for system calls refuses `clock_nanosleep`.
+pub fn sleep(time: Duration) {
+    let until = Instant::now() + time;
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        let time = PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX);
+        if poll(&mut [], time) != Err(Errno::EINTR) {
+            return;
+        }
+    }
+}
 
 /// Bytes of a block as Linux counts them; other systems have other ideas.
 const BLOCK: u64 = 512;

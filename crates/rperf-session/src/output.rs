@@ -4,6 +4,7 @@
 mod deliver;
 mod descriptor;
 mod file;
+mod hurry;
 mod stream;
 mod writable;
 mod write_signals;
@@ -11,6 +12,6 @@ mod write_signals;
 pub use deliver::{Misplaced, WriteError, deliver, system_words, write_profile};
 pub use descriptor::Descriptor;
 pub use file::{buffered, write, write_streaming};
-pub use stream::hurry;
+pub use hurry::{hurry, hurrying_by};
 pub use writable::{Unwritable, normalized, writable};
 pub use write_signals::without_write_signals;

@@ -13,8 +13,15 @@ const STICKY: u32 = 0o1000;
 /// Whose a file is whose owner has no number in this user namespace (Linux's `overflowuid`).
 const UNKNOWN: u32 = 65_534;
 
-/// Directories of the system's below those that only root can make, which are directly below `/`.
-const SYSTEMS: [&str; 3] = ["/var/tmp", "/run/user", "/dev/shm"];
+/// Other directories that only root makes. Those directly below `/` all are.
+const SYSTEMS: [&str; 6] = [
+    "/dev/shm",
+    "/run/user",
+    "/usr/local",
+    "/var/cache",
+    "/var/lib",
+    "/var/tmp",
+];
 
 /// What is asked of a directory: where it is, without links, or which one on the way isn't safe.
 pub type Rule = fn(&Path) -> Result<PathBuf, PathBuf>;
@@ -56,8 +63,8 @@ fn is_trusted_owner(directory: &Path, owner: u32) -> bool {
         || owner == UNKNOWN && is_systems(directory) && !is_user(UNKNOWN)
 }
 
-/// Whether it is the system's own, whoever has it: in a rootless container nobody may that has a number
-/// there, and so may users outside of it.
+/// Whether only root can have made it. In a rootless container root may have no number, but so may other
+/// users outside of it.
 fn is_systems(directory: &Path) -> bool {
     let is_below_root = directory.parent().is_none_or(|it| it == Path::new("/"));
     is_below_root || SYSTEMS.iter().any(|it| directory == Path::new(it))

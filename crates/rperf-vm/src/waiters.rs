@@ -6,10 +6,9 @@ use crate::ids::VmThread;
 use crate::sync::{
     AtomicU32, AtomicU64, AtomicUsize,
     Ordering::{Acquire, Relaxed, Release},
-    fence, spin_loop, yield_now,
+    fence, sleep, spin_loop, yield_now,
 };
 use std::array;
-use std::thread;
 use std::time::Duration;
 
 /// Room for threads that wait at the same time; a power of two. One place in four stays empty.
@@ -229,7 +228,7 @@ impl Waiters {
             spins += 1;
             // The other one is done soon; but it may wait for the CPU of a thread that the system prefers.
             if spins.is_multiple_of(100 * SPINS) {
-                thread::sleep(PAUSE);
+                sleep(PAUSE);
             } else if spins.is_multiple_of(SPINS) {
                 yield_now();
             }
@@ -294,6 +293,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
     use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+    use std::thread;
 
     fn waits(ns: u64, threads: u32) -> Option<Waits> {
         Some(Waits { ns, threads })

@@ -35,17 +35,20 @@ pub fn several(
     mut goes_on: impl FnMut() -> bool,
 ) -> Vec<(i32, Result<Content, Failure>)> {
     let is_over = AtomicBool::new(false);
-    let is_enough = AtomicBool::new(false);
+    let (has_one, is_enough) = (AtomicBool::new(false), AtomicBool::new(false));
     let began = Instant::now();
     let take = |Asked { process, most }| {
         let mut take = Take::begin(Program::connect(process)?, wanted, most)?;
         loop {
-            let is_idle = is_enough.load(SeqCst) && !take.has_begun();
-            let step = take.step(is_idle || is_over.load(SeqCst));
+            if is_enough.load(SeqCst) && take.is_idle() {
+                return Err(Failure::NothingRan);
+            }
+            let step = take.step(is_over.load(SeqCst));
             for event in take.program.take_events() {
                 tell(process.pid, &event);
             }
             if let Some(content) = step? {
+                has_one.store(true, SeqCst);
                 return Ok(content);
             }
         }
@@ -63,7 +66,7 @@ pub fn several(
             if !goes_on() {
                 is_over.store(true, SeqCst);
             }
-            if began.elapsed() > wanted.time + IDLE && running.clone().any(|it| it.is_finished()) {
+            if began.elapsed() > wanted.time + IDLE && has_one.load(SeqCst) {
                 is_enough.store(true, SeqCst);
             }
             thread::sleep(STEP);

@@ -103,9 +103,9 @@ impl Take {
         }
     }
 
-    /// Whether its session was seen.
-    pub fn has_begun(&self) -> bool {
-        self.begun.is_some()
+    /// Whether its session hasn't begun, as the program runs no Ruby code, which has been told.
+    pub fn is_idle(&mut self) -> bool {
+        matches!(self.program.condition(), Condition::RunsNoRuby { .. }) && self.begun().is_none()
     }
 
     /// When the session was first seen, if it has begun.

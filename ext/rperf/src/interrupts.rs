@@ -1,11 +1,14 @@
 //! Interrupts (Thread#raise, Thread#kill, Timeout, signals) that come while something has to be
 //! finished, and the moments in between in which other threads run. On Ruby threads, with the GVL.
 
-use crate::without_gvl::{try_without_gvl, without_gvl};
+use crate::without_gvl::{try_telling, try_without_gvl, without_gvl};
 use magnus::error::ErrorType;
 use magnus::rb_sys::protect;
 use magnus::{Error, RArray, Ruby, Value, prelude::*};
+use rperf_session::output::hurrying_by;
 use rperf_vm::Gvl;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 /// For how long the GVL is held at a stretch.
@@ -116,6 +119,25 @@ impl Interrupts {
             }
             if let Err(error) = give_way() {
                 self.keep(error);
+            }
+        }
+        without_gvl(work)
+    }
+
+    /// What `work` returns, which writes something, and is done without the GVL. It doesn't wait for slow
+    /// readers once an interrupt has come. On any Ractor.
+    pub fn writing<T: Send, F: FnOnce() -> T + Send>(&mut self, work: F) -> T {
+        let flag = Arc::new(AtomicBool::new(self.raised.is_some()));
+        let of_work = Arc::clone(&flag);
+        let mut work = || hurrying_by(of_work, work);
+        for _ in 0..ATTEMPTS {
+            match try_telling(&flag, work) {
+                Ok(value) => return value,
+                Err(undone) => work = undone,
+            }
+            if let Err(error) = give_way() {
+                self.keep(error);
+                flag.store(true, Relaxed);
             }
         }
         without_gvl(work)

@@ -92,7 +92,7 @@ impl ProfileObject {
         let profile = &*rb_self.0;
         let mut interrupts = Interrupts::default();
         stdout::flush_before(&path, &mut interrupts);
-        let written = interrupts.without_its_gvl(|| {
+        let written = interrupts.writing(|| {
             let viewed = viewed(profile, &view);
             let content = encoded(&viewed, format, options)?;
             Ok::<_, FormatError>(output::write(&path, &content))
@@ -111,7 +111,7 @@ impl ProfileObject {
         let mut interrupts = Interrupts::default();
         stdout::flush_before(&path, &mut interrupts);
         let deliver = || output::deliver(profile, &path, format, options);
-        let Err(misplaced) = interrupts.without_its_gvl(deliver) else {
+        let Err(misplaced) = interrupts.writing(deliver) else {
             return interrupts.raise();
         };
         if let Err(interrupt) = interrupts.raise() {

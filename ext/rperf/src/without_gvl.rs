@@ -4,6 +4,8 @@
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 
 /// What the VM calls, and what came of it.
@@ -12,7 +14,7 @@ struct Job<F, T> {
     outcome: Option<thread::Result<T>>,
 }
 
-/// What `work` returns. It runs to its end, but hurries if it writes for a slow reader: interrupts wait, and are handled by the caller's
+/// What `work` returns. It runs to its end: interrupts wait, and are handled by the caller's
 /// next safepoint, so nothing is raised here. `Send` keeps Ruby's values out of it. If an
 /// interrupt is pending, the GVL is kept.
 pub fn without_gvl<T: Send, F: FnOnce() -> T + Send>(work: F) -> T {
@@ -22,19 +24,37 @@ pub fn without_gvl<T: Send, F: FnOnce() -> T + Send>(work: F) -> T {
 /// What `work` returns, as [`without_gvl`] runs it; `work` itself, undone, if an interrupt is
 /// pending: even that other threads have waited for the GVL for a while is one.
 pub fn try_without_gvl<T: Send, F: FnOnce() -> T + Send>(work: F) -> Result<T, F> {
+    called(work, None, ptr::null_mut())
+}
+
+/// As [`try_without_gvl`]. The flag becomes true as soon as an interrupt comes.
+pub fn try_telling<T: Send, F: FnOnce() -> T + Send>(
+    flag: &Arc<AtomicBool>,
+    work: F,
+) -> Result<T, F> {
+    called(work, Some(tell), Arc::as_ptr(flag).cast_mut().cast())
+}
+
+/// Calls `work` without the GVL, and `unblock` with its argument if an interrupt comes meanwhile.
+fn called<T: Send, F: FnOnce() -> T + Send>(
+    work: F,
+    unblock: Option<unsafe extern "C" fn(*mut c_void)>,
+    argument: *mut c_void,
+) -> Result<T, F> {
     let mut job = Job {
         work: Some(work),
         outcome: None,
     };
     // SAFETY: `run` gets the job that it is made for, which lives until the call returns. This
     // thread holds the GVL. The VM calls `run` once or, if an interrupt is pending, not at all;
-    // in this variant it raises nothing. `hurry` may be called from any thread meanwhile.
+    // in this variant it raises nothing. The callers' `unblock` takes their argument, from any thread,
+    // and is not called any more when the call has returned.
     unsafe {
         rb_sys::rb_thread_call_without_gvl2(
             Some(run::<F, T>),
             (&raw mut job).cast(),
-            Some(hurry),
-            ptr::null_mut(),
+            unblock,
+            argument,
         );
     }
     match (job.work, job.outcome) {
@@ -45,9 +65,10 @@ pub fn try_without_gvl<T: Send, F: FnOnce() -> T + Send>(work: F) -> Result<T, F
     }
 }
 
-/// The VM calls it when an interrupt comes meanwhile. All work ends by itself, but what a slow reader gets.
-unsafe extern "C" fn hurry(_: *mut c_void) {
-    rperf_session::output::hurry();
+/// What the VM calls when an interrupt comes: it notes that, and nothing else.
+unsafe extern "C" fn tell(flag: *mut c_void) {
+    // SAFETY: `try_telling` passes its flag, which its caller holds until the call has returned.
+    unsafe { &*flag.cast::<AtomicBool>() }.store(true, Relaxed);
 }
 
 /// A panic must not unwind through the VM: it goes on when we are back.

@@ -1,6 +1,8 @@
 //! Pipes and devices that users name by a path. A pipe may have no reader, or one that has stopped
 //! reading: whoever writes there doesn't wait for ever. Used by `file`; any thread.
 
+use super::hurry::is_hurried;
+use crate::os;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::fs::{File, OpenOptions};
@@ -8,7 +10,6 @@ use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 /// For so long a reader may take nothing.
@@ -25,15 +26,6 @@ const PATIENCE_AT_FIRST: Duration = Duration::from_secs(2);
 const STEP: Duration = Duration::from_millis(100);
 /// How often a reader is looked for.
 const LOOK: Duration = Duration::from_millis(10);
-
-/// Whether somebody waits for the end of what is written.
-static IS_HURRIED: AtomicBool = AtomicBool::new(false);
-
-/// Readers of what is being written to streams get no more than a moment from now on. Any thread;
-/// async-signal-safe.
-pub fn hurry() {
-    IS_HURRIED.store(true, Relaxed);
-}
 
 /// A pipe or device that is written to.
 #[derive(Debug)]
@@ -52,15 +44,14 @@ impl Stream {
         let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
         options.write(true).custom_flags(flags);
         let began = Instant::now();
-        IS_HURRIED.store(false, Relaxed);
         loop {
             match options.open(path) {
                 Err(error)
                     if error.raw_os_error() == Some(libc::ENXIO)
                         && began.elapsed() < PATIENCE_AT_FIRST
-                        && !IS_HURRIED.load(Relaxed) =>
+                        && !is_hurried() =>
                 {
-                    wait(LOOK);
+                    os::sleep(LOOK);
                 }
                 opened => {
                     return Ok(Self {
@@ -79,7 +70,7 @@ impl Stream {
     fn wait_until_writable(&mut self) -> io::Result<()> {
         let stopped = Instant::now() + self.patience;
         loop {
-            let end = self.end(stopped, IS_HURRIED.load(Relaxed));
+            let end = self.end(stopped, is_hurried());
             let left = end.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return Err(Errno::ETIMEDOUT.into());
@@ -99,17 +90,10 @@ impl Stream {
         let most = PATIENCE_IN_ALL + Duration::from_secs(self.written / SLOWEST);
         let end = stopped.min(self.began + most);
         if is_hurried {
-            let hurried = *self.hurried.get_or_insert_with(Instant::now);
-            return end.min(hurried + HURRY);
+            self.hurried.get_or_insert_with(Instant::now);
         }
-        end
+        self.hurried.map_or(end, |it| end.min(it + HURRY))
     }
-}
-
-/// Waits. std's way panics where a filter refuses its system call.
-fn wait(time: Duration) {
-    let time = PollTimeout::try_from(time).unwrap_or(PollTimeout::MAX);
-    let _ = poll(&mut [], time);
 }
 
 impl Write for Stream {

@@ -4,7 +4,7 @@
 
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, pthread_sigmask};
 
-/// The system sends them to the thread that writes.
+/// Linux sends them to the thread that writes.
 const SIGNALS: [Signal; 2] = [Signal::SIGXFSZ, Signal::SIGPIPE];
 
 /// What `write` returns. No signal that the system sends for it reaches the program.
@@ -18,15 +18,30 @@ pub fn without_write_signals<T>(write: impl FnOnce() -> T) -> T {
         .into_iter()
         .filter(|&it| is_blocked && !before.contains(it) && !waiting.contains(it));
     let ours: SigSet = ours.collect();
-    let written = write();
-    let sent = pending();
-    for signal in ours.iter().filter(|&it| sent.contains(it)) {
-        take(&SigSet::from(signal));
+    let _guard = Blocked {
+        ours,
+        before: is_blocked.then_some(before),
+    };
+    write()
+}
+
+/// Signals that are blocked. Dropped, also after a panic, those that have come are taken, and all is as before.
+struct Blocked {
+    /// Those that the program doesn't wait for.
+    ours: SigSet,
+    before: Option<SigSet>,
+}
+
+impl Drop for Blocked {
+    fn drop(&mut self) {
+        let sent = pending();
+        for signal in self.ours.iter().filter(|&it| sent.contains(it)) {
+            take(&SigSet::from(signal));
+        }
+        if let Some(before) = &self.before {
+            let _ = pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(before), None);
+        }
     }
-    if is_blocked {
-        let _ = pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&before), None);
-    }
-    written
 }
 
 /// Takes the signal that is pending. Another thread may have taken it meanwhile: nothing is waited for.
@@ -60,23 +75,37 @@ fn pending() -> SigSet {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nix::sys::signal::{SigHandler, signal};
+    use nix::sys::signal::{SaFlags, SigAction, SigHandler, sigaction};
+    use std::cell::Cell;
+
+    thread_local! {
+        /// Whether this thread was interrupted.
+        static HANDLED: Cell<bool> = const { Cell::new(false) };
+    }
+
+    extern "C" fn handle(_: libc::c_int) {
+        HANDLED.set(true);
+    }
 
     #[test]
     fn a_write_sends_no_signal() {
+        let action = SigAction::new(
+            SigHandler::Handler(handle),
+            SaFlags::empty(),
+            SigSet::empty(),
+        );
         for (sent, number) in SIGNALS.into_iter().zip([libc::SIGXFSZ, libc::SIGPIPE]) {
-            // Were it to arrive, the tests would end.
-            // SAFETY: the default action runs no code of ours.
-            let before = unsafe { signal(sent, SigHandler::SigDfl) }.expect("an action");
-            let returned = without_write_signals(|| {
+            // SAFETY: the handler sets a flag of its thread, and nothing else.
+            unsafe { sigaction(sent, &action) }.expect("an action");
+            let send = || {
                 // SAFETY: sends a signal to the calling thread, as the system does.
                 unsafe { libc::pthread_kill(libc::pthread_self(), number) };
                 7
-            });
-            assert_eq!(returned, 7);
-            assert!(!pending().contains(sent), "it was taken");
-            // SAFETY: as it was.
-            unsafe { signal(sent, before) }.expect("an action");
+            };
+            assert_eq!(without_write_signals(send), 7);
+            assert!(!HANDLED.get() && !pending().contains(sent), "it was taken");
+            send();
+            assert!(HANDLED.replace(false), "it comes as ever");
         }
     }
 

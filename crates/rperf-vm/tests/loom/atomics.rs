@@ -17,6 +17,11 @@ pub use loom::thread::yield_now;
 pub use loom::thread::yield_now as spin_loop;
 pub use std::sync::atomic::Ordering;
 
+/// To sleep is to let others run.
+pub fn sleep(_: std::time::Duration) {
+    yield_now();
+}
+
 /// What is made of the orders that the code asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Orders {

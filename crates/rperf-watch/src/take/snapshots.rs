@@ -100,7 +100,7 @@ impl Snapshots {
 
     fn rest(&mut self, asked: Instant, now: Instant) {
         self.asked = None;
-        let rest = now.duration_since(asked) * SHARE;
+        let rest = now.duration_since(asked).min(ANSWER) * SHARE;
         self.next = now + rest.max(INTERVAL);
     }
 }

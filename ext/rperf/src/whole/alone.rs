@@ -58,7 +58,7 @@ impl Alone {
             whole: None,
         };
         let deliver = || output::deliver(profile, path, self.settings.format(), options);
-        let misplaced = interrupts.without_its_gvl(deliver).err()?;
+        let misplaced = interrupts.writing(deliver).err()?;
         Some(misplaced.to_string())
     }
 
