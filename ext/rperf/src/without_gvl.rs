@@ -27,7 +27,7 @@ pub fn try_without_gvl<T: Send, F: FnOnce() -> T + Send>(work: F) -> Result<T, F
     called(work, None, ptr::null_mut())
 }
 
-/// As [`try_without_gvl`]. The flag becomes true as soon as an interrupt comes.
+/// What `work` returns, as [`try_without_gvl`] does; the flag becomes true as soon as an interrupt comes.
 pub fn try_telling<T: Send, F: FnOnce() -> T + Send>(
     flag: &Arc<AtomicBool>,
     work: F,

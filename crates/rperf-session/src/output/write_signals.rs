@@ -27,7 +27,7 @@ pub fn without_write_signals<T>(write: impl FnOnce() -> T) -> T {
 
 /// Signals that are blocked. Dropped, also after a panic, those that have come are taken, and all is as before.
 struct Blocked {
-    /// Those that the program doesn't wait for.
+    /// The signals that are nobody's but ours.
     ours: SigSet,
     before: Option<SigSet>,
 }
