@@ -27,6 +27,8 @@ const OTHERS: [i32; 5] = [
 
 /// The program's process id; 0 before it runs and after it has ended.
 static PROGRAM: AtomicI32 = AtomicI32::new(0);
+/// Whether the program has ended: who sends a signal to end us then waits for what we write.
+static HAS_ENDED: AtomicBool = AtomicBool::new(false);
 /// The signals that came while no program ran, a bit for each.
 static EARLY: AtomicU64 = AtomicU64::new(0);
 /// Whether one of [`ENDS`] came.
@@ -117,6 +119,7 @@ pub fn to_program(pid: i32) {
 /// given to another process.
 pub fn to_nobody() {
     PROGRAM.store(0, Ordering::SeqCst);
+    HAS_ENDED.store(true, Ordering::SeqCst);
 }
 
 /// Gives `signal` its default action back and lets it through.
@@ -175,7 +178,9 @@ extern "C" fn on_signal(signal: i32, info: *mut libc::siginfo_t, _context: *mut 
     let errno = Errno::last_raw();
     if ENDS.contains(&signal) {
         CAME_TO_END_US.store(true, Ordering::SeqCst);
-        output::hurry();
+        if HAS_ENDED.load(Ordering::SeqCst) {
+            output::hurry();
+        }
     }
     if signal == libc::SIGCONT {
         CONTINUED.store(true, Ordering::SeqCst);

@@ -43,6 +43,7 @@ use descriptors::Guarded;
 use holder::Holder as NumberHolder;
 use listener::Listener;
 use nix::sys::signal::{SigSet, SigmaskHow};
+use rperf_session::os;
 use rperf_session::place::{Place, PlaceError};
 use rperf_session::privileges;
 use server::Server;
@@ -233,7 +234,7 @@ pub fn session_ended(why: Why, profile: ProfileUpTo) {
 pub fn let_go_out() {
     let began = Instant::now();
     while Port::current().is_some_and(Port::owes) && began.elapsed() < LAST_PATIENCE {
-        thread::sleep(Duration::from_millis(1));
+        os::sleep(Duration::from_millis(1));
     }
 }
 

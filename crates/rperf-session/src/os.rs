@@ -11,6 +11,8 @@ pub fn sleep(time: Duration) {
     let until = Instant::now() + time;
     loop {
         let left = until.saturating_duration_since(Instant::now());
+        // `poll` counts whole ms.
+        let left = left + Duration::from_micros(999);
         let time = PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX);
         if poll(&mut [], time) != Err(Errno::EINTR) {
             return;

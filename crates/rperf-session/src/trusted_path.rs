@@ -63,7 +63,7 @@ fn is_trusted_owner(directory: &Path, owner: u32) -> bool {
         || owner == UNKNOWN && is_systems(directory) && !is_user(UNKNOWN)
 }
 
-/// Whether only root can have made it. In a rootless container root may have no number, but so may other
+/// Whether only root can have made it. In a rootless container root may have no number; neither may other
 /// users outside of it.
 fn is_systems(directory: &Path) -> bool {
     let is_below_root = directory.parent().is_none_or(|it| it == Path::new("/"));
@@ -98,6 +98,7 @@ mod tests {
             ("/", true),
             ("/tmp", true),
             ("/var/tmp", true),
+            ("/var/lib", true),
             ("/tmp/of_somebody", false),
             ("/var/tmp/of_somebody", false),
         ] {

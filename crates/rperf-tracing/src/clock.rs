@@ -1,7 +1,8 @@
 //! The clocks of tracing: which one there is, its reading at each event, and the length of its
 //! ticks. A reading is one instruction or one call without a system call; any thread.
 
-use rperf_vm::clock::{monotonic_ns, realtime_ns};
+use rperf_vm::clock::{monotonic_ns, realtime_ns, sleep};
+use std::time::Duration;
 use timekeeper::noted_ns;
 
 pub(crate) mod cpu_times;
@@ -54,7 +55,7 @@ impl TraceClock {
     /// Nearly the length of a tick in ns, measured in a millisecond.
     pub fn ns_per_tick(self) -> f64 {
         let start = self.reading();
-        std::thread::sleep(std::time::Duration::from_millis(1));
+        sleep(Duration::from_millis(1));
         self.reading().ns_per_tick_since(&start)
     }
 

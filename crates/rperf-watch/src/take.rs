@@ -105,7 +105,13 @@ impl Take {
 
     /// Whether its session hasn't begun, as the program runs no Ruby code, which has been told.
     pub fn is_idle(&mut self) -> bool {
-        matches!(self.program.condition(), Condition::RunsNoRuby { .. }) && self.begun().is_none()
+        let may_be = matches!(self.program.condition(), Condition::RunsNoRuby { .. });
+        let hello = if may_be && self.begun.is_none() {
+            self.program.hello_aside()
+        } else {
+            None
+        };
+        hello.is_some_and(|it| it.session.is_none())
     }
 
     /// When the session was first seen, if it has begun.

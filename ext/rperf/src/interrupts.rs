@@ -124,8 +124,8 @@ impl Interrupts {
         without_gvl(work)
     }
 
-    /// What `work` returns, which writes something, and is done without the GVL. It doesn't wait for slow
-    /// readers once an interrupt has come. On any Ractor.
+    /// What `work` returns, which writes something, and is done without the GVL if possible. Slow readers have
+    /// a moment left once an interrupt has come. On any Ractor.
     pub fn writing<T: Send, F: FnOnce() -> T + Send>(&mut self, work: F) -> T {
         let flag = Arc::new(AtomicBool::new(self.raised.is_some()));
         let of_work = Arc::clone(&flag);
@@ -140,7 +140,10 @@ impl Interrupts {
                 flag.store(true, Relaxed);
             }
         }
-        without_gvl(work)
+        try_telling(&flag, work).unwrap_or_else(|work| {
+            flag.store(true, Relaxed);
+            work()
+        })
     }
 
     /// What `work` returns, which runs Ruby code and is done again if an interrupt comes: for a few

@@ -25,7 +25,8 @@ pub fn without_write_signals<T>(write: impl FnOnce() -> T) -> T {
     write()
 }
 
-/// Signals that are blocked. Dropped, also after a panic, those that have come are taken, and all is as before.
+/// Signals that are blocked. When this is dropped, also by a panic, those that have come are taken, and the mask is as
+/// before.
 struct Blocked {
     /// The signals that are nobody's but ours.
     ours: SigSet,
