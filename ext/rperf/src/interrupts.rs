@@ -111,17 +111,9 @@ impl Interrupts {
 
     /// What `work` returns, which has nothing to do with a session, and is done without the GVL.
     /// On any Ractor.
-    pub fn without_its_gvl<T: Send, F: FnOnce() -> T + Send>(&mut self, mut work: F) -> T {
-        for _ in 0..ATTEMPTS {
-            match try_without_gvl(work) {
-                Ok(value) => return value,
-                Err(undone) => work = undone,
-            }
-            if let Err(error) = give_way() {
-                self.keep(error);
-            }
-        }
-        without_gvl(work)
+    pub fn without_its_gvl<T: Send, F: FnOnce() -> T + Send>(&mut self, work: F) -> T {
+        self.try_at_times(work, try_without_gvl, || ())
+            .unwrap_or_else(without_gvl)
     }
 
     /// What `work` returns, which writes something, and is done without the GVL if possible. Slow readers have
@@ -129,21 +121,35 @@ impl Interrupts {
     pub fn writing<T: Send, F: FnOnce() -> T + Send>(&mut self, work: F) -> T {
         let flag = Arc::new(AtomicBool::new(self.raised.is_some()));
         let of_work = Arc::clone(&flag);
-        let mut work = || hurrying_by(of_work, work);
+        let work = || hurrying_by(of_work, work);
+        let hurry = || flag.store(true, Relaxed);
+        self.try_at_times(work, |work| try_telling(&flag, work), hurry)
+            .or_else(|work| try_telling(&flag, work))
+            .unwrap_or_else(|work| {
+                hurry();
+                work()
+            })
+    }
+
+    /// What `attempt` returns of `work`. If an interrupt prevents it, that is kept, `kept` is called, and it is
+    /// tried again: for a few times, as they could come without end. Then the error is `work`, undone.
+    fn try_at_times<T, F>(
+        &mut self,
+        mut work: F,
+        attempt: impl Fn(F) -> Result<T, F>,
+        kept: impl Fn(),
+    ) -> Result<T, F> {
         for _ in 0..ATTEMPTS {
-            match try_telling(&flag, work) {
-                Ok(value) => return value,
+            match attempt(work) {
+                Ok(value) => return Ok(value),
                 Err(undone) => work = undone,
             }
             if let Err(error) = give_way() {
                 self.keep(error);
-                flag.store(true, Relaxed);
+                kept();
             }
         }
-        try_telling(&flag, work).unwrap_or_else(|work| {
-            flag.store(true, Relaxed);
-            work()
-        })
+        Err(work)
     }
 
     /// What `work` returns, which runs Ruby code and is done again if an interrupt comes: for a few

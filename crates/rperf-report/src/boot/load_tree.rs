@@ -194,7 +194,7 @@ impl LoadTree {
                         ..here
                     }
                 }
-                (Kind::Loader | Kind::InLoader, Some(_)) if !above.is_beyond_site => above,
+                (Kind::Loader, Some(_)) if !above.is_beyond_site => above,
                 (Kind::InLoader, Some(_)) => At {
                     is_beyond_site: false,
                     ..above
