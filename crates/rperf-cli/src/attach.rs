@@ -10,8 +10,10 @@ use crate::progress::Progress;
 use crate::signals::Actions;
 use crate::{FAILURE, Refusal, delivery};
 use nix::sys::signal::{SigHandler, Signal};
+use rperf_model::Profile;
 use rperf_protocol::ask::Wanted;
 use rperf_protocol::limits::{MAX_PROFILE, SECONDS};
+use rperf_protocol::measure::Measure;
 use rperf_session::merge::Merged;
 use rperf_session::page::stat::CommandTimes;
 use rperf_session::process_id::ProcessId;
@@ -128,8 +130,8 @@ fn profile(processes: &[ProcessId], wanted: Wanted) -> Whole {
         match content.and_then(Content::read) {
             Ok((profile, event)) => {
                 event.iter().for_each(|event| tell(pid, event));
-                if let Some(what) = wanted.sampling.objects.lacking(&profile.schema) {
-                    progress.say(&format!("the profile of {pid} lacks {what}"));
+                for what in lacking(wanted.sampling.measure, &profile) {
+                    progress.say(&format!("the profile of {pid} {what}"));
                 }
                 if let Err(error) = whole.add(pid, profile) {
                     progress.say(&format!("the profile of {pid} is left out: {error}"));
@@ -140,6 +142,22 @@ fn profile(processes: &[ProcessId], wanted: Wanted) -> Whole {
     }
     progress.end();
     whole
+}
+
+/// What the profile of a program hasn't that was asked for, and the reasons that there can be.
+fn lacking(measure: Measure, profile: &Profile) -> Vec<String> {
+    let objects = measure.lacking(profile, false).into_iter();
+    let mut lacking: Vec<_> = objects.map(|it| format!("lacks {it}")).collect();
+    if measure.requests && profile.requests.is_empty() {
+        let why = "rperf's middleware tells of them, and the program has none, or none ended meanwhile, or the \
+                   program had a session of its own ('rperf help slow-requests')";
+        lacking.push(format!("has no requests: {why}"));
+    }
+    if measure.ops && profile.ops.is_empty() {
+        let why = "none ended meanwhile, or the program had a session of its own without them ('rperf help ops')";
+        lacking.push(format!("has no ops: {why}"));
+    }
+    lacking
 }
 
 fn progress_line(pids: &[i32], time: Duration, elapsed: Duration) -> String {

@@ -6,7 +6,8 @@ use crate::args::flags::PushFlags;
 use crate::args::{PageArgs, RecordArgs, TraceArgs};
 use crate::checked::{refuse_reports_file, size};
 use rperf_model::{Mode, TRACE};
-use rperf_protocol::ask::{Objects, Sampling};
+use rperf_protocol::ask::Sampling;
+use rperf_protocol::measure::{Measure, Objects};
 use rperf_session::settings::{FORMAT, MODE, OUTPUT, STAT, Setting, Settings, quoted};
 use std::ffi::OsString;
 use std::path::Path;
@@ -125,10 +126,14 @@ pub fn sampling_of(settings: &Settings) -> Sampling {
     Sampling {
         mode: Mode::from_name(settings.mode()).unwrap_or_default(),
         frequency: settings.frequency(),
-        objects: match (settings.samples_objects(), settings.follows_objects()) {
-            (_, true) => Objects::InUse,
-            (true, false) => Objects::Made,
-            (false, false) => Objects::No,
+        measure: Measure {
+            objects: match (settings.samples_objects(), settings.follows_objects()) {
+                (_, true) => Objects::InUse,
+                (true, false) => Objects::Made,
+                (false, false) => Objects::No,
+            },
+            requests: settings.measures_requests(),
+            ops: settings.measures_ops(),
         },
     }
 }

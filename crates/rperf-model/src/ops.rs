@@ -103,6 +103,33 @@ impl OpSums {
         }
     }
 
+    /// Takes what an earlier snapshot of the same session has away.
+    fn subtract(&mut self, earlier: &Self) {
+        self.objects = match (self.objects, earlier.objects) {
+            (Some(ours), Some(theirs)) => Some(ours.saturating_sub(theirs)),
+            _ => None,
+        };
+        for (ours, theirs) in [
+            (&mut self.calls, earlier.calls),
+            (&mut self.wall_ns, earlier.wall_ns),
+            (&mut self.running_ns, earlier.running_ns),
+            (&mut self.gvl_wait_ns, earlier.gvl_wait_ns),
+            (&mut self.blocked_ns, earlier.blocked_ns),
+            (&mut self.gc_ns, earlier.gc_ns),
+            (&mut self.suspended_ns, earlier.suspended_ns),
+            (&mut self.requests, earlier.requests),
+            (&mut self.repeated, earlier.repeated),
+            (&mut self.displaced, earlier.displaced),
+        ] {
+            *ours = ours.saturating_sub(theirs);
+        }
+        self.blocked.subtract(&earlier.blocked);
+        for (ours, theirs) in self.classes.iter_mut().zip(earlier.classes) {
+            ours.calls = ours.calls.saturating_sub(theirs.calls);
+            ours.wall_ns = ours.wall_ns.saturating_sub(theirs.wall_ns);
+        }
+    }
+
     /// The time of its own: the sum of its states.
     pub fn own_ns(&self) -> u64 {
         let states = [
@@ -181,6 +208,16 @@ impl Ops {
         }
     }
 
+    /// Takes those away that an earlier snapshot of the same session has.
+    pub(crate) fn subtract(&mut self, earlier: &Self) {
+        for (key, sums) in &earlier.entries {
+            if let Some(ours) = self.entries.get_mut(key) {
+                ours.subtract(sums);
+            }
+        }
+        self.entries.retain(|_, sums| sums.calls > 0);
+    }
+
     /// Bytes held, roughly.
     pub fn memory(&self) -> usize {
         let entries = self.entries.iter();
@@ -228,6 +265,31 @@ mod tests {
         let mut merged = ops.clone();
         merged.merge(&ops);
         assert_eq!(merged.iter().next().map(|it| it.1.wall_ns), Some(14));
+    }
+
+    #[test]
+    fn what_came_after_an_earlier_snapshot_is_left() {
+        let mut earlier = Ops::default();
+        earlier.add(key("/a", "q"), &call(3, Some(1)));
+        earlier.add(key("/a", "old"), &call(3, Some(1)));
+        earlier.add(key("/b", "q"), &call(2, None));
+        let mut later = earlier.clone();
+        later.add(key("/a", "q"), &call(4, Some(2)));
+        later.add(key("/a", "new"), &call(5, Some(0)));
+        later.add(key("/b", "q"), &call(1, Some(9)));
+        later.subtract(&earlier);
+        let left = later
+            .iter()
+            .map(|(key, it)| (&*key.name, it.calls, it.wall_ns, it.objects));
+        let left: Vec<_> = left.collect();
+        assert_eq!(
+            left,
+            [
+                ("new", 1, 5, Some(0)),
+                ("q", 1, 4, Some(2)),
+                ("q", 1, 1, None)
+            ]
+        );
     }
 
     #[test]

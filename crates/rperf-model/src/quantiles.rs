@@ -62,6 +62,19 @@ impl Quantiles {
         self.max = self.max.max(other.max);
     }
 
+    /// Takes those of an earlier state of it away. The largest is known roughly then: as the end of the last
+    /// bucket that is left.
+    pub(crate) fn subtract(&mut self, earlier: &Self) {
+        for (ours, theirs) in self.buckets.iter_mut().zip(&earlier.buckets) {
+            *ours = ours.saturating_sub(*theirs);
+        }
+        let last = self.buckets.iter().rposition(|values| *values > 0);
+        self.buckets.truncate(last.map_or(0, |it| it + 1));
+        self.count = self.count.saturating_sub(earlier.count);
+        self.sum = self.sum.saturating_sub(earlier.sum);
+        self.max = last.map_or(0, |it| self.max.min(start_of::<BITS>(it + 1) - 1));
+    }
+
     /// The buckets that have values, and how many.
     pub fn buckets(&self) -> impl Iterator<Item = (usize, u32)> {
         let buckets = self.buckets.iter().copied().enumerate();
@@ -187,6 +200,26 @@ mod tests {
         }
         one.merge(&other);
         assert_eq!(one, all);
+    }
+
+    #[test]
+    fn what_came_after_an_earlier_state_is_left() {
+        let (mut earlier, mut later, mut all) = <(Quantiles, Quantiles, Quantiles)>::default();
+        for (number, value) in values(1_000).into_iter().enumerate() {
+            all.add(value);
+            if number < 300 {
+                &mut earlier
+            } else {
+                &mut later
+            }
+            .add(value);
+        }
+        all.subtract(&earlier);
+        let of = |it: &Quantiles| (it.buckets.clone(), it.count(), it.sum());
+        assert_eq!(of(&all), of(&later));
+        assert!(all.max() >= later.max() && all.max() - later.max() <= later.max() / 8);
+        all.subtract(&later);
+        assert_eq!(all, Quantiles::default());
     }
 
     #[test]

@@ -5,7 +5,8 @@ use crate::state::Port;
 use crate::task::{Message, ProfileUpTo};
 use rperf_format::pprof;
 use rperf_model::{Note, Profile};
-use rperf_protocol::ask::{Objects, Wanted};
+use rperf_protocol::ask::Wanted;
+use rperf_protocol::measure::Measure;
 use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
@@ -61,7 +62,7 @@ pub fn encode(
     taken: ProfileUpTo,
     base: Option<Arc<Profile>>,
     comment: Option<String>,
-    wanted: Objects,
+    wanted: Measure,
 ) {
     let messages = port.messages();
     let make = move || encoded(taken, base, comment, wanted);
@@ -84,9 +85,10 @@ fn encoded(
     taken: ProfileUpTo,
     base: Option<Arc<Profile>>,
     comment: Option<String>,
-    wanted: Objects,
+    wanted: Measure,
 ) -> Result<Vec<u8>, String> {
     let mut profile = Arc::unwrap_or_clone(taken.profile);
+    let is_part = base.is_some();
     if let Some(base) = base {
         let subtracted = profile.subtract(&base);
         subtracted.map_err(|error| error.to_string())?;
@@ -95,7 +97,7 @@ fn encoded(
         profile.remove_thread(helper);
     }
     profile.meta.notes.extend(comment.map(Note::from));
-    let lacking = wanted.lacking(&profile.schema);
+    let lacking = wanted.lacking(&profile, is_part).into_iter();
     profile.meta.missing.extend(lacking.map(String::from));
     let mut content = Vec::new();
     let written = pprof::write(&profile, &mut content);

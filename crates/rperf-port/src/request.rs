@@ -5,7 +5,8 @@
 use crate::state::Port;
 use crate::task::{Message, Question, Reply, Task};
 use rperf_model::Mode;
-use rperf_protocol::ask::{Objects, Sampling};
+use rperf_protocol::ask::Sampling;
+use rperf_protocol::measure::Measure;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering::SeqCst};
 
 /// The questions that are open, by task.
@@ -57,7 +58,7 @@ static AT_WORK: AtomicU64 = AtomicU64::new(0);
 /// How the session is to sample that is to begin.
 static WALL: AtomicBool = AtomicBool::new(true);
 static FREQUENCY: AtomicU32 = AtomicU32::new(0);
-static OBJECTS: AtomicU8 = AtomicU8::new(0);
+static MEASURE: AtomicU8 = AtomicU8::new(0);
 
 /// Whether the caller is to make a helper: there is none.
 pub fn claim_helper() -> bool {
@@ -87,7 +88,7 @@ pub fn ask(task: Task) -> Question {
 pub fn ask_for_session(sampling: Sampling) -> Question {
     WALL.store(sampling.mode == Mode::Wall, SeqCst);
     FREQUENCY.store(sampling.frequency, SeqCst);
-    OBJECTS.store(sampling.objects.code(), SeqCst);
+    MEASURE.store(sampling.measure.code(), SeqCst);
     ask(Task::Begin)
 }
 
@@ -99,7 +100,7 @@ pub fn sampling() -> Sampling {
             false => Mode::Cpu,
         },
         frequency: FREQUENCY.load(SeqCst),
-        objects: Objects::of_code(OBJECTS.load(SeqCst)),
+        measure: Measure::of_code(MEASURE.load(SeqCst)),
     }
 }
 

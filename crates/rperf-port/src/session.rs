@@ -17,9 +17,10 @@ use crate::step::{Holder, Holding};
 use crate::task::{Message, ProfileUpTo, Question, Reply, Task, Why};
 use crate::waits::Seen;
 use crate::wake;
-use rperf_protocol::ask::{Objects, Sampling};
+use rperf_protocol::ask::Sampling;
 use rperf_protocol::hello::Session;
 use rperf_protocol::json::written;
+use rperf_protocol::measure::Measure;
 use rperf_protocol::message::profile_response;
 use rperf_protocol::refusal::{Code, Refusal};
 use std::sync::Arc;
@@ -351,8 +352,8 @@ impl Vm {
         base: Option<Arc<rperf_model::Profile>>,
     ) {
         let wanted = match &client.wait {
-            Some(Wait::Profile(it)) => it.wanted.sampling.objects,
-            _ => Objects::No,
+            Some(Wait::Profile(it)) => it.wanted.sampling.measure,
+            _ => Measure::NOTHING,
         };
         client.wait = Some(Wait::Encoding);
         let comment = client.names_process.then(facts::process);

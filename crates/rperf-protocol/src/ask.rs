@@ -4,10 +4,11 @@
 use crate::PROTOCOL;
 use crate::hello::Session;
 use crate::limits::{MAX_FREQUENCY, MAX_WAIT_MS, SECONDS, WAIT_MS};
+use crate::measure::Measure;
 use crate::message::Request;
 use crate::refusal::{Code, Refusal};
+use rperf_model::Mode;
 use rperf_model::shared_sums::Cursor;
-use rperf_model::{Mode, OwnColumn, Schema};
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::time::Duration;
@@ -32,63 +33,6 @@ const SNAPSHOT: &str = "/v1/snapshot";
 /// The path below which Go's tools and collectors of profiles ask.
 pub const PPROF: &str = "/debug/pprof/";
 
-/// What a session of clients knows of objects.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Objects {
-    /// Nothing.
-    #[default]
-    No,
-    /// Which are made: some are sampled.
-    Made,
-    /// And which of these stay.
-    InUse,
-}
-
-impl Objects {
-    const ALL: [Self; 3] = [Self::No, Self::Made, Self::InUse];
-
-    /// What is measured beside times for it.
-    pub fn measure(self) -> Option<&'static str> {
-        match self {
-            Self::No => None,
-            Self::Made => Some("alloc=sampled"),
-            Self::InUse => Some("heap"),
-        }
-    }
-
-    /// That with this measure, or without one.
-    pub fn of_measure(measure: Option<&str>) -> Option<Self> {
-        Self::ALL.into_iter().find(|it| it.measure() == measure)
-    }
-
-    /// Its number.
-    pub fn code(self) -> u8 {
-        self as u8
-    }
-
-    /// That with this number.
-    pub fn of_code(code: u8) -> Self {
-        Self::ALL
-            .get(usize::from(code))
-            .copied()
-            .unwrap_or_default()
-    }
-
-    /// What a profile with these columns lacks of it, for people.
-    pub fn lacking(self, schema: &Schema) -> Option<&'static str> {
-        let has = |column| schema.find_own(column).is_some();
-        match self {
-            Self::Made | Self::InUse if !has(OwnColumn::Objects) => Some(
-                "objects, because the session that the program had already doesn't sample them",
-            ),
-            Self::InUse if !has(OwnColumn::ObjectsInUse) => Some(
-                "objects in use, because the session that the program had already doesn't follow them",
-            ),
-            _ => None,
-        }
-    }
-}
-
 /// The seconds of a profile if the request names none: Go's tools assume as many.
 const USUAL_SECONDS: &str = "30";
 
@@ -99,27 +43,31 @@ pub struct Sampling {
     pub mode: Mode,
     /// Samples per second.
     pub frequency: u32,
-    /// What it knows of objects.
-    pub objects: Objects,
+    /// What else it measures.
+    pub measure: Measure,
 }
 
 impl Sampling {
     /// The mode, the frequency and more that the request wants.
     pub fn of(request: &Request) -> Result<Self, Refusal> {
-        let Some(objects) = Objects::of_measure(request.parameter("measure")) else {
-            let allowed = "measure=alloc=sampled or measure=heap";
+        let Some(measure) = Measure::of_words(request.parameter("measure")) else {
+            let allowed = "measure=alloc=sampled, heap, ops or requests, or several with commas";
             return Err(refused("there is no such measure", allowed));
         };
         let mode = request.parameter("mode");
         let Some(mode) = mode.map_or(Some(Mode::Wall), Mode::from_name) else {
             return Err(refused("there is no such mode", "mode=wall or mode=cpu"));
         };
+        // In cpu mode no wait is seen, and most slow requests wait.
+        if measure.requests && mode != Mode::Wall {
+            return Err(refused("requests go with another mode", "mode=wall"));
+        }
         let frequency = request.parameter("frequency");
         match frequency.map_or(Ok(MAX_FREQUENCY), str::parse) {
             Ok(frequency @ 1..=MAX_FREQUENCY) => Ok(Sampling {
                 mode,
                 frequency,
-                objects,
+                measure,
             }),
             _ => Err(refused(
                 "there is no such frequency",
@@ -129,8 +77,11 @@ impl Sampling {
     }
 
     fn query(self) -> String {
-        let measure = self.objects.measure();
-        let measure = measure.map_or_else(String::new, |it| format!("&measure={it}"));
+        let words: Vec<_> = self.measure.words().collect();
+        let measure = match words.is_empty() {
+            true => String::new(),
+            false => format!("&measure={}", words.join(",")),
+        };
         let mode = self.mode.name();
         format!("mode={mode}&frequency={}{measure}", self.frequency)
     }
@@ -348,11 +299,16 @@ mod tests {
         let sampling = Sampling {
             mode: Mode::Cpu,
             frequency: 99,
-            objects: Objects::No,
+            measure: Measure::NOTHING,
         };
-        let with_objects = Sampling {
-            objects: Objects::Made,
+        let measuring = |words| Sampling {
+            measure: Measure::of_words(Some(words)).expect("words"),
             ..sampling
+        };
+        let with_objects = measuring("alloc=sampled");
+        let with_more = Sampling {
+            mode: Mode::Wall,
+            ..measuring("heap,requests,ops")
         };
         let cursor = "1.2.3.4.5.6.7.8".parse().expect("a cursor");
         let (wait, time) = (Duration::from_millis(300), Duration::from_millis(2500));
@@ -394,6 +350,10 @@ mod tests {
                 Ask::Session(with_objects),
                 "/v1/session?mode=cpu&frequency=99&measure=alloc=sampled",
             ),
+            (
+                Ask::Session(with_more),
+                "/v1/session?mode=wall&frequency=99&measure=heap,requests,ops",
+            ),
         ] {
             assert_eq!(ask.path(), path);
             assert_eq!(Ask::of(&request(ask.method(), path)), Ok(ask));
@@ -410,7 +370,7 @@ mod tests {
             sampling: Sampling {
                 mode: Mode::Wall,
                 frequency: 1000,
-                objects: Objects::No,
+                measure: Measure::NOTHING,
             },
         });
         assert_eq!(code("/v1/profile?new=1"), Ok(usual));

@@ -12,6 +12,7 @@ pub mod delta;
 pub mod hello;
 pub mod json;
 pub mod limits;
+pub mod measure;
 pub mod memory;
 pub mod message;
 pub mod refusal;

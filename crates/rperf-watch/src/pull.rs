@@ -9,10 +9,11 @@ use crate::program::Program;
 use crate::sums::Feed;
 use rperf_model::Mode;
 use rperf_model::shared_sums::{Cursor, SumsFacts};
-use rperf_protocol::ask::{Ask, Objects, Sampling};
+use rperf_protocol::ask::{Ask, Sampling};
 use rperf_protocol::delta::{BadDelta, Delta};
 use rperf_protocol::hello::Session;
 use rperf_protocol::limits::MAX_DELTA;
+use rperf_protocol::measure::Measure;
 use rperf_protocol::refusal::Refusal;
 use rperf_session::process_id::ProcessId;
 use std::mem;
@@ -23,7 +24,7 @@ use std::time::{Duration, Instant};
 pub const SESSION: Sampling = Sampling {
     mode: Mode::Wall,
     frequency: 1000,
-    objects: Objects::No,
+    measure: Measure::NOTHING,
 };
 
 /// Pages of one pull at most: a table has fewer rows.

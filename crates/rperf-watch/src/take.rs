@@ -208,15 +208,16 @@ mod tests {
     use crate::process::State;
     use crate::scripted::{Answer, Asked, found, hello, program, program_in};
     use rperf_model::{Column, Mode, Schema, ValueType};
-    use rperf_protocol::ask::{Objects, Sampling};
+    use rperf_protocol::ask::Sampling;
     use rperf_protocol::hello::{Keeper, Session};
+    use rperf_protocol::measure::Measure;
 
     const WANTED: Wanted = Wanted {
         time: seconds(10),
         sampling: Sampling {
             mode: Mode::Wall,
             frequency: 100,
-            objects: Objects::No,
+            measure: Measure::NOTHING,
         },
     };
 

@@ -76,7 +76,11 @@ module Rperf
       end
 
       # @return [Boolean] whether the session runs that clients want
-      def begin_session = Native.begin_live
+      def begin_session
+        has_begun = Native.begin_live
+        Ops.begin if Native.ops?
+        has_begun
+      end
 
       # @return [NativeProfile, nil] of the session that runs, up to now
       # @raise [Rperf::Error] if it gives none

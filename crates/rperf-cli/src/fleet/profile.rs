@@ -128,7 +128,8 @@ fn asked(programs: &[Running]) -> Vec<Asked> {
 mod tests {
     use super::*;
     use rperf_model::Mode;
-    use rperf_protocol::ask::{Objects, Sampling};
+    use rperf_protocol::ask::Sampling;
+    use rperf_protocol::measure::Measure;
     use rperf_session::process_id::ProcessId;
 
     const WANTED: Wanted = Wanted {
@@ -136,7 +137,7 @@ mod tests {
         sampling: Sampling {
             mode: Mode::Wall,
             frequency: 1000,
-            objects: Objects::No,
+            measure: Measure::NOTHING,
         },
     };
 

@@ -60,6 +60,7 @@ impl Profile {
         self.latencies.clear();
         self.suite = Suite::default();
         self.requests.clear();
+        self.ops.subtract(&earlier.ops);
         self.collections.subtract(&earlier.collections);
         Ok(())
     }

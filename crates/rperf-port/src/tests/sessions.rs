@@ -5,7 +5,8 @@ use crate::task::{ProfileUpTo, Question, Reply, Task, Why};
 use rperf_model::Mode;
 use rperf_model::State;
 use rperf_model::test_profile::TestProfile;
-use rperf_protocol::ask::{Ask, Objects, Sampling, Wanted};
+use rperf_protocol::ask::{Ask, Sampling, Wanted};
+use rperf_protocol::measure::Measure;
 use rperf_protocol::message::parse_reply;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -114,7 +115,7 @@ fn asked(port: &Opened, seconds: f64) -> Client {
         sampling: Sampling {
             mode: Mode::Wall,
             frequency: 1000,
-            objects: Objects::No,
+            measure: Measure::NOTHING,
         },
     });
     client.ask(ask, SOON).expect("sent");

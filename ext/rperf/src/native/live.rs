@@ -57,11 +57,9 @@ pub fn begin(ruby: &Ruby, gvl: &mut Gvl<'_>, sampling: Sampling) -> Result<bool,
         (&FREQUENCY, Given::Integer(sampling.frequency.into()), shown),
     ];
     // Who looks at a program that runs asks who keeps others waiting, too.
-    let words = [
-        (sampling.mode == Mode::Wall).then_some(BLAME),
-        sampling.objects.measure(),
-    ];
-    let words: Vec<String> = words.into_iter().flatten().map(Into::into).collect();
+    let blame = (sampling.mode == Mode::Wall).then_some(BLAME);
+    let words = blame.into_iter().chain(sampling.measure.words());
+    let words: Vec<String> = words.map(Into::into).collect();
     let measure = (!words.is_empty()).then_some((&MEASURE, Given::Symbols(words), shown));
     let settings = Settings::from_keywords(given.into_iter().chain(measure));
     let settings = settings.map_err(|error| errors::rperf(ruby, error.to_string()))?;

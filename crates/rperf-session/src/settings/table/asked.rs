@@ -3,7 +3,7 @@
 
 use super::super::form::Form::{self, Number, Word, Words};
 use super::super::setting::{Defaults, Flags, Setting, Takes};
-use super::super::words::{ALLOC_SAMPLED, CPU, HEAP};
+use super::super::words::{ALLOC_SAMPLED, BLAME, CPU, HEAP, OPS, REQUESTS};
 use rperf_model::{ASKED_FREQUENCIES, Mode};
 
 /// The settings of `rperf attach`.
@@ -16,13 +16,15 @@ static ATTACH_MEASURE: Setting = Setting {
     flags: Some(Flags {
         short: None,
         takes: Takes::Value(
-            "MEASURE",
+            "MEASURES",
             "alloc=sampled: also some of the objects that are made, with their callers; heap: these, \
-             and which of them stay",
+             and which of them stay; ops: queries and other ops, with their names; in wall mode also \
+             requests: their accounts, and which are slow among their like, for 'rperf why'; blame is \
+             always measured there",
         ),
         record_only: false,
     }),
-    ..measure(&[Words(&[ALLOC_SAMPLED, HEAP])])
+    ..measure(&[Words(&[ALLOC_SAMPLED, BLAME, HEAP, OPS, REQUESTS])])
 };
 
 /// Its sessions are too short to see what stays.

@@ -1,0 +1,77 @@
+# frozen_string_literal: true
+
+# Requests and ops of a program that runs already, which has rperf's middleware.
+RSpec.describe "rperf attach, of requests and ops", vm: true do
+  include Ports
+
+  # Serves requests all the time, of which one in fifty is slow, after `code`.
+  def serving(code = "", &)
+    listening(<<~RUBY, &)
+      require "rperf/rack"
+      SELECT = "SELECT name FROM users WHERE id = 17"
+      APP = Rperf::RackMiddleware.new(lambda { |env|
+        Rperf.op(SELECT, kind: :sql) { sleep(env["number"] % 50 == 49 ? 0.02 : 0.0005) }
+        [200, {}, []]
+      })
+      #{code}
+      def get(number) = APP.call({ "REQUEST_METHOD" => "GET", "PATH_INFO" => "/users", "number" => number })
+      200.times { |number| get(number) }
+      puts Rperf.listen
+      (0..).each { |number| get(number) }
+    RUBY
+  end
+
+  def attach(program, *arguments)
+    rperf("attach", program.pid.to_s, "--duration", "2", "-o", "x.pb.gz", *arguments)
+  end
+
+  def profile = Rperf.load(path_to("x.pb.gz"))
+
+  def ops = profile.ops[:ops].to_h { |op| [op[:name], op[:calls]] }
+
+  def comments = PprofMessage.read(path_to("x.pb.gz")).comments.join("\n")
+
+  statement = "[SQL] SELECT name FROM users WHERE id = ?"
+
+  it "gives 'rperf why' what it tells of" do
+    serving do |program|
+      outcome = attach(program, "--measure", "requests,blame,ops")
+      expect([outcome.status.exitstatus, outcome.messages]).to match([0, [start_with("rperf: wrote x.pb.gz")]])
+      why = JSON.parse(rperf("why", "x.pb.gz", "/users", "--json").stdout, symbolize_names: true)
+      expect(why[:requests]).to eq(ops.fetch(statement))
+      expect(why[:requests]).to be > 100
+      expect(rperf("why", "x.pb.gz", "/users").stdout).to include(statement)
+    end
+  end
+
+  it "says so if the program's own session has none, or can't tell those of this time" do
+    serving("Rperf.start(mode: :wall)") do |program|
+      told = attach(program, "--measure", "requests,ops")
+      expect(told.messages.grep(/has no (requests|ops): /).size).to eq(2)
+      expect(comments).to include("missing: requests, because").and include("missing: ops, because")
+    end
+    serving("Rperf.start(mode: :wall, measure: %i[requests ops])") do |program|
+      told = attach(program, "--measure", "requests,ops")
+      expect(told.messages.grep(/has no (requests|ops): /)).to contain_exactly(/has no requests: /)
+      expect(comments).not_to include("missing: ops")
+    end
+  end
+
+  it "counts the ops of its own time alone where it joins a session that measures them" do
+    serving("Rperf.start(mode: :wall, measure: :ops)\nat_exit { warn Rperf.stop.ops[:total][:calls] }") do |program|
+      attach(program)
+      # It begins after 200 calls, and a call takes half a millisecond.
+      calls = ops.fetch(statement)
+      expect(calls).to be_between(100, 4_000)
+      attach(program)
+      expect(ops.fetch(statement)).to be < calls * 2
+    end
+  end
+
+  it "refuses words that don't go together, or that ports don't know" do
+    refused = ->(*arguments) { rperf("attach", "1", *arguments).messages.first }
+    expect(refused["-m", "cpu", "--measure", "requests"]).to start_with("rperf: --measure requests goes with -m wall")
+    expect(refused["--measure", "gc_cost"])
+      .to start_with("rperf: --measure must be alloc=sampled, blame, heap, ops, requests")
+  end
+end
