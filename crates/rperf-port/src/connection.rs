@@ -9,6 +9,7 @@ use crate::task::Task;
 use nix::sys::socket::{MsgFlags, recv};
 use rperf_protocol::ask::Sampling;
 use rperf_protocol::limits::MAX_REQUEST;
+use rperf_protocol::measure::Measure;
 use rperf_protocol::message::{Request, parse_request, response};
 use rperf_protocol::refusal::{Code, Refusal};
 use std::io::{self, Read, Write};
@@ -157,6 +158,14 @@ impl Connection {
     /// Whether it is to be read from, and whether it is to be written to.
     pub fn wants(&self) -> (bool, bool) {
         (self.phase == Phase::Asking, self.phase == Phase::Answered)
+    }
+
+    /// What its profile is to have beside times.
+    pub fn measure(&self) -> Measure {
+        match &self.wait {
+            Some(Wait::Profile(it)) => it.wanted.sampling.measure,
+            _ => Measure::NOTHING,
+        }
     }
 
     /// Whether it matters that the client sends nothing any more: it wants its profile now.

@@ -20,7 +20,6 @@ use crate::wake;
 use rperf_protocol::ask::Sampling;
 use rperf_protocol::hello::Session;
 use rperf_protocol::json::written;
-use rperf_protocol::measure::Measure;
 use rperf_protocol::message::profile_response;
 use rperf_protocol::refusal::{Code, Refusal};
 use std::sync::Arc;
@@ -351,10 +350,7 @@ impl Vm {
         taken: ProfileUpTo,
         base: Option<Arc<rperf_model::Profile>>,
     ) {
-        let wanted = match &client.wait {
-            Some(Wait::Profile(it)) => it.wanted.sampling.measure,
-            _ => Measure::NOTHING,
-        };
+        let wanted = client.measure();
         client.wait = Some(Wait::Encoding);
         let comment = client.names_process.then(facts::process);
         encode(self.port, client.id, taken, base, comment, wanted);
