@@ -19,11 +19,14 @@ module Rperf
                Pools::ConnectionPool].freeze
     private_constant :SOURCES
 
-    # Those that are to be looked for.
-    @missing = SOURCES
+    # Those that are to be looked for. Each is taken out by the thread that installs it.
+    @missing = SOURCES.dup
 
     class << self
-      # A session has begun that measures ops.
+      # A session is about to begin that measures ops.
+      def prepare = look
+
+      # It has begun.
       def begin
         look
         watch unless @watch || @missing.empty?
@@ -61,9 +64,10 @@ module Rperf
       def look
         Guard.attempt("of libraries are missing", Guard::LAST) do
           found = @missing.to_h { |source| [source, source.find] }.compact
-          # Another thread may look, as soon as one of them is installed.
-          @missing = (@missing - found.keys).freeze unless found.empty?
           found.each do |source, library|
+            # Another thread may have looked meanwhile.
+            next unless @missing.delete(source)
+
             Guard.attempt("of a library are missing", Guard::LAST) { source.install(library) }
           end
         end

@@ -44,27 +44,57 @@ RSpec.describe "rperf attach, of requests and ops", vm: true do
     end
   end
 
+  it "says so if there is no middleware" do
+    listening("puts Rperf.listen; loop { 1000.times { |i| i.to_s } }") do |program|
+      expect(attach(program, "--measure", "requests").messages).to include(/has no requests: none ended meanwhile, or/)
+    end
+  end
+
   it "says so if the program's own session has none, or can't tell those of this time" do
     serving("Rperf.start(mode: :wall)") do |program|
       told = attach(program, "--measure", "requests,ops")
-      expect(told.messages.grep(/has no (requests|ops): /).size).to eq(2)
+      expect(told.messages.grep(/lacks (requests|ops), because/).size).to eq(2)
       expect(comments).to include("missing: requests, because").and include("missing: ops, because")
     end
     serving("Rperf.start(mode: :wall, measure: %i[requests ops])") do |program|
       told = attach(program, "--measure", "requests,ops")
-      expect(told.messages.grep(/has no (requests|ops): /)).to contain_exactly(/has no requests: /)
+      expect(told.messages.grep(/lacks/)).to contain_exactly(/lacks requests, because a session ran already/)
       expect(comments).not_to include("missing: ops")
     end
   end
 
   it "counts the ops of its own time alone where it joins a session that measures them" do
-    serving("Rperf.start(mode: :wall, measure: :ops)\nat_exit { warn Rperf.stop.ops[:total][:calls] }") do |program|
+    early = <<~RUBY
+      Rperf.start(mode: :wall, measure: :ops)
+      10_000.times { Rperf.op(SELECT, kind: :sql) { nil } }
+    RUBY
+    serving(early) do |program|
       attach(program)
-      # It begins after 200 calls, and a call takes half a millisecond.
-      calls = ops.fetch(statement)
-      expect(calls).to be_between(100, 4_000)
-      attach(program)
-      expect(ops.fetch(statement)).to be < calls * 2
+      expect(ops.fetch(statement)).to be_between(100, 5_000)
+    end
+  end
+
+  it "gives calls of libraries their names, each time" do
+    asking = <<~RUBY
+      require "net/http"
+      require "socket"
+      SERVER = TCPServer.new("127.0.0.1", 0)
+      Thread.new do
+        loop do
+          client = SERVER.accept
+          nil until client.gets.chomp.empty?
+          client.write("HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n")
+          client.close
+        end
+      end
+      Thread.new { loop { Net::HTTP.get_response("127.0.0.1", "/", SERVER.local_address.ip_port) && sleep(0.01) } }
+    RUBY
+    serving(asking) do |program|
+      counts = Array.new(2) do
+        expect(attach(program, "--measure", "ops").messages.size).to eq(1)
+        ops.filter_map { |name, calls| calls if name.start_with?("[HTTP] GET 127.0.0.1") }
+      end
+      expect(counts).to all(match([be_between(10, 250)]))
     end
   end
 

@@ -130,11 +130,14 @@ fn profile(processes: &[ProcessId], wanted: Wanted) -> Whole {
         match content.and_then(Content::read) {
             Ok((profile, event)) => {
                 event.iter().for_each(|event| tell(pid, event));
-                for what in lacking(wanted.sampling.measure, &profile) {
-                    progress.say(&format!("the profile of {pid} {what}"));
-                }
-                if let Err(error) = whole.add(pid, profile) {
-                    progress.say(&format!("the profile of {pid} is left out: {error}"));
+                let lacking = lacking(wanted.sampling.measure, &profile);
+                match whole.add(pid, profile) {
+                    Ok(()) => lacking.iter().for_each(|what| {
+                        progress.say(&format!("the profile of {pid} {what}"));
+                    }),
+                    Err(error) => {
+                        progress.say(&format!("the profile of {pid} is left out: {error}"));
+                    }
                 }
             }
             Err(failure) => progress.say(&of_failure(pid, &failure).message),
@@ -144,18 +147,14 @@ fn profile(processes: &[ProcessId], wanted: Wanted) -> Whole {
     whole
 }
 
-/// What the profile of a program hasn't that was asked for, and the reasons that there can be.
+/// What the profile of a program hasn't that was asked for. What a part of a session lacks, it says itself.
 fn lacking(measure: Measure, profile: &Profile) -> Vec<String> {
-    let objects = measure.lacking(profile, false).into_iter();
-    let mut lacking: Vec<_> = objects.map(|it| format!("lacks {it}")).collect();
-    if measure.requests && profile.requests.is_empty() {
-        let why = "rperf's middleware tells of them, and the program has none, or none ended meanwhile, or the \
-                   program had a session of its own ('rperf help slow-requests')";
+    let missing = profile.meta.missing.iter();
+    let mut lacking: Vec<_> = missing.map(|it| format!("lacks {it}")).collect();
+    if measure.requests && profile.requests.is_empty() && lacking.is_empty() {
+        let why = "none ended meanwhile, or the program has no middleware of rperf, which tells of them \
+                   ('rperf help slow-requests')";
         lacking.push(format!("has no requests: {why}"));
-    }
-    if measure.ops && profile.ops.is_empty() {
-        let why = "none ended meanwhile, or the program had a session of its own without them ('rperf help ops')";
-        lacking.push(format!("has no ops: {why}"));
     }
     lacking
 }

@@ -65,7 +65,8 @@ pub fn run(args: &WhyArgs) -> Result<i32, Refusal> {
     if profile.requests.is_empty() {
         return Err(Refusal::usage(format!(
             "{} has no requests: they are in profiles of 'rperf record -m wall --measure requests,blame' \
-             of a program with rperf's middleware ('rperf help slow-requests')",
+             or 'rperf attach --measure requests' of a program with rperf's middleware \
+             ('rperf help slow-requests')",
             path.display()
         )));
     }

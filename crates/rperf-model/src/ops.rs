@@ -103,7 +103,7 @@ impl OpSums {
         }
     }
 
-    /// Takes what an earlier snapshot of the same session has away.
+    /// Takes what an earlier snapshot of the same session has away, of an op outside of requests.
     fn subtract(&mut self, earlier: &Self) {
         self.objects = match (self.objects, earlier.objects) {
             (Some(ours), Some(theirs)) => Some(ours.saturating_sub(theirs)),
@@ -117,17 +117,10 @@ impl OpSums {
             (&mut self.blocked_ns, earlier.blocked_ns),
             (&mut self.gc_ns, earlier.gc_ns),
             (&mut self.suspended_ns, earlier.suspended_ns),
-            (&mut self.requests, earlier.requests),
-            (&mut self.repeated, earlier.repeated),
-            (&mut self.displaced, earlier.displaced),
         ] {
             *ours = ours.saturating_sub(theirs);
         }
         self.blocked.subtract(&earlier.blocked);
-        for (ours, theirs) in self.classes.iter_mut().zip(earlier.classes) {
-            ours.calls = ours.calls.saturating_sub(theirs.calls);
-            ours.wall_ns = ours.wall_ns.saturating_sub(theirs.wall_ns);
-        }
     }
 
     /// The time of its own: the sum of its states.
@@ -208,14 +201,37 @@ impl Ops {
         }
     }
 
-    /// Takes those away that an earlier snapshot of the same session has.
+    /// Takes those away that an earlier snapshot of the same session has. All are by name alone then: the calls of
+    /// a request that went on there have come to its endpoint since it ended.
     pub(crate) fn subtract(&mut self, earlier: &Self) {
-        for (key, sums) in &earlier.entries {
-            if let Some(ours) = self.entries.get_mut(key) {
+        let mut left = self.by_name();
+        for (key, sums) in &earlier.by_name().entries {
+            if let Some(ours) = left.entries.get_mut(key) {
                 ours.subtract(sums);
             }
         }
-        self.entries.retain(|_, sums| sums.calls > 0);
+        left.entries.retain(|_, sums| sums.calls > 0);
+        *self = left;
+    }
+
+    /// All as if they had been outside of requests.
+    fn by_name(&self) -> Self {
+        let mut all = Self::default();
+        for (key, sums) in &self.entries {
+            let key = OpKey {
+                name: key.name.clone(),
+                ..OpKey::default()
+            };
+            let sums = OpSums {
+                requests: 0,
+                repeated: 0,
+                displaced: 0,
+                classes: Default::default(),
+                ..sums.clone()
+            };
+            all.add(key, &sums);
+        }
+        all
     }
 
     /// Bytes held, roughly.
@@ -268,28 +284,38 @@ mod tests {
     }
 
     #[test]
-    fn what_came_after_an_earlier_snapshot_is_left() {
-        let mut earlier = Ops::default();
-        earlier.add(key("/a", "q"), &call(3, Some(1)));
-        earlier.add(key("/a", "old"), &call(3, Some(1)));
-        earlier.add(key("/b", "q"), &call(2, None));
-        let mut later = earlier.clone();
-        later.add(key("/a", "q"), &call(4, Some(2)));
-        later.add(key("/a", "new"), &call(5, Some(0)));
-        later.add(key("/b", "q"), &call(1, Some(9)));
+    fn what_came_after_an_earlier_snapshot_is_left_by_name() {
+        let calls = |calls, wall_ns, objects| OpSums {
+            calls,
+            wall_ns,
+            objects,
+            requests: 1,
+            ..OpSums::default()
+        };
+        let (mut earlier, mut later) = <(Ops, Ops)>::default();
+        earlier.add(key("/a", "q"), &calls(2, 20, Some(2)));
+        earlier.add(key("", "old"), &calls(1, 3, Some(1)));
+        // Three calls of a request that goes on, and one outside of requests.
+        earlier.add(key("", "q"), &calls(4, 40, Some(4)));
+        earlier.add(key("", "unknown"), &calls(1, 2, None));
+        later.add(key("/a", "q"), &calls(2 + 3 + 2, 75, Some(9)));
+        later.add(key("", "q"), &calls(1, 10, Some(1)));
+        later.add(key("", "old"), &calls(1, 3, Some(1)));
+        later.add(key("/b", "new"), &calls(1, 5, Some(0)));
+        later.add(key("/b", "unknown"), &calls(2, 3, None));
         later.subtract(&earlier);
-        let left = later
-            .iter()
-            .map(|(key, it)| (&*key.name, it.calls, it.wall_ns, it.objects));
+        let left = later.iter().map(|(key, it)| {
+            let is_outside = key.key.is_empty() && key.endpoint.is_empty() && it.requests == 0;
+            assert!(is_outside, "{key:?}");
+            (&*key.name, it.calls, it.wall_ns, it.objects)
+        });
         let left: Vec<_> = left.collect();
-        assert_eq!(
-            left,
-            [
-                ("new", 1, 5, Some(0)),
-                ("q", 1, 4, Some(2)),
-                ("q", 1, 1, None)
-            ]
-        );
+        let expected = [
+            ("new", 1, 5, Some(0)),
+            ("q", 2, 25, Some(4)),
+            ("unknown", 1, 1, None),
+        ];
+        assert_eq!(left, expected);
     }
 
     #[test]

@@ -51,7 +51,8 @@ impl Sampling {
     /// The mode, the frequency and more that the request wants.
     pub fn of(request: &Request) -> Result<Self, Refusal> {
         let Some(measure) = Measure::of_words(request.parameter("measure")) else {
-            let allowed = "measure=alloc=sampled, heap, ops or requests, or several with commas";
+            let allowed = "measure=alloc=sampled, heap, ops or requests, or several with commas \
+                           (blame is always measured in wall mode)";
             return Err(refused("there is no such measure", allowed));
         };
         let mode = request.parameter("mode");
@@ -60,7 +61,7 @@ impl Sampling {
         };
         // In cpu mode no wait is seen, and most slow requests wait.
         if measure.requests && mode != Mode::Wall {
-            return Err(refused("requests go with another mode", "mode=wall"));
+            return Err(refused("requests go with mode=wall only", "mode=wall"));
         }
         let frequency = request.parameter("frequency");
         match frequency.map_or(Ok(MAX_FREQUENCY), str::parse) {

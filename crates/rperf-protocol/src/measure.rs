@@ -75,6 +75,13 @@ impl Measure {
     /// What these words name, with commas between several. `None` if there is no such word.
     pub fn of_words(words: Option<&str>) -> Option<Self> {
         let mut measure = Self::default();
+        // Some clients encode these signs.
+        let encoded = [("%2C", ","), ("%2c", ","), ("%3D", "="), ("%3d", "=")];
+        let plain = |text: &str| {
+            let replace = |text: String, (code, sign): &(&str, &str)| text.replace(code, sign);
+            encoded.iter().fold(text.to_string(), replace)
+        };
+        let words = words.map(plain);
         for word in words.iter().flat_map(|it| it.split(',')) {
             let objects = [Objects::Made, Objects::InUse];
             if let Some(objects) = objects.into_iter().find(|it| it.word() == Some(word)) {
@@ -109,12 +116,12 @@ impl Measure {
         }
     }
 
-    /// What a profile lacks of it, in phrases for people. `is_part`: it is a part of a session that the program
-    /// had already.
+    /// What a profile lacks of it, in phrases for people. `is_part`: it is a part of a session that ran already,
+    /// the program's own or that of another client.
     pub fn lacking(self, profile: &Profile, is_part: bool) -> Vec<&'static str> {
-        let requests = "requests, because the session that the program had already can't tell which of them are \
-                        of this time: 'rperf snapshot' has all";
-        let ops = "ops, because the session that the program had already has none";
+        let requests = "requests, because a session ran already, of the program or of another client: those of \
+                        a part of it can't be told";
+        let ops = "ops, because the session that ran already, of the program or of another client, has none";
         let requests = (self.requests && is_part).then_some(requests);
         let ops = (self.ops && is_part && profile.ops.is_empty()).then_some(ops);
         let objects = self.objects.lacking(&profile.schema);
@@ -141,6 +148,8 @@ mod tests {
             Measure::of_words(Some("heap,alloc=sampled")).map(|it| it.objects),
             Some(Objects::InUse)
         );
+        let encoded = Measure::of_words(Some("alloc%3Dsampled%2Cops"));
+        assert_eq!(encoded, Measure::of_words(Some("alloc=sampled,ops")));
         for odd in ["", "heap,", "alloc", "requests,all"] {
             assert_eq!(Measure::of_words(Some(odd)), None, "{odd}");
         }

@@ -77,6 +77,8 @@ module Rperf
 
       # @return [Boolean] whether the session runs that clients want
       def begin_session
+        # What is hooked into may take its time, which isn't the session's.
+        Ops.prepare if Native.live_ops?
         has_begun = Native.begin_live
         Ops.begin if Native.ops?
         has_begun

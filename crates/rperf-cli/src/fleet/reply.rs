@@ -104,7 +104,7 @@ impl Site {
     fn index(&self) -> String {
         let present = self.programs.now();
         let mut text = "profile?seconds=30  the time of all threads of these programs, as a pprof \
-                        file; also mode=cpu, frequency=100, measure=alloc=sampled\n\n"
+                        file; also mode=cpu, frequency=100, measure=alloc=sampled,requests,ops\n\n"
             .to_string();
         for program in present.programs {
             text.push_str(&format!("{} {}\n", program.process.pid, program.name));

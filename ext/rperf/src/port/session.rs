@@ -47,6 +47,11 @@ pub fn begin_live(ruby: &Ruby) -> Result<bool, Error> {
     live::begin(ruby, &mut native::gvl(ruby), request::sampling())
 }
 
+/// `Native.live_ops?`: whether the session that clients want is to measure ops.
+pub fn wants_ops() -> bool {
+    request::sampling().measure.ops
+}
+
 fn begin(ruby: &Ruby, gvl: &mut Gvl<'_>, helper: RModule, question: Question) -> Result<(), Error> {
     // One runs of which the port doesn't know: the helper that began it was ended before it said so.
     if facts::is_of_clients() {

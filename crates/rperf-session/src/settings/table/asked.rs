@@ -17,10 +17,9 @@ static ATTACH_MEASURE: Setting = Setting {
         short: None,
         takes: Takes::Value(
             "MEASURES",
-            "alloc=sampled: also some of the objects that are made, with their callers; heap: these, \
-             and which of them stay; ops: queries and other ops, with their names; in wall mode also \
-             requests: their accounts, and which are slow among their like, for 'rperf why'; blame is \
-             always measured there",
+            "alloc=sampled: some of the objects that are made, with their callers; heap: these, and which \
+             of them stay; ops: queries and other ops, with their names; requests, in wall mode: which \
+             are slow, for 'rperf why'; blame is always measured in wall mode",
         ),
         record_only: false,
     }),
