@@ -54,18 +54,24 @@ module Rperf
       # none of its methods may be called, hasn't released it.
       def look_again
         return unless Native.main_ractor?
-        return Guard.attempt("go on being looked for", Guard::LAST) { release } unless Native.ops?
+        return stop_looking unless Native.ops?
 
         look
-        Guard.attempt("go on being looked for", Guard::LAST) { release } if @missing.empty?
+        stop_looking if @missing.empty?
+      end
+
+      # Clients of the port may have begun another session meanwhile, which has taken the watch for its own.
+      def stop_looking
+        Guard.attempt("go on being looked for", Guard::LAST) { release }
+        watch if Native.ops? && !@missing.empty? && !@watch
       end
 
       # A source that fails isn't tried again.
       def look
         Guard.attempt("of libraries are missing", Guard::LAST) do
-          found = @missing.to_h { |source| [source, source.find] }.compact
+          # Another thread may look meanwhile.
+          found = @missing.dup.to_h { |source| [source, source.find] }.compact
           found.each do |source, library|
-            # Another thread may have looked meanwhile.
             next unless @missing.delete(source)
 
             Guard.attempt("of a library are missing", Guard::LAST) { source.install(library) }

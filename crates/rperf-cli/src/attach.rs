@@ -147,10 +147,11 @@ fn profile(processes: &[ProcessId], wanted: Wanted) -> Whole {
     whole
 }
 
-/// What the profile of a program hasn't that was asked for. What a part of a session lacks, it says itself.
+/// What the profile of a program says that it lacks, and that it has no requests though they were asked for.
 fn lacking(measure: Measure, profile: &Profile) -> Vec<String> {
     let missing = profile.meta.missing.iter();
     let mut lacking: Vec<_> = missing.map(|it| format!("lacks {it}")).collect();
+    // A part of a session lacks them, and says so.
     if measure.requests && profile.requests.is_empty() && lacking.is_empty() {
         let why = "none ended meanwhile, or the program has no middleware of rperf, which tells of them \
                    ('rperf help slow-requests')";

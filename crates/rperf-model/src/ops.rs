@@ -289,6 +289,7 @@ mod tests {
             calls,
             wall_ns,
             objects,
+            blocked_ns: wall_ns,
             requests: 1,
             ..OpSums::default()
         };
@@ -307,6 +308,7 @@ mod tests {
         let left = later.iter().map(|(key, it)| {
             let is_outside = key.key.is_empty() && key.endpoint.is_empty() && it.requests == 0;
             assert!(is_outside, "{key:?}");
+            assert_eq!(it.blocked_ns, it.wall_ns);
             (&*key.name, it.calls, it.wall_ns, it.objects)
         });
         let left: Vec<_> = left.collect();

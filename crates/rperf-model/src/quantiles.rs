@@ -62,8 +62,8 @@ impl Quantiles {
         self.max = self.max.max(other.max);
     }
 
-    /// Takes those of an earlier state of it away. The largest is known roughly then: as the end of the last
-    /// bucket that is left.
+    /// Takes the values of an earlier state away. The largest is known roughly then: as the end of the last bucket
+    /// that is left, but not more than the sum.
     pub(crate) fn subtract(&mut self, earlier: &Self) {
         for (ours, theirs) in self.buckets.iter_mut().zip(&earlier.buckets) {
             *ours = ours.saturating_sub(*theirs);
@@ -72,7 +72,8 @@ impl Quantiles {
         self.buckets.truncate(last.map_or(0, |it| it + 1));
         self.count = self.count.saturating_sub(earlier.count);
         self.sum = self.sum.saturating_sub(earlier.sum);
-        self.max = last.map_or(0, |it| self.max.min(start_of::<BITS>(it + 1) - 1));
+        let most = self.max.min(self.sum);
+        self.max = last.map_or(0, |it| most.min(start_of::<BITS>(it + 1) - 1));
     }
 
     /// The buckets that have values, and how many.
@@ -220,6 +221,11 @@ mod tests {
         assert!(all.max() >= later.max() && all.max() - later.max() <= later.max() / 8);
         all.subtract(&later);
         assert_eq!(all, Quantiles::default());
+        let (mut two, mut large) = <(Quantiles, Quantiles)>::default();
+        [1_000_000, 10_000].map(|value| two.add(value));
+        large.add(1_000_000);
+        two.subtract(&large);
+        assert_eq!(two.max(), 10_000, "not the end of its bucket");
     }
 
     #[test]

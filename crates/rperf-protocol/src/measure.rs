@@ -121,7 +121,8 @@ impl Measure {
     pub fn lacking(self, profile: &Profile, is_part: bool) -> Vec<&'static str> {
         let requests = "requests, because a session ran already, of the program or of another client: those of \
                         a part of it can't be told";
-        let ops = "ops, because the session that ran already, of the program or of another client, has none";
+        let ops = "ops, because none ended meanwhile, or the session that ran already, of the program or of \
+                   another client, has none";
         let requests = (self.requests && is_part).then_some(requests);
         let ops = (self.ops && is_part && profile.ops.is_empty()).then_some(ops);
         let objects = self.objects.lacking(&profile.schema);

@@ -77,7 +77,7 @@ module Rperf
 
       # @return [Boolean] whether the session runs that clients want
       def begin_session
-        # What is hooked into may take its time, which isn't the session's.
+        # To hook into libraries may take a while, which isn't to be the session's time.
         Ops.prepare if Native.live_ops?
         has_begun = Native.begin_live
         Ops.begin if Native.ops?

@@ -18,8 +18,9 @@ pub struct NotEarlier;
 
 impl Profile {
     /// Takes away all that is in `earlier`, a snapshot of the same session; also of stacks that have
-    /// been folded meanwhile; ops by their names alone. Time lines, latencies, tests, the slowest calls, requests with their
-    /// classes, and raw samples can't be told apart, and go. Levels, such as objects in use, stay as they are.
+    /// been folded meanwhile. Time lines, latencies, tests, the slowest calls, requests with their
+    /// classes, and raw samples can't be told apart, and go. Ops are by name alone afterwards. Levels,
+    /// such as objects in use, stay as they are.
     ///
     /// # Errors
     /// If it is none: then this profile has lost its meaning.
