@@ -222,7 +222,7 @@ mod tests {
         all.subtract(&later);
         assert_eq!(all, Quantiles::default());
         let (mut two, mut large) = <(Quantiles, Quantiles)>::default();
-        [1_000_000, 10_000].map(|value| two.add(value));
+        [1_000_000, 10_000].iter().for_each(|&value| two.add(value));
         large.add(1_000_000);
         two.subtract(&large);
         assert_eq!(two.max(), 10_000, "not the end of its bucket");
