@@ -83,14 +83,10 @@ impl OpSums {
             (Some(ours), Some(theirs)) => Some(ours.saturating_add(theirs)),
             _ => None,
         };
+        for (ours, theirs) in self.calls_and_times(other) {
+            *ours = ours.saturating_add(theirs);
+        }
         for (ours, theirs) in [
-            (&mut self.calls, other.calls),
-            (&mut self.wall_ns, other.wall_ns),
-            (&mut self.running_ns, other.running_ns),
-            (&mut self.gvl_wait_ns, other.gvl_wait_ns),
-            (&mut self.blocked_ns, other.blocked_ns),
-            (&mut self.gc_ns, other.gc_ns),
-            (&mut self.suspended_ns, other.suspended_ns),
             (&mut self.requests, other.requests),
             (&mut self.repeated, other.repeated),
             (&mut self.displaced, other.displaced),
@@ -109,18 +105,23 @@ impl OpSums {
             (Some(ours), Some(theirs)) => Some(ours.saturating_sub(theirs)),
             _ => None,
         };
-        for (ours, theirs) in [
-            (&mut self.calls, earlier.calls),
-            (&mut self.wall_ns, earlier.wall_ns),
-            (&mut self.running_ns, earlier.running_ns),
-            (&mut self.gvl_wait_ns, earlier.gvl_wait_ns),
-            (&mut self.blocked_ns, earlier.blocked_ns),
-            (&mut self.gc_ns, earlier.gc_ns),
-            (&mut self.suspended_ns, earlier.suspended_ns),
-        ] {
+        for (ours, theirs) in self.calls_and_times(earlier) {
             *ours = ours.saturating_sub(theirs);
         }
         self.blocked.subtract(&earlier.blocked);
+    }
+
+    /// The number of calls and each of the times, beside that of `other`.
+    fn calls_and_times<'a>(&'a mut self, other: &Self) -> [(&'a mut u64, u64); 7] {
+        [
+            (&mut self.calls, other.calls),
+            (&mut self.wall_ns, other.wall_ns),
+            (&mut self.running_ns, other.running_ns),
+            (&mut self.gvl_wait_ns, other.gvl_wait_ns),
+            (&mut self.blocked_ns, other.blocked_ns),
+            (&mut self.gc_ns, other.gc_ns),
+            (&mut self.suspended_ns, other.suspended_ns),
+        ]
     }
 
     /// The time of its own: the sum of its states.
