@@ -113,6 +113,21 @@ RSpec.describe "looking at profiles" do
       expect(lines("--annotate", "Object#work", "app.pb.gz").last).to end_with("3  end")
     end
 
+    it "prints the source of Ruby code only, whatever files a profile names" do
+      code = "def work = 0.1.to_s while Process.clock_gettime(Process::CLOCK_MONOTONIC) < @end"
+      scripts = { "secret.txt" => "key\n", "script" => "#!/usr/bin/env ruby\n", "Rakefile" => "task\n" }
+      scripts.each { |name, text| write_file(name, text) }
+      File.symlink("secret.txt", path_to("link.rb"))
+      names = [*scripts.keys, "link.rb"]
+      write_file("all.rb", "#{names}.each { |name| @end = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 0.1; " \
+                           "eval(#{code.dump}, binding, name, 1); work }\n")
+      expect(rperf("record", "-o", "all.pb.gz", ruby, "all.rb").status).to be_success
+      page = ->(name) { rperf("report", "--annotate", name, "all.pb.gz").stdout }
+      shown = names.to_h { |name| [name, page[name].scan(/key|env ruby|task/)] }
+      expect(shown).to eq("secret.txt" => [], "script" => ["env ruby"], "Rakefile" => ["task"], "link.rb" => [])
+      expect(page["secret.txt"]).to match(/^  not called a Ruby file, and no script .*secret.txt$/)
+    end
+
     it "merges files and converts them" do
       rperf("report", "rperf.data", "rperf.data", "-o", "both.pb.gz")
       expect(lines("both.pb.gz").first).to start_with("Type: wall, 2,000.0 ms, 2,000 samples")

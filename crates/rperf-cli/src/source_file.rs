@@ -13,6 +13,29 @@ use std::path::{Path, PathBuf};
 #[cfg(target_os = "linux")]
 const OF_KERNEL: [i128; 4] = [0x9fa0, 0x6265_6572, 0x7472_6163, 0x6462_6720];
 
+/// What files with Ruby code end in.
+const RUBY: [&str; 14] = [
+    "rb", "erb", "rake", "ru", "gemspec", "haml", "slim", "jbuilder", "builder", "rabl", "arb",
+    "jb", "thor", "podspec",
+];
+
+/// Names of files with Ruby code that have no such end.
+const RUBY_FILES: [&str; 5] = ["Rakefile", "Gemfile", "Guardfile", "Capfile", "Thorfile"];
+
+/// Whether a file is called as those with Ruby code are.
+pub fn is_ruby(path: &Path) -> bool {
+    let extension = path.extension().and_then(|it| it.to_str());
+    let name = path.file_name().and_then(|it| it.to_str());
+    extension.is_some_and(|it| RUBY.contains(&it))
+        || name.is_some_and(|it| RUBY_FILES.contains(&it))
+}
+
+/// Whether this is the text of a script that Ruby runs, whatever its file is called.
+pub fn is_script(text: &str) -> bool {
+    let first = text.lines().next().unwrap_or_default();
+    first.starts_with("#!") && first.contains("ruby")
+}
+
 /// Where links lead to from `path`, if there is something.
 pub fn resolved(path: &str) -> Option<PathBuf> {
     fs::canonicalize(path).ok()
@@ -55,6 +78,20 @@ fn is_of_kernel(_: &File) -> bool {
 mod tests {
     use super::*;
     use nix::sys::stat::Mode;
+
+    #[test]
+    fn ruby_code_is_known_by_a_name_or_by_the_first_line() {
+        for name in ["a.rb", "/a/b.html.erb", "Rakefile", "/a/config.ru"] {
+            assert!(is_ruby(Path::new(name)), "{name}");
+        }
+        for name in ["/etc/shadow", "id_rsa", "a.rb/b", ".rb", "a.rb.txt", ""] {
+            assert!(!is_ruby(Path::new(name)), "{name}");
+        }
+        assert!(is_script("#!/usr/bin/env ruby\nputs 1\n"));
+        for text in ["", "# ruby", "#!/bin/sh\nruby a.rb\n", "\n#!ruby"] {
+            assert!(!is_script(text), "{text}");
+        }
+    }
 
     #[test]
     fn only_regular_files_of_a_disk_are_read() {

@@ -21,11 +21,6 @@ const FACTS: &str = include_str!("../../../lib/rperf/viewer/viewer.lock");
 const MAX_SOURCE: u64 = 1 << 20;
 /// Bytes of all of them together.
 const MAX_SOURCES: u64 = 16 << 20;
-/// What files with Ruby code end in.
-const RUBY: [&str; 8] = [
-    "rb", "erb", "rake", "ru", "gemspec", "haml", "slim", "jbuilder",
-];
-
 /// The page with `view` in it: one file that needs nothing else.
 pub fn page(view: &View<'_>) -> Result<Vec<u8>, Refusal> {
     viewer::page(view).map_err(|error| failure(error.to_string()))
@@ -71,7 +66,10 @@ pub fn sources(profile: &Profile) -> Vec<(String, String)> {
     paths.dedup();
     let mut left = MAX_SOURCES;
     let mut sources = Vec::new();
-    for path in paths.into_iter().filter(|path| is_ruby(Path::new(path))) {
+    for path in paths
+        .into_iter()
+        .filter(|path| source_file::is_ruby(Path::new(path)))
+    {
         let Some(text) = source(path, left.min(MAX_SOURCE)) else {
             continue;
         };
@@ -81,15 +79,10 @@ pub fn sources(profile: &Profile) -> Vec<(String, String)> {
     sources
 }
 
-fn is_ruby(path: &Path) -> bool {
-    let extension = path.extension().and_then(|it| it.to_str());
-    extension.is_some_and(|it| RUBY.contains(&it))
-}
-
 /// The text of a file of up to `max` bytes. A link leads to a Ruby file, too, or it isn't read: the page
 /// may be passed on.
 fn source(path: &str, max: u64) -> Option<String> {
-    let path = source_file::resolved(path).filter(|path| is_ruby(path))?;
+    let path = source_file::resolved(path).filter(|path| source_file::is_ruby(path))?;
     source_file::read(&path, max)
 }
 

@@ -20,6 +20,7 @@ use crate::process_id::ProcessId;
 use crate::trusted_path::{Rule, owned, trusted};
 use nix::errno::Errno;
 use nix::fcntl::{AT_FDCWD, AtFlags, Flock, FlockArg};
+use nix::sys::statvfs::statvfs;
 use nix::unistd::{AccessFlags, Uid, faccessat};
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File, Permissions};
@@ -31,6 +32,8 @@ use std::sync::Mutex;
 const PRIVATE: u32 = 0o700;
 /// Others may remove the empty user's directory while a session is being made in it.
 const ATTEMPTS: usize = 10;
+/// Bytes that have to be free where a session's directory is made: the profiles of its processes come there.
+const ROOM: u64 = 1 << 20;
 /// Name of the locked file in a session's directory.
 const LOCK: &str = "lock";
 /// Name of the file with the session's settings, which each process reads.
@@ -136,13 +139,30 @@ fn base() -> Result<PathBuf, DirectoryError> {
 }
 
 /// Where sessions are: as for ports, but XDG_RUNTIME_DIR comes last, too, if others can exchange what is in
-/// it. What is there says what the processes of a session load.
+/// it. What is there says what the processes of a session load. A file system that is full is passed over, if
+/// another place is safe.
 fn base_of_sessions() -> Result<PathBuf, DirectoryError> {
     let runtime = runtime();
-    match runtime.as_ref().and_then(|path| usable(path, trusted)) {
-        Some(safe) => Ok(safe),
-        None => temporary_base(runtime.and_then(|path| usable(&path, owned))),
+    let base = match runtime.as_ref().and_then(|path| usable(path, trusted)) {
+        Some(safe) => safe,
+        None => temporary_base(runtime.and_then(|path| usable(&path, owned)))?,
+    };
+    if has_room(&base) {
+        return Ok(base);
     }
+    let places = places().into_iter().filter(|place| has_room(place));
+    let with_room = places.filter_map(|place| usable(&place, trusted)).next();
+    // Where all are full, the one that would be taken anyway has the error.
+    Ok(with_room.unwrap_or(base))
+}
+
+/// Whether the file system has some room, as far as it says.
+fn has_room(place: &Path) -> bool {
+    statvfs(place).map_or(true, |system| {
+        let (blocks, size) = (system.blocks_available(), system.fragment_size());
+        // Some that are made as they are asked for have no number of blocks.
+        system.blocks() == 0 || blocks.saturating_mul(size) >= ROOM
+    })
 }
 
 fn runtime() -> Option<PathBuf> {
@@ -160,12 +180,17 @@ fn temporary_base(other: Option<PathBuf>) -> Result<PathBuf, DirectoryError> {
             error: io::ErrorKind::NotFound.into(),
         });
     }
-    let places = [temporary, "/tmp".into(), "/var/tmp".into()];
+    let places = places();
     let first = |rule: Rule| places.iter().find_map(|place| usable(place, rule));
     first(trusted)
         .or(other)
         .or_else(|| first(owned))
         .ok_or(DirectoryError::NoBase)
+}
+
+/// The temporary directories, the best first.
+fn places() -> [PathBuf; 3] {
+    [temporary(), "/tmp".into(), "/var/tmp".into()]
 }
 
 fn usable(place: &Path, rule: Rule) -> Option<PathBuf> {

@@ -4,6 +4,7 @@
 mod deliver;
 mod descriptor;
 mod file;
+mod foreign;
 mod hurry;
 mod stream;
 mod writable;

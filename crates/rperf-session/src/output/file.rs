@@ -4,14 +4,22 @@
 #![expect(clippy::disallowed_methods, reason = "where profiles are written")]
 
 use super::descriptor::Descriptor;
+use super::foreign::{directory_of, is_foreign};
 use super::stream::Stream;
 use super::write_signals::without_write_signals;
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+/// The mode of new files, of which the umask takes some away.
+const USUAL: u32 = 0o666;
+/// The mode of a file for its user only.
+const OWN: u32 = 0o600;
+
 /// Writes `content` to `path`: a file comes into being, or takes its old self's
-/// place, at once; pipes, devices and open descriptors are written to as they are.
+/// place, at once; pipes, devices and open descriptors are written to as they are. Fails with EACCES
+/// if another user has prepared what is there.
 pub fn write(path: &Path, content: &[u8]) -> io::Result<()> {
     write_streaming(path, |output| output.write_all(content))
 }
@@ -24,6 +32,9 @@ pub fn write_streaming<E: From<io::Error>>(
     without_write_signals(|| {
         if let Some(descriptor) = Descriptor::named_by(path) {
             return buffered(descriptor, produce);
+        }
+        if is_foreign(path) {
+            return Err(io::Error::from_raw_os_error(libc::EACCES).into());
         }
         match fs::metadata(path) {
             Ok(metadata) if metadata.is_file() => {
@@ -57,21 +68,21 @@ fn replace<E: From<io::Error>>(
     permissions: Option<Permissions>,
     produce: impl FnOnce(&mut dyn Write) -> Result<(), E>,
 ) -> Result<(), E> {
-    let directory = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
     // make_in and as_file_mut: the errors of tempfile's other ways have its
     // temporary name in them and no longer the system's number.
-    let mut file = tempfile::Builder::new()
-        .prefix(".rperf-")
-        .make_in(directory, |path| {
-            OpenOptions::new().write(true).create_new(true).open(path)
-        })?;
+    let mut file =
+        tempfile::Builder::new()
+            .prefix(".rperf-")
+            .make_in(directory_of(path), |path| {
+                let mut options = OpenOptions::new();
+                // Until it is whole and has its old self's mode, it is for this user only.
+                let mode = permissions.as_ref().map_or(USUAL, |_| OWN);
+                options.write(true).create_new(true).mode(mode).open(path)
+            })?;
+    buffered(file.as_file_mut(), produce)?;
     if let Some(permissions) = permissions {
         file.as_file().set_permissions(permissions)?;
     }
-    buffered(file.as_file_mut(), produce)?;
     file.persist(path).map_err(|error| error.error)?;
     Ok(())
 }
@@ -102,7 +113,22 @@ mod tests {
         fs::write(&path, "a longer text").expect("a file");
         fs::set_permissions(&path, Permissions::from_mode(0o640)).expect("permissions");
         std::os::unix::fs::symlink(&path, &link).expect("a link");
-        write(&link, b"two").expect("written");
+        let modes = || {
+            let entries = fs::read_dir(directory.path())
+                .expect("a directory")
+                .flatten();
+            let ours =
+                entries.filter(|it| it.file_name().as_encoded_bytes().starts_with(b".rperf-"));
+            let metadata = ours.map(|it| it.metadata().expect("a file"));
+            metadata
+                .map(|it| it.permissions().mode() & 0o777)
+                .collect::<Vec<_>>()
+        };
+        let written = write_streaming(&link, |output| {
+            assert_eq!(modes(), [0o600], "for its user only until it is whole");
+            output.write_all(b"two")
+        });
+        written.expect("written");
         assert_eq!(fs::read(&path).expect("a file"), b"two");
         assert!(link.is_symlink());
         assert_eq!(

@@ -7,6 +7,7 @@
 )]
 
 use super::descriptor::Descriptor;
+use super::foreign::is_foreign;
 use nix::fcntl::{AT_FDCWD, AtFlags};
 use nix::unistd::{AccessFlags, faccessat};
 use std::os::unix::ffi::OsStrExt;
@@ -33,6 +34,9 @@ pub enum Unwritable {
     /// The directory's permissions don't allow it.
     #[error("in a directory that can be written to")]
     ReadOnlyDirectory,
+    /// Another user has made what is there, in a directory in which everybody can make files.
+    #[error("a file of your own, as everybody can make files in its directory")]
+    Foreign,
     /// The file's permissions don't allow it.
     #[error("a file that can be written")]
     ReadOnly,
@@ -66,6 +70,9 @@ pub fn writable(path: &Path, inherited: bool) -> Result<PathBuf, Unwritable> {
             false => descriptor.is_open_for_writing(),
         };
         return is_open.then_some(path).ok_or(Unwritable::Closed);
+    }
+    if is_foreign(&path) {
+        return Err(Unwritable::Foreign);
     }
     if path.is_dir() {
         return Err(Unwritable::Directory);

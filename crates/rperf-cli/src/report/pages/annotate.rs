@@ -7,7 +7,6 @@ use rperf_format::table::{Column, Row, Table};
 use rperf_report::one_line::one_line;
 use rperf_report::{LineValues, Listing};
 use std::collections::BTreeMap;
-use std::path::Path;
 
 /// Lines shown around each one with a value, where not all are.
 const CONTEXT: u32 = 3;
@@ -30,11 +29,11 @@ fn lines(page: &Page<'_>, listing: &Listing) -> String {
     let source = source(&listing.function.path);
     let mut text = String::new();
     let shown = match &source {
-        Some(source) => shown_lines(listing, source),
-        None => {
+        Ok(source) => shown_lines(listing, source),
+        Err(reason) => {
             let path = one_line(&listing.function.path);
-            let path = page.screen.fitted_name(&path, columns("  no source: "));
-            text += &format!("  no source: {path}\n");
+            let path = page.screen.fitted_name(&path, columns(reason));
+            text += &format!("{reason}{path}\n");
             listing.lines.keys().copied().filter(|it| *it > 0).collect()
         }
     };
@@ -63,7 +62,7 @@ fn lines(page: &Page<'_>, listing: &Listing) -> String {
             table.push(row(values(None), "⋯".into(), String::new()));
         }
         last = Some(line);
-        let own_text = source.as_ref().and_then(|source| {
+        let own_text = source.as_ref().ok().and_then(|source| {
             let lines = source.get(line as usize - 1)?;
             Some(
                 one_line(&lines.replace('\t', "    "))
@@ -90,11 +89,19 @@ fn lines(page: &Page<'_>, listing: &Listing) -> String {
     text + &page.screen.table(&table)
 }
 
-/// The lines of the file, if it is there and is text.
-fn source(path: &str) -> Option<Vec<String>> {
+/// The lines of the file, if it is there and is Ruby code, links followed: a profile can name any file.
+/// Otherwise the head of a line that says why there are none.
+fn source(path: &str) -> Result<Vec<String>, &'static str> {
     const LARGEST: u64 = 16 << 20;
-    let text = source_file::read(Path::new(path), LARGEST)?;
-    Some(text.lines().map(String::from).collect())
+    const NONE: &str = "  no source: ";
+    let path = source_file::resolved(path).ok_or(NONE)?;
+    let text = source_file::read(&path, LARGEST).ok_or(NONE)?;
+    if !source_file::is_ruby(&path) && !source_file::is_script(&text) {
+        return Err(
+            "  not called a Ruby file, and no script with '#!' and 'ruby' in its first line: ",
+        );
+    }
+    Ok(text.lines().map(String::from).collect())
 }
 
 /// Which lines are shown: all of a method, or those with a value and some around them.

@@ -1,0 +1,65 @@
+# frozen_string_literal: true
+
+# In a directory in which everybody can make files, another user can have made one where a profile is to be.
+RSpec.describe "A profile's path where another user has made something", if: OtherUser::USER do
+  let(:shared) do
+    path_to("shared").tap do |path|
+      Dir.mkdir(path)
+      File.chmod(0o1777, path)
+    end
+  end
+  let(:precious) { path_to("precious").tap { |path| File.write(path, "ours") } }
+  let(:output) { File.join(shared, "rperf.data") }
+
+  def make_file = File.write(output, "theirs").tap { File.chmod(0o666, output) }
+  def make_link = File.symlink(precious, output)
+  def make_pipe = File.mkfifo(output, 0o666)
+
+  # What is there, and what a link leads to.
+  def found
+    status = File.lstat(output)
+    content = File.read(status.symlink? ? precious : output) unless status.pipe?
+    [status.ftype, status.uid, status.mode & 0o777, content]
+  end
+
+  def give_away = File.lchown(OtherUser::USER, OtherUser::USER, output)
+
+  %w[file link pipe].each do |kind|
+    it "is refused before the program runs, and left as it is (#{kind})" do
+      send("make_#{kind}")
+      give_away
+      before = found
+      outcome = rperf("record", "-o", output, "--", ruby, "-e", "puts 1")
+      expect([outcome.status.exitstatus, outcome.stdout]).to eq([2, ""])
+      expect(outcome.messages).to match([/\Arperf: .* must be a file of your own, as everybody can make files in its/])
+      by_default = run("sh", "-c", 'cd "$0" && exec "$@"', shared, *rperf_command("record", "--", ruby, "-e", "puts 1"))
+      expect([by_default.status.success?, by_default.stdout]).to eq([false, ""])
+      expect(found).to eq(before)
+    end
+
+    it "isn't written to if it was made meanwhile: the profile is elsewhere (#{kind})" do
+      send("make_#{kind}")
+      File.rename(output, path_to("prepared"))
+      code = "File.rename(#{path_to("prepared").dump}, #{output.dump}); " \
+             "File.lchown(#{OtherUser::USER}, #{OtherUser::USER}, #{output.dump})"
+      outcome = rperf("record", "-o", output, "--", ruby, "-e", code)
+      expect(outcome.messages.last)
+        .to match(/\Arperf: can't write the profile to .* \(Permission denied\); it is in (.*\.pb\.gz) \(pprof\)/)
+      elsewhere = outcome.messages.last[/it is in (\S+)/, 1]
+      expect(File.stat(elsewhere).mode & 0o777).to eq(0o600)
+      expect(found.last).to eq({ "file" => "theirs", "link" => "ours" }[kind])
+    ensure
+      File.unlink(elsewhere) if elsewhere
+    end
+  end
+
+  it "is written to where it is one's own, or the directory is one's own alone" do
+    make_file
+    expect(rperf("record", "-o", output, "--", ruby, "-e", "1").status).to be_success
+    expect(found[0..2]).to eq(["file", Process.euid, 0o666])
+    File.chmod(0o755, shared)
+    give_away
+    expect(rperf("record", "-o", output, "--", ruby, "-e", "1").status).to be_success
+    expect(found[1]).to eq(Process.euid)
+  end
+end
