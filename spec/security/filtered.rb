@@ -8,9 +8,9 @@ require "rbconfig"
 
 calls = {
   "x86_64" => { clock_nanosleep: 230, clone: 56, close_range: 436, getpriority: 140, prctl: 157, sched_setattr: 314,
-                seccomp: 317, setsid: 112, timer_create: 222 },
+                seccomp: 317, setsid: 112, timer_create: 222, timer_settime: 223 },
   "aarch64" => { clock_nanosleep: 115, clone: 220, close_range: 436, getpriority: 141, prctl: 167, sched_setattr: 274,
-                 seccomp: 277, setsid: 157, timer_create: 107 }
+                 seccomp: 277, setsid: 157, timer_create: 107, timer_settime: 110 }
 }.fetch(RbConfig::CONFIG["host_cpu"])
 # Linux's include/uapi/linux/seccomp.h, bpf_common.h and prctl.h
 actions = { "kill" => 0x80000000, "EPERM" => 0x50001, "ENOSYS" => 0x50026, "allow" => 0x7fff0000 }

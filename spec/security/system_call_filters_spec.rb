@@ -11,7 +11,7 @@ RSpec.describe "A program with a filter for system calls", vm: true, emulated: f
   program = "i = 0; i += 1 while i < 10_000_000; puts 'ran'; exit 7"
 
   # Ruby itself needs prctl.
-  %w[getpriority sched_setattr timer_create].product(%w[kill EPERM ENOSYS]).each do |call, action|
+  %w[getpriority sched_setattr timer_create timer_settime].product(%w[kill EPERM ENOSYS]).each do |call, action|
     it "runs and is profiled if #{call} is met by #{action}" do
       outcome = filtered("#{call}=#{action}", *rperf_command("record", "-o", "p.pb.gz", "--", ruby, "-e", program))
       expect([outcome.stdout, outcome.status.exitstatus, outcome.status.termsig]).to eq(["ran\n", 7, nil])

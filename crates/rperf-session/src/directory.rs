@@ -33,7 +33,7 @@ const PRIVATE: u32 = 0o700;
 /// Others may remove the empty user's directory while a session is being made in it.
 const ATTEMPTS: usize = 10;
 /// Bytes that have to be free where a session's directory is made: the profiles of its processes come there.
-const ROOM: u64 = 1 << 20;
+const ROOM: u128 = 1 << 20;
 /// Name of the locked file in a session's directory.
 const LOCK: &str = "lock";
 /// Name of the file with the session's settings, which each process reads.
@@ -159,9 +159,10 @@ fn base_of_sessions() -> Result<PathBuf, DirectoryError> {
 /// Whether the file system has some room, as far as it says.
 fn has_room(place: &Path) -> bool {
     statvfs(place).map_or(true, |system| {
-        let (blocks, size) = (system.blocks_available(), system.fragment_size());
+        // Systems have them in 32 or in 64 bits.
+        let free = u128::from(system.blocks_available()) * u128::from(system.fragment_size());
         // Some that are made as they are asked for have no number of blocks.
-        system.blocks() == 0 || blocks.saturating_mul(size) >= ROOM
+        system.blocks() == 0 || free >= ROOM
     })
 }
 

@@ -13,7 +13,7 @@ use std::sync::OnceLock;
 pub enum Calls {
     /// `getpriority`, `sched_setattr` and `prctl`.
     ShortSlices,
-    /// `timer_create`.
+    /// `timer_create` and `timer_settime`.
     Timer,
     /// What makes a copy of the process that the program doesn't see: a process that shares its memory, and
     /// a fork of that.
@@ -149,12 +149,13 @@ fn make_all() {
     make_timer();
 }
 
-/// Makes the call of [`Calls::Timer`], and nothing else.
+/// Makes the calls of [`Calls::Timer`], and nothing else.
 fn make_timer() {
     let mut event = MaybeUninit::<libc::sigevent>::zeroed();
     let mut timer: libc::c_int = 0;
-    // SAFETY: both are valid for the call; a zeroed event with no notification is valid. The timer ends
-    // with the process.
+    let at_rest = MaybeUninit::<libc::itimerspec>::zeroed();
+    // SAFETY: all are valid for the calls; a zeroed event with no notification is valid, and so is a zeroed
+    // time. The timer ends with the process.
     unsafe {
         (*event.as_mut_ptr()).sigev_notify = libc::SIGEV_NONE;
         libc::syscall(
@@ -163,6 +164,8 @@ fn make_timer() {
             event.as_mut_ptr(),
             ptr::from_mut(&mut timer),
         );
+        let none = ptr::null_mut::<libc::itimerspec>();
+        libc::syscall(libc::SYS_timer_settime, timer, 0, at_rest.as_ptr(), none);
     }
 }
 

@@ -228,10 +228,18 @@ fn create_timer(signal: i32, worker: NativeId) -> io::Result<libc::timer_t> {
     let failed =
         unsafe { libc::timer_create(libc::CLOCK_MONOTONIC, &raw mut event, &raw mut timer) } != 0;
     if failed {
-        Err(io::Error::last_os_error())
-    } else {
-        Ok(timer)
+        return Err(io::Error::last_os_error());
     }
+    // A filter may refuse to start it, which nobody would notice later.
+    let at_rest = MaybeUninit::<libc::itimerspec>::zeroed();
+    // SAFETY: the timer exists, and a zeroed time is valid.
+    if unsafe { libc::timer_settime(timer, 0, at_rest.as_ptr(), ptr::null_mut()) } == 0 {
+        return Ok(timer);
+    }
+    let error = io::Error::last_os_error();
+    // SAFETY: nobody else knows the timer.
+    unsafe { libc::timer_delete(timer) };
+    Err(error)
 }
 
 /// Blocks or unblocks `signal` for the calling thread.
