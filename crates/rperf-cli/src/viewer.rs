@@ -21,6 +21,7 @@ const FACTS: &str = include_str!("../../../lib/rperf/viewer/viewer.lock");
 const MAX_SOURCE: u64 = 1 << 20;
 /// Bytes of all of them together.
 const MAX_SOURCES: u64 = 16 << 20;
+
 /// The page with `view` in it: one file that needs nothing else.
 pub fn page(view: &View<'_>) -> Result<Vec<u8>, Refusal> {
     viewer::page(view).map_err(|error| failure(error.to_string()))

@@ -150,10 +150,11 @@ fn base_of_sessions() -> Result<PathBuf, DirectoryError> {
     if has_room(&base) {
         return Ok(base);
     }
-    let places = places().into_iter().filter(|place| has_room(place));
-    let with_room = places.filter_map(|place| usable(&place, trusted)).next();
+    let places = places();
+    let mut with_room = places.iter().filter(|place| has_room(place));
+    let safe = with_room.find_map(|place| usable(place, trusted));
     // Where all are full, the one that would be taken anyway has the error.
-    Ok(with_room.unwrap_or(base))
+    Ok(safe.unwrap_or(base))
 }
 
 /// Whether the file system has some room, as far as it says.
