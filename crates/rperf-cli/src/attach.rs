@@ -4,11 +4,12 @@
 pub mod snapshot;
 
 use crate::args::AttachArgs;
+use crate::live::choose::Chosen;
 use crate::live::words::{of_event, of_failure};
 use crate::options::{Options, sampling_of};
 use crate::progress::Progress;
 use crate::signals::Actions;
-use crate::{FAILURE, Refusal, delivery};
+use crate::{FAILURE, Refusal, delivery, say};
 use nix::sys::signal::{SigHandler, Signal};
 use rperf_model::Profile;
 use rperf_protocol::ask::Wanted;
@@ -35,10 +36,12 @@ static STOP: AtomicBool = AtomicBool::new(false);
 pub fn run(args: &AttachArgs) -> Result<i32, Refusal> {
     let time = duration(&args.duration)?;
     let options = options(args)?;
-    let processes = args.choice.processes()?;
-    if processes.len() > MOST_PROCESSES {
-        let message = format!("at most {MOST_PROCESSES} processes can be profiled at a time");
-        return Err(Refusal::usage(message));
+    let Chosen {
+        processes,
+        left_out,
+    } = args.choice.processes(MOST_PROCESSES)?;
+    if let Some(line) = &left_out {
+        say(line);
     }
     let wanted = Wanted {
         time,
@@ -54,7 +57,7 @@ pub fn run(args: &AttachArgs) -> Result<i32, Refusal> {
         processes: whole.processes,
         ..Merged::default()
     };
-    let has_failed = merged.processes < processes.len();
+    let has_failed = merged.processes < processes.len() || left_out.is_some();
     let is_delivered = delivery::deliver(&options, &merged, CommandTimes::default());
     Ok(if is_delivered && !has_failed {
         0

@@ -135,6 +135,20 @@ fn is_of_family(pid: i32, first: i32) -> bool {
     line.any(|it| it == first)
 }
 
+/// The first program of each user, then the second of each, and so on: no user's keep out those of
+/// another.
+pub fn in_turn<T>(programs: Vec<T>, uid: impl Fn(&T) -> u32) -> Vec<T> {
+    let mut counts: HashMap<u32, usize> = HashMap::new();
+    let turns = programs.into_iter().map(|program| {
+        let count = counts.entry(uid(&program)).or_default();
+        *count += 1;
+        (*count, program)
+    });
+    let mut turns: Vec<_> = turns.collect();
+    turns.sort_by_key(|(turn, _)| *turn);
+    turns.into_iter().map(|(_, program)| program).collect()
+}
+
 /// Asks several at a time: each may take long to answer.
 pub fn side_by_side<T: Send>(programs: &mut [T], ask: impl Fn(&mut T) + Sync) {
     let ask = &ask;

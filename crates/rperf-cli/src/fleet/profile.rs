@@ -5,6 +5,7 @@ use crate::live::words::{of_event, of_failure};
 use rperf_model::{Note, Profile};
 use rperf_protocol::ask::Wanted;
 use rperf_watch::condition::Event;
+use rperf_watch::programs::in_turn;
 use rperf_watch::several::{Asked, Whole, several};
 use rperf_watch::take::Content;
 use std::collections::BTreeMap;
@@ -36,7 +37,7 @@ pub struct Taken {
 
 /// Profiles all of them, until their time is over or `stops`.
 pub fn of_all(present: Present, wanted: Wanted, stops: &dyn Fn() -> bool) -> Taken {
-    let mut programs = in_turn(present.programs);
+    let mut programs = in_turn(present.programs, |it| it.uid);
     let mut notes = present.silent;
     for Running { process, name, .. } in programs.split_off(programs.len().min(MOST)) {
         let pid = process.pid;
@@ -91,20 +92,6 @@ pub fn of_all(present: Present, wanted: Wanted, stops: &dyn Fn() -> bool) -> Tak
     Taken { profile, notes }
 }
 
-/// The first program of each user, then the second of each, and so on: no user's keep out those of
-/// another.
-fn in_turn(programs: Vec<Running>) -> Vec<Running> {
-    let mut counts: BTreeMap<u32, usize> = BTreeMap::new();
-    let turns = programs.into_iter().map(|program| {
-        let count = counts.entry(program.uid).or_default();
-        *count += 1;
-        (*count, program)
-    });
-    let mut turns: Vec<_> = turns.collect();
-    turns.sort_by_key(|(turn, _)| *turn);
-    turns.into_iter().map(|(_, program)| program).collect()
-}
-
 /// What each user has of `all`.
 fn shares(programs: &[Running], all: usize) -> BTreeMap<u32, usize> {
     let users: BTreeMap<u32, usize> = programs.iter().map(|it| (it.uid, 0)).collect();
@@ -152,7 +139,8 @@ mod tests {
     #[test]
     fn no_user_keeps_out_another() {
         let many = (1..=MOST as i32).map(|pid| running(pid, 1000, "sleeper"));
-        let programs = in_turn(many.chain([running(9999, 0, "ours")]).collect());
+        let programs = many.chain([running(9999, 0, "ours")]).collect();
+        let programs = in_turn(programs, |it| it.uid);
         let order: Vec<_> = programs.iter().map(|it| it.process.pid).collect();
         assert_eq!(order[..3], [1, 9999, 2]);
         let asked = asked(&programs);

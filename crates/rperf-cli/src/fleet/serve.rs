@@ -192,6 +192,7 @@ fn answer_all<S: Stream + Send + Sync>(
 fn unbound(address: &str, error: &io::Error) -> String {
     let words = system_words(error);
     let hint = match error.kind() {
+        io::ErrorKind::AddrInUse if address.starts_with('/') => "; name a path where nothing is",
         io::ErrorKind::AddrInUse => "; --http 127.0.0.1:0 takes a port that is free",
         _ => "",
     };

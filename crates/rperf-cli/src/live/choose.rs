@@ -9,7 +9,7 @@ use rperf_report::regex;
 use rperf_report::terminal_text::shown;
 use rperf_session::process_id::ProcessId;
 use rperf_watch::failure::Failure;
-use rperf_watch::programs::{Found, Listing, all};
+use rperf_watch::programs::{Found, Listing, all, in_turn};
 use rperf_watch::users::Users;
 
 /// The options that name programs.
@@ -41,16 +41,47 @@ impl Choice {
         Selection::of(self.matching.as_deref(), &self.users).map(Some)
     }
 
-    /// The processes that are there now, each once. It is an error if there is none.
-    pub fn processes(&self) -> Result<Vec<ProcessId>, Refusal> {
+    /// The processes that are there now, each once, at most `most`: of more that match, each user's
+    /// have their turn. It is an error if there is none, or if more are named.
+    pub fn processes(&self, most: usize) -> Result<Chosen, Refusal> {
         let mut processes = match self.selection()? {
             Some(selection) => selection.expect_processes()?,
             None => self.pids.iter().map(|pid| ProcessId::named(*pid)).collect(),
         };
+        if self.matching.is_none() {
+            processes.sort_unstable_by_key(|it| it.pid);
+            processes.dedup();
+            if processes.len() > most {
+                let message = format!("at most {most} programs at a time");
+                return Err(Refusal::usage(message));
+            }
+        }
+        let left_out = processes.split_off(processes.len().min(most)).len();
         processes.sort_unstable_by_key(|it| it.pid);
-        processes.dedup();
-        Ok(processes)
+        Ok(Chosen {
+            processes,
+            left_out: (left_out > 0).then(|| of_left_out(left_out, most)),
+        })
     }
+}
+
+/// Processes that a command is about.
+#[derive(Debug)]
+pub struct Chosen {
+    /// The processes, in the order of their numbers.
+    pub processes: Vec<ProcessId>,
+    /// A line about those that match and are too many.
+    pub left_out: Option<String>,
+}
+
+/// The line about `count` programs beyond the `most` at a time.
+pub fn of_left_out(count: usize, most: usize) -> String {
+    let are = if count == 1 {
+        "program is"
+    } else {
+        "programs are"
+    };
+    format!("{count} more {are} left out: at most {most} at a time")
 }
 
 /// Programs of some users, and an expression for them.
@@ -117,20 +148,26 @@ impl Selection {
         }
     }
 
-    /// The processes that match now and are none of `known`; those that don't answer now, but for
-    /// stopped ones, and our own, are left out.
+    /// The processes that match now and are none of `known`, the first of each user, then the second of
+    /// each, and so on. Those that don't answer now, but for stopped ones, and our own, are left out.
     pub fn processes(&self, known: &[i32]) -> Vec<ProcessId> {
         let found = self.listing(|pid| pid != own() && !known.contains(&pid));
         let is_meant = |it: &Found| matches!(it.program, Ok(_) | Err(Failure::Stopped));
-        let found = found.programs.into_iter().filter(is_meant);
-        found.map(|it| it.process).collect()
+        let found = in_turn(
+            found.programs.into_iter().filter(is_meant).collect(),
+            |it| it.uid,
+        );
+        found.iter().map(|it| it.process).collect()
     }
 
-    /// Also those that don't answer: whoever asks them says why. It is an error if there is none.
+    /// Also those that don't answer, after all that do: whoever asks them says why. It is an error if
+    /// there is none.
     pub fn expect_processes(&self) -> Result<Vec<ProcessId>, Refusal> {
         let listing = self.listing(|pid| pid != own());
         if !listing.programs.is_empty() {
-            return Ok(listing.programs.iter().map(|it| it.process).collect());
+            let mut programs = in_turn(listing.programs, |it| it.uid);
+            programs.sort_by_key(|it| it.program.is_err());
+            return Ok(programs.iter().map(|it| it.process).collect());
         }
         let text = self.pattern.as_ref().map_or("", |it| &it.text);
         let hint = self.hint(&listing);
@@ -165,10 +202,11 @@ mod tests {
     #[test]
     fn programs_have_numbers_or_an_expression() {
         let pids = |words: &[&str]| {
-            let processes = choice(words)?.processes().ok()?;
-            Some(processes.iter().map(|it| it.pid).collect::<Vec<_>>())
+            let chosen = choice(words)?.processes(2).ok()?;
+            Some(chosen.processes.iter().map(|it| it.pid).collect::<Vec<_>>())
         };
         assert_eq!(pids(&["7", "5", "7"]), Some(vec![5, 7]));
+        assert_eq!(pids(&["7", "5", "6"]), None);
         assert!(choice(&["--match", "puma", "--user", "root"]).is_some());
         for words in [
             &[][..],
@@ -180,7 +218,7 @@ mod tests {
             assert!(choice(words).is_none(), "{words:?}");
         }
         let named = choice(&["7", "--all-users"]).expect("clap takes it");
-        assert_eq!(named.processes().expect_err("refused").status, 2);
+        assert_eq!(named.processes(2).expect_err("refused").status, 2);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use super::rates::Window;
 use crate::Refusal;
-use crate::live::choose::{Choice, Selection};
+use crate::live::choose::{Choice, Selection, of_left_out};
 use crate::live::words::{of_condition, of_event, of_failure};
 use rperf_session::process_id::ProcessId;
 use rperf_watch::failure::AskError;
@@ -90,12 +90,9 @@ impl Group {
         let source = choice.selection()?;
         let source = source.map_or(Source::Named, Source::Matching);
         let mut group = Self::empty(source, sums);
-        let processes = choice.processes()?;
-        if processes.len() > MOST {
-            let message = format!("at most {MOST} programs can be watched at a time");
-            return Err(Refusal::usage(message));
-        }
-        for process in processes {
+        let chosen = choice.processes(MOST)?;
+        group.lines.extend(chosen.left_out);
+        for process in chosen.processes {
             let connected = Pull::connect(process);
             match connected.map_err(|failure| of_failure(process.pid, &failure)) {
                 Ok(program) => group.add(program),
@@ -284,7 +281,11 @@ impl Group {
             Source::Matching(selection) => (selection.processes(&known), None),
             Source::Family(first) => (family(*first, &known), Some(*first)),
         };
-        for process in found {
+        let room = MOST.saturating_sub(self.members.len());
+        if found.len() > room {
+            self.lines.push(of_left_out(found.len() - room, MOST));
+        }
+        for process in found.into_iter().take(room) {
             let pid = process.pid;
             match Pull::connect(process) {
                 Ok(program) => {
