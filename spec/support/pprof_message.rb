@@ -22,6 +22,8 @@ class PprofMessage
   # The names of a sample's values.
   def types = @fields[1].map { |type| @texts[fields(type)[1].last] }
 
+  def function_names = @fields[5].map { |function| @texts[fields(function)[2].last] }
+
   # For each sample its labels, { key => String or Integer }.
   def labels = @fields[2].map { |sample| labels_of(fields(sample)) }
 

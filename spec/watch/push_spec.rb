@@ -99,6 +99,17 @@ RSpec.describe "rperf push", if: RUBY_PLATFORM.include?("linux") do
     expect(decoded(sent[2][2])[2]).not_to eq(id)
   end
 
+  it "sends ops as frames" do
+    listening(app("loop { Rperf.op('SELECT 4711', kind: :sql) { sleep 0.01 } }")) do
+      outcome = receiver(200) do |url|
+        rperf("push", "--to", url, "--every", "1", "--match", name, "-n", "1", "--measure", "ops")
+      end
+      expect([outcome.status.exitstatus, outcome.stderr]).to match([0, /1 profile sent/])
+      _, profile, = decoded(requests.pop[2])
+      expect(profile.function_names).to include("[SQL] SELECT ?")
+    end
+  end
+
   # The texts by index and the resource's attributes of an ExportProfilesServiceRequest: spec of crates/rperf-format has
   # the rest.
   def decoded_otlp(body)
@@ -347,6 +358,8 @@ RSpec.describe "rperf push", if: RUBY_PLATFORM.include?("linux") do
       { to: "http://a", every: 0 } => "every: must be a number from 1 to 3600, not 0",
       { to: "http://a", frequency: 1.5 } => "frequency: must be an Integer from 1 to 1000, not 1.5",
       { to: "http://a", mode: "wall" } => "mode: must be :wall or :cpu, not \"wall\"",
+      { to: "http://a", measure: %i[ops heap] } =>
+        "measure: must be :\"alloc=sampled\", :ops or an Array of them or nil (nothing more), not [:ops, :heap]",
       { to: "http://a", labels: { "x.y": 1 } } => "labels must have #{pyroscope}",
       { to: "http://a", labels: { "a=b" => 1 } } => "labels: a name can't have =",
       { to: "http://a", headers: 1 } => "headers: must be a Hash, not 1" }.each do |arguments, line|

@@ -45,6 +45,21 @@ RSpec.describe "rperf serve", if: RUBY_PLATFORM.include?("linux") do
 
   def pids(message) = message.labels.map { |labels| labels["%pid"] }.uniq.map(&:to_i)
 
+  it "gives ops and objects, too, if it is asked for them" do
+    listening("$0 = 'app of #{name}'; puts Rperf.listen; loop { Rperf.op('SELECT 4711', kind: :sql) { '1' * 9 } }") do
+      serving("--http", "127.0.0.1:0", "--match", "^app of #{name}") do |line|
+        url, path = told(line)
+        ask = ->(query) { get(url, File.read(path).chomp, "profile?seconds=0.5#{query}") }
+        expect(message(ask[""]).types).to eq(%w[samples wall cpu gvl_blame])
+        with_both = message(ask["&measure=alloc%3Dsampled%2Cops"])
+        expect(with_both.types).to include("wall", "alloc_objects", "alloc_space")
+        expect(with_both.function_names).to include("[SQL] SELECT ?")
+        refused = ask["&measure=no"]
+        expect([refused.code, refused.body]).to match(["400", /measure/])
+      end
+    end
+  end
+
   it "gives one profile of the programs that match then, and says who is missing" do
     listening(busy("fork { puts Rperf.listen; loop { 1.to_s } }")) do |program|
       outcome = serving("--http", "127.0.0.1:0", "--match", "^app of #{name}") do |line|

@@ -18,7 +18,8 @@ module Rperf
     # @param headers [Hash] headers of all requests
     # @param mode [Symbol] :wall or :cpu
     # @param frequency [Integer] samples per second, 1 to 1000
-    # @param measure [Symbol, nil] :"alloc=sampled": some of the objects that are made, too, with their callers
+    # @param measure [Symbol, Array<Symbol>, nil] what else: :"alloc=sampled": some of the objects that are made, with
+    #   their callers; :ops: queries and other ops are frames, with their names
     # @return [String] the server's URL, without a password
     # @raise [ArgumentError] for an argument that isn't allowed
     # @raise [Rperf::Error] if there can't be a port, of which this is a client
@@ -28,14 +29,13 @@ module Rperf
       in_range(:every, every, Numeric, 1..3600)
       in_range(:frequency, frequency, Integer, 1..NativePush::MOST_FREQUENT)
       Argument.one_of(:mode, mode, %i[wall cpu])
-      Argument.one_of(:measure, measure, [nil, :"alloc=sampled"])
+      query = "mode=#{mode}&frequency=#{frequency}#{measured(measure)}"
       Argument.reject(:service, service, "a String or nil") unless service.nil? || Argument.a?(service, String)
       pairs = [pairs(:labels, labels, "="), pairs(:headers, headers, ":")]
       destination = NativePush.to(!otlp.nil?, url, service, *pairs)
       # As late as the libraries that it needs: most programs push nothing.
       require_relative "../live/push"
       ForkGuard.install
-      query = "mode=#{mode}&frequency=#{frequency}#{"&measure=#{measure}" if measure}"
       Push.begin(Push::Plan.new(destination, every.to_f, query))
       destination.shown
     end
@@ -48,6 +48,22 @@ module Rperf
       return given.first if Argument.a?(given.first, String)
 
       Argument.reject(pyroscope.nil? ? :otlp : :to, given.first, "a URL (a String)")
+    end
+
+    PUSHED_MEASURES = %i[alloc=sampled ops].freeze
+    private_constant :PUSHED_MEASURES
+
+    # Their part of a query.
+    def measured(measure)
+      measures = case measure
+                 when nil then []
+                 when Array then measure
+                 else [measure]
+                 end
+      unless measures.all? { |word| PUSHED_MEASURES.include?(word) }
+        Argument.reject(:measure, measure, ":\"alloc=sampled\", :ops or an Array of them or nil (nothing more)")
+      end
+      measures.empty? ? "" : "&measure=#{measures.uniq.join(",")}"
     end
 
     def in_range(name, value, type, range)

@@ -26,17 +26,19 @@ static ATTACH_MEASURE: Setting = Setting {
     ..measure(&[Words(&[ALLOC_SAMPLED, BLAME, HEAP, OPS, REQUESTS])])
 };
 
-/// Its sessions are too short to see what stays.
+/// Its sessions are too short to see what stays, and what servers keep of samples doesn't tell requests
+/// apart.
 static PUSH_MEASURE: Setting = Setting {
     flags: Some(Flags {
         short: None,
         takes: Takes::Value(
-            "MEASURE",
-            "alloc=sampled: also some of the objects that are made, with their callers",
+            "MEASURES",
+            "alloc=sampled: some of the objects that are made, with their callers; ops: queries and other \
+             ops are frames, with their names",
         ),
         record_only: false,
     }),
-    ..measure(&[Words(&[ALLOC_SAMPLED])])
+    ..measure(&[Words(&[ALLOC_SAMPLED, OPS])])
 };
 
 const fn measure(forms: &'static [Form]) -> Setting {
