@@ -109,6 +109,28 @@ RSpec.describe "A profile whose output", vm: true do
     expect(seconds.to_f).to be < 25
   end
 
+  it "is a pipe's descriptor that nobody reads is given up soon after a signal" do
+    code = <<~RUBY
+      require "rperf"
+      Rperf.start(mode: :wall)
+      #{many_methods}
+      profile = Rperf.stop
+      reader, writer = IO.pipe
+      writer.fcntl(1031, 4096) # F_SETPIPE_SZ
+      Thread.new { sleep 0.5; Process.kill(:TERM, $$) }
+      began = Process.clock_gettime(1)
+      begin
+        Rperf.save("/dev/fd/\#{writer.fileno}", profile, format: :collapsed)
+      rescue SignalException, SystemCallError => error
+        puts error.class, Process.clock_gettime(1) - began
+      end
+    RUBY
+    outcome = run(ruby, "-I#{Commands::ROOT}/lib", write_file("program.rb", code), limit: 60)
+    error, seconds = outcome.stdout.split
+    expect([error, outcome.stderr]).to eq(["SignalException", ""])
+    expect(seconds.to_f).to be < 25
+  end
+
   it "is read slowly is in another file soon after a signal to the command" do
     path = pipe
     reader_of(path, slowly)

@@ -15,6 +15,11 @@ RSpec.describe "A profile's path where another user has made something", if: Oth
   def make_link = File.symlink(precious, output)
   def make_pipe = File.mkfifo(output, 0o666)
 
+  def make_descriptor
+    precious
+    File.symlink("/dev/stdout", output)
+  end
+
   # What is there, and what a link leads to.
   def found
     status = File.lstat(output)
@@ -24,7 +29,7 @@ RSpec.describe "A profile's path where another user has made something", if: Oth
 
   def give_away = File.lchown(OtherUser::USER, OtherUser::USER, output)
 
-  %w[file link pipe].each do |kind|
+  %w[file link pipe descriptor].each do |kind|
     it "is refused before the program runs, and left as it is (#{kind})" do
       send("make_#{kind}")
       give_away
@@ -45,12 +50,25 @@ RSpec.describe "A profile's path where another user has made something", if: Oth
       outcome = rperf("record", "-o", output, "--", ruby, "-e", code)
       expect(outcome.messages.last)
         .to match(/\Arperf: can't write the profile to .* \(Permission denied\); it is in (.*\.pb\.gz) \(pprof\)/)
+      expect(outcome.stdout).to eq("")
       elsewhere = outcome.messages.last[/it is in (\S+)/, 1]
       expect(File.stat(elsewhere).mode & 0o777).to eq(0o600)
-      expect(found.last).to eq({ "file" => "theirs", "link" => "ours" }[kind])
+      expect(found.last).to eq({ "file" => "theirs", "link" => "ours", "descriptor" => "ours" }[kind])
     ensure
       File.unlink(elsewhere) if elsewhere
     end
+  end
+
+  it "is refused at the end of one's own links, too" do
+    make_link
+    give_away
+    File.symlink(output, path_to("mine"))
+    File.symlink("mine", path_to("further"))
+    outcome = rperf("record", "-o", path_to("further"), "--", ruby, "-e", "puts 1")
+    expect([outcome.status.exitstatus, outcome.stderr]).to match([2, /must be a file of your own/])
+    profile = Rperf.start { 1000.times(&:to_s) }
+    expect { Rperf.save(path_to("further"), profile) }.to raise_error(Errno::EACCES)
+    expect(found.last).to eq("ours")
   end
 
   it "is written to where it is one's own, or the directory is one's own alone" do

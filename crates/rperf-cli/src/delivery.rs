@@ -8,7 +8,7 @@ use crate::report::screen::Screen;
 use rperf_format::TextOptions;
 use rperf_model::Profile;
 use rperf_session::merge::Merged;
-use rperf_session::output::{self, Descriptor};
+use rperf_session::output::{self, descriptor_of};
 use rperf_session::page::stat::{self, CommandTimes, Figures};
 use rperf_session::page::verbose;
 use std::path::Path;
@@ -72,5 +72,5 @@ fn write(options: &Options, path: &Path, profile: &Profile, processes: usize) ->
 /// What is written there appears to the user by itself. `/dev/shm` has files.
 fn is_stream(path: &Path) -> bool {
     let is_systems = path.starts_with("/dev") || path.starts_with("/proc");
-    Descriptor::named_by(path).is_some() || is_systems && !is_file(path)
+    descriptor_of(path).is_some() || is_systems && !is_file(path)
 }

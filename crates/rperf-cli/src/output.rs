@@ -3,7 +3,7 @@
 //! main thread.
 
 use crate::signals;
-use rperf_session::output::{Descriptor, write, write_streaming};
+use rperf_session::output::{descriptor_of, write, write_streaming};
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ fn whole<T>(path: &Path, write: impl FnOnce() -> T) -> T {
 )]
 pub fn is_file(path: &Path) -> bool {
     let is_file = fs::metadata(path).map_or(true, |metadata| metadata.is_file());
-    is_file && Descriptor::named_by(path).is_none()
+    is_file && descriptor_of(path).is_none()
 }
 
 /// The counterpart of [`write_whole`] for content that is too much to be held in memory.

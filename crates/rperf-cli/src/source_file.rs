@@ -58,7 +58,7 @@ pub fn read(path: &Path, max: u64) -> Option<String> {
 fn open(path: &Path) -> Option<File> {
     fs::metadata(path).ok().filter(|it| it.is_file())?;
     let mut options = OpenOptions::new();
-    let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
+    let flags = libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_NOFOLLOW;
     let file = options.read(true).custom_flags(flags).open(path).ok()?;
     (file.metadata().ok()?.is_file() && !is_of_kernel(&file)).then_some(file)
 }

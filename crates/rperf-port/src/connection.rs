@@ -234,7 +234,8 @@ impl Connection {
         match (&*self.stream).read(&mut bytes[..room]) {
             Ok(0) => Fate::Ends,
             Ok(count) => {
-                if self.received.is_empty() {
+                // Who isn't known yet has no more time for it.
+                if self.received.is_empty() && self.is_known {
                     self.since = Instant::now();
                 }
                 self.received.extend_from_slice(&bytes[..count]);

@@ -7,15 +7,17 @@ use crate::tcp::{Tcp, TcpError};
 use nix::unistd::Uid;
 use rperf_session::peer::Peer;
 use rperf_session::place::{Place, PlaceError, with_short};
-use std::fs::{self, Permissions};
 use std::io;
 use std::net::TcpListener;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
-
-/// Only its user.
-const PRIVATE: u32 = 0o600;
+use std::path::Path;
+#[cfg(target_os = "linux")]
+use {
+    nix::sys::socket::{self, AddressFamily, Backlog, SockFlag, SockType, UnixAddr},
+    nix::sys::stat::{Mode, fchmod},
+    std::os::fd::AsRawFd,
+};
 
 /// A listening socket.
 pub struct Listener(Guarded<Listening>);
@@ -26,6 +28,35 @@ pub enum Listening {
     Unix(UnixListener),
     /// At a loopback address.
     Tcp(TcpListener),
+}
+
+/// Listens at `path`, for its user only. On Linux the socket has the mode before the file is there: so what
+/// another user may have put in its place by then keeps its own.
+#[cfg(target_os = "linux")]
+fn private(path: &Path) -> io::Result<UnixListener> {
+    let socket = socket::socket(
+        AddressFamily::Unix,
+        SockType::Stream,
+        SockFlag::SOCK_CLOEXEC,
+        None,
+    )?;
+    fchmod(&socket, Mode::S_IRUSR | Mode::S_IWUSR)?;
+    socket::bind(socket.as_raw_fd(), &UnixAddr::new(path)?)?;
+    socket::listen(&socket, Backlog::MAXCONN)?;
+    Ok(socket.into())
+}
+
+/// Listens at `path`, for its user only.
+#[cfg(not(target_os = "linux"))]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "nobody else can exchange the socket: `place::checked`"
+)]
+fn private(path: &Path) -> io::Result<UnixListener> {
+    use std::os::unix::fs::PermissionsExt;
+    let listener = UnixListener::bind(path)?;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
+    Ok(listener)
 }
 
 impl AsFd for Listening {
@@ -53,14 +84,9 @@ pub enum Accepted {
 
 impl Listener {
     /// Binds the one with a name.
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "nobody else can exchange the socket: `place::checked`"
-    )]
     pub fn bind(place: &Place) -> Result<Self, PlaceError> {
         let listener = place.made(|path| {
-            let listener = with_short(path, |short| UnixListener::bind(short))?;
-            fs::set_permissions(path, Permissions::from_mode(PRIVATE))?;
+            let listener = with_short(path, private)?;
             listener.set_nonblocking(true)?;
             Ok(listener)
         })?;

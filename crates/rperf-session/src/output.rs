@@ -13,6 +13,7 @@ mod write_signals;
 pub use deliver::{Misplaced, WriteError, deliver, system_words, write_profile};
 pub use descriptor::Descriptor;
 pub use file::{buffered, write, write_streaming};
+pub use foreign::descriptor_of;
 pub use hurry::{hurry, hurrying_by};
 pub use writable::{Unwritable, normalized, writable};
 pub use write_signals::without_write_signals;

@@ -22,8 +22,8 @@ pub enum Calls {
 
 /// What was learnt.
 struct Learnt {
-    /// How many filters there were.
-    filters: u32,
+    /// How many filters there were, if that could be known.
+    filters: Option<u32>,
     short_slices: bool,
     timer: bool,
     copy: bool,
@@ -31,37 +31,40 @@ struct Learnt {
 
 static LEARNT: OnceLock<Learnt> = OnceLock::new();
 
-/// Has a child process try the calls, if there is a filter.
+/// Has a child process try the calls, if there is a filter, or may be one.
 pub fn learn() {
     let filters = filters();
     LEARNT.get_or_init(|| {
-        let all = filters == 0 || survives(make_all);
+        let none = filters == Some(0);
+        let all = none || survives(make_all);
         Learnt {
             filters,
             short_slices: all || survives(make_short_slices),
             timer: all || survives(make_timer),
-            copy: filters == 0 || survives(make_copy),
+            copy: none || survives(make_copy),
         }
     });
 }
 
-/// Whether this thread may make the calls: no filter has come since that may end it for them.
+/// Whether this thread may make the calls: no filter has come since that may end it for them. Where that
+/// can't be known just now, none has.
 pub fn may(calls: Calls) -> bool {
     let filters = filters();
-    let learnt = LEARNT.get().filter(|it| it.filters == filters);
-    match (learnt, calls) {
-        (None, _) => filters == 0,
+    let is_known = |it: &&Learnt| filters.is_none() || it.filters == filters;
+    match (LEARNT.get().filter(is_known), calls) {
+        (None, _) => filters == Some(0),
         (Some(learnt), Calls::ShortSlices) => learnt.short_slices,
         (Some(learnt), Calls::Timer) => learnt.timer,
         (Some(learnt), Calls::Copy) => learnt.copy,
     }
 }
 
-/// How many filters the calling thread has; 1 for some of an unknown number, and 0 if that can't be known.
+/// How many filters the calling thread has; 1 for some of an unknown number, and `None` if that can't be
+/// known.
 #[expect(clippy::disallowed_methods, reason = "a file of the kernel's")]
-fn filters() -> u32 {
-    let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
-    filters_in(&status)
+fn filters() -> Option<u32> {
+    let status = fs::read_to_string("/proc/thread-self/status").ok()?;
+    Some(filters_in(&status))
 }
 
 fn filters_in(status: &str) -> u32 {

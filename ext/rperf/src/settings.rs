@@ -11,7 +11,7 @@ use magnus::{
     r_hash::ForEach,
     value::{Qfalse, Qtrue},
 };
-use rperf_session::output::Descriptor;
+use rperf_session::output::descriptor_of;
 use rperf_session::settings::{self as table, Given, InvalidSetting, Setting, Settings, Source};
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -114,7 +114,7 @@ fn checked(
     shown: impl FnOnce() -> String,
 ) -> Result<SettingsObject, Error> {
     let checked = settings.and_then(|settings| {
-        let output = settings.output().and_then(Descriptor::named_by);
+        let output = settings.output().and_then(descriptor_of);
         if output.is_some_and(|it| process::is_reserved(it.number())) {
             table::check(&table::OUTPUT, &Given::ReservedDescriptor, source, shown)?;
         }

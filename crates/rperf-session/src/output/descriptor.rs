@@ -5,38 +5,29 @@
 //! it may lead to, and replacing that file would take what others have written
 //! there away. So the descriptor itself is written to.
 
+use super::hurry::{HURRY, STEP, is_hurried};
 use super::write_signals::without_write_signals;
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, FdFlag, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use std::fs;
 use std::io::{self, Write};
 use std::os::fd::{BorrowedFd, RawFd};
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::time::Instant;
 
 /// Bytes that a pipe takes at once if it can take some: PIPE_BUF.
 const PIECE: usize = 4096;
 /// For how long a reader may take nothing, in ms.
 const PATIENCE: u16 = 10_000;
-/// Links that are followed until one leads to a descriptor; the system's limit.
-const MOST_LINKS: usize = 40;
 
 /// A descriptor that was named by a path. It may be closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Descriptor(RawFd);
 
 impl Descriptor {
-    /// The one that `path` leads to, itself or through links.
-    pub fn named_by(path: &Path) -> Option<Self> {
-        let mut path = PathBuf::from(path);
-        for _ in 0..MOST_LINKS {
-            if let Some(number) = number(&path) {
-                return Some(Descriptor(number));
-            }
-            let target = fs::read_link(&path).ok()?;
-            path = path.parent()?.join(target);
-        }
-        None
+    /// The one that `path` is the name of. [`super::descriptor_of`] follows links, too.
+    pub fn of_path(path: &Path) -> Option<Self> {
+        number(path).map(Descriptor)
     }
 
     /// Whether the programs that this process starts will have it and can write to it.
@@ -89,6 +80,31 @@ impl Descriptor {
         without_write_signals(|| self.write_within(content, PATIENCE))
     }
 
+    /// Writes all of `content`, however slowly it is read. When somebody waits for the end it goes on for
+    /// a moment only; then that is an error.
+    fn write_unless_hurried(self, content: &[u8]) -> io::Result<()> {
+        let mut hurried = None;
+        for (number, piece) in content.chunks(PIECE).enumerate() {
+            loop {
+                if is_hurried() && hurried.get_or_insert_with(Instant::now).elapsed() >= HURRY {
+                    return Err(Errno::ETIMEDOUT.into());
+                }
+                let step = PollTimeout::try_from(STEP).unwrap_or(PollTimeout::MAX);
+                match poll(&mut [PollFd::new(self.borrow(), PollFlags::POLLOUT)], step) {
+                    Ok(0) | Err(Errno::EINTR) => {}
+                    Ok(_) => break,
+                    Err(error) => return Err(error.into()),
+                }
+            }
+            match self.write_all(piece) {
+                // As in a piece: it has had enough.
+                Err(error) if number > 0 && error.kind() == io::ErrorKind::BrokenPipe => break,
+                written => written?,
+            }
+        }
+        Ok(())
+    }
+
     /// Writes all of `content`, if something of it is read every so many ms.
     fn write_within(self, content: &[u8], patience: u16) -> io::Result<()> {
         for piece in content.chunks(PIECE) {
@@ -120,8 +136,7 @@ impl Descriptor {
 
 impl Write for Descriptor {
     fn write(&mut self, content: &[u8]) -> io::Result<usize> {
-        // Not the trait's, which calls this.
-        Self::write_all(*self, content)?;
+        self.write_unless_hurried(content)?;
         Ok(content.len())
     }
 
@@ -147,6 +162,7 @@ fn number(path: &Path) -> Option<RawFd> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
     use std::fs::OpenOptions;
     use std::io::Read;
     use std::os::fd::AsRawFd;
@@ -173,34 +189,12 @@ mod tests {
     }
 
     #[test]
-    fn descriptors_are_found_by_their_names_and_through_links() {
-        let directory = tempfile::tempdir().expect("a directory");
-        let (one, two) = (directory.path().join("one"), directory.path().join("two"));
-        std::os::unix::fs::symlink("/dev/stderr", &one).expect("a link");
-        std::os::unix::fs::symlink("one", &two).expect("a link");
-        let cases = [
-            ("/dev/stdout", Some(1)),
-            ("/dev/fd/17", Some(17)),
-            ("/proc/self/fd/0", Some(0)),
-            (two.to_str().expect("text"), Some(2)),
-            ("/dev/fd/-1", None),
-            ("/dev/fd/x", None),
-            ("/dev/null", None),
-            ("/no/such/file", None),
-        ];
-        for (path, number) in cases {
-            let found = Descriptor::named_by(Path::new(path));
-            assert_eq!(found, number.map(Descriptor), "{path}");
-        }
-    }
-
-    #[test]
     fn writing_goes_on_where_the_descriptor_stands() {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("log");
         let mut log = fs::File::create(&path).expect("a file");
         log.write_all(b"before ").expect("written");
-        let named = PathBuf::from(format!("/dev/fd/{}", log.as_raw_fd()));
+        let named = std::path::PathBuf::from(format!("/dev/fd/{}", log.as_raw_fd()));
         super::super::file::write(&named, b"profile ").expect("written");
         let streamed: io::Result<()> =
             super::super::file::write_streaming(&named, |output| output.write_all(b"in parts "));

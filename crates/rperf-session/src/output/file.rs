@@ -4,7 +4,7 @@
 #![expect(clippy::disallowed_methods, reason = "where profiles are written")]
 
 use super::descriptor::Descriptor;
-use super::foreign::{directory_of, is_foreign};
+use super::foreign::{directory_of, followed};
 use super::stream::Stream;
 use super::write_signals::without_write_signals;
 use std::fs::{self, OpenOptions, Permissions};
@@ -30,19 +30,22 @@ pub fn write_streaming<E: From<io::Error>>(
     produce: impl FnOnce(&mut dyn Write) -> Result<(), E>,
 ) -> Result<(), E> {
     without_write_signals(|| {
-        if let Some(descriptor) = Descriptor::named_by(path) {
+        let Some(target) = followed(path) else {
+            return Err(io::Error::from_raw_os_error(libc::EACCES).into());
+        };
+        if let Some(descriptor) = Descriptor::of_path(&target) {
             return buffered(descriptor, produce);
         }
-        if is_foreign(path) {
-            return Err(io::Error::from_raw_os_error(libc::EACCES).into());
-        }
-        match fs::metadata(path) {
+        // From here on no link is followed: it would have come meanwhile.
+        match fs::symlink_metadata(&target) {
+            // Of a link, the file that it leads to is replaced, not the link.
             Ok(metadata) if metadata.is_file() => {
-                // Of a link, the file that it leads to is replaced, not the link.
-                let path = fs::canonicalize(path)?;
-                replace(&path, Some(metadata.permissions()), produce)
+                replace(&target, Some(metadata.permissions()), produce)
             }
-            Ok(_) => buffered(Stream::open(path)?, produce),
+            Ok(metadata) if metadata.is_symlink() => {
+                Err(io::Error::from_raw_os_error(libc::ELOOP).into())
+            }
+            Ok(_) => buffered(Stream::open(&target)?, produce),
             Err(_) => replace(path, None, produce),
         }
     })

@@ -4,6 +4,12 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
+
+/// For so long a slow reader is waited for when somebody waits for the end.
+pub const HURRY: Duration = Duration::from_secs(2);
+/// How often it is looked whether somebody does.
+pub const STEP: Duration = Duration::from_millis(100);
 
 /// Whether somebody waits for the end of all that this process writes.
 static ALL: AtomicBool = AtomicBool::new(false);

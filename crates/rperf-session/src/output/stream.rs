@@ -1,7 +1,7 @@
 //! Pipes and devices that users name by a path. A pipe may have no reader, or one that has stopped
 //! reading: whoever writes there doesn't wait for ever. Used by `file`; any thread.
 
-use super::hurry::is_hurried;
+use super::hurry::{HURRY, STEP, is_hurried};
 use crate::os;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -18,12 +18,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const PATIENCE_IN_ALL: Duration = Duration::from_secs(30);
 /// Bytes in a second that the slowest reader takes.
 const SLOWEST: u64 = 64 * 1024;
-/// For so long it goes on when somebody waits for the end: a signal has come.
-const HURRY: Duration = Duration::from_secs(2);
 /// For so long a reader may be about to come.
 const PATIENCE_AT_FIRST: Duration = Duration::from_secs(2);
-/// How often it is looked whether somebody waits for the end.
-const STEP: Duration = Duration::from_millis(100);
 /// How often a reader is looked for.
 const LOOK: Duration = Duration::from_millis(10);
 
@@ -38,10 +34,11 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// Opens `path`, which must be there. Fails with ENXIO if it is a pipe that nobody reads.
+    /// Opens `path`, which must be there and be no link. Fails with ENXIO if it is a pipe that nobody
+    /// reads.
     pub fn open(path: &Path) -> io::Result<Self> {
         let mut options = OpenOptions::new();
-        let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
+        let flags = libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_NOFOLLOW;
         options.write(true).custom_flags(flags);
         let began = Instant::now();
         loop {

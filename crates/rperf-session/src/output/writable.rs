@@ -7,7 +7,7 @@
 )]
 
 use super::descriptor::Descriptor;
-use super::foreign::is_foreign;
+use super::foreign::followed;
 use nix::fcntl::{AT_FDCWD, AtFlags};
 use nix::unistd::{AccessFlags, faccessat};
 use std::os::unix::ffi::OsStrExt;
@@ -64,15 +64,15 @@ fn absolute(path: &Path) -> Result<PathBuf, Unwritable> {
 /// one that the programs started here can write to.
 pub fn writable(path: &Path, inherited: bool) -> Result<PathBuf, Unwritable> {
     let path = absolute(path)?;
-    if let Some(descriptor) = Descriptor::named_by(&path) {
+    let Some(target) = followed(&path) else {
+        return Err(Unwritable::Foreign);
+    };
+    if let Some(descriptor) = Descriptor::of_path(&target) {
         let is_open = match inherited {
             true => descriptor.is_inherited_for_writing(),
             false => descriptor.is_open_for_writing(),
         };
         return is_open.then_some(path).ok_or(Unwritable::Closed);
-    }
-    if is_foreign(&path) {
-        return Err(Unwritable::Foreign);
     }
     if path.is_dir() {
         return Err(Unwritable::Directory);

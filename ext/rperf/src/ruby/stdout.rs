@@ -2,13 +2,13 @@
 
 use crate::interrupts::Interrupts;
 use magnus::rb_sys::protect;
-use rperf_session::output::Descriptor;
+use rperf_session::output::descriptor_of;
 use std::path::Path;
 
 /// What the program has printed comes before a profile that goes to the same place. If nobody reads it,
 /// or `$stdout` is an object of the program's that can't be flushed, the profile fares as it will.
 pub fn flush_before(path: &Path, interrupts: &mut Interrupts) {
-    if Descriptor::named_by(path).is_none_or(|it| it.number() != 1) {
+    if descriptor_of(path).is_none_or(|it| it.number() != 1) {
         return;
     }
     let flush = || {

@@ -6,16 +6,12 @@ use crate::{FAILURE, NOT_EXECUTABLE, NOT_FOUND, Refusal, command, forward, say};
 use rperf_session::environment;
 use std::env;
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, IsTerminal, stderr, stdin};
 use std::os::fd::AsFd;
-use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-
-/// Names that are tried for the file of its output.
-const NAMES: u32 = 100;
 
 /// A program that runs, or has ended and waits for us.
 pub struct Launched {
@@ -125,24 +121,14 @@ impl Launched {
 
 /// A file of ours that nobody else reads.
 fn new_file() -> io::Result<(PathBuf, File)> {
-    let directory = env::temp_dir();
-    let own = std::process::id();
-    let mut last = io::ErrorKind::AlreadyExists.into();
-    for number in 0..NAMES {
-        let path = directory.join(format!("rperf-top-{own}-{number}.log"));
-        let mut options = OpenOptions::new();
-        match options
-            .append(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&path)
-        {
-            Ok(file) => return Ok((path, file)),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => last = error,
-            Err(error) => return Err(error),
-        }
-    }
-    Err(last)
+    let prefix = format!("rperf-top-{}-", std::process::id());
+    let file = tempfile::Builder::new()
+        .prefix(&prefix)
+        .suffix(".log")
+        .append(true)
+        .tempfile()?;
+    let (file, path) = file.keep().map_err(|error| error.error)?;
+    Ok((path, file))
 }
 
 /// Returns whether there is no such file any more: nothing was printed.
