@@ -1,8 +1,6 @@
 //! Writes a finished file so that a reader never sees half of it. Used by the command, and through
 //! the extension by `Rperf.save` and when a session ends; any thread.
 
-#![expect(clippy::disallowed_methods, reason = "where profiles are written")]
-
 use super::descriptor::Descriptor;
 use super::foreign::{directory_of, followed};
 use super::stream::Stream;
