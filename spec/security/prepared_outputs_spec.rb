@@ -59,6 +59,41 @@ RSpec.describe "A profile's path where another user has made something", if: Oth
     end
   end
 
+  # Waits until strace holds the program that it has started, for longer than it takes to print a call.
+  def wait_until_held(strace)
+    states = lambda do
+      program = File.read("/proc/#{strace}/task/#{strace}/children").split.first
+      Dir["/proc/#{program}/task/*/stat"].map { |path| File.read(path)[/\) (.)/, 1] }
+    end
+    wait_until("look") do
+      5.times.all? { sleep(0.05) && states.call.include?("t") }
+    rescue SystemCallError
+      false # A thread has ended.
+    end
+  end
+
+  # strace holds the last look at the path for a while: there is nothing, and then there is.
+  %w[file link pipe descriptor].each do |kind|
+    it "isn't written to if it comes right after rperf has looked (#{kind})" do
+      skip "there is no strace" unless system("strace", "-V", %i[out err] => File::NULL)
+      send("make_#{kind}")
+      give_away
+      File.rename(output, path_to("prepared"))
+      code = "profile = Rperf.start { 1000.times(&:to_s) }; $stdout.syswrite('.'); Rperf.save(#{output.dump}, profile)"
+      held = %W[strace -f -qq -P #{output} -e signal=none -e trace=statx,readlink
+                -e inject=statx:delay_exit=3000000:when=2 -o #{path_to("calls")}]
+      outcome = run(*held, ruby, "-I#{Commands::ROOT}/lib", "-rrperf", "-e", code, limit: 120) do |pid|
+        wait_until_held(pid)
+        File.rename(path_to("prepared"), output)
+      end
+      expect(File.readlines(path_to("calls"))).to match([/statx.*ENOENT/, /statx.*ENOENT/])
+      expect([outcome.status.exitstatus, outcome.stderr]).to eq([0, ""])
+      expect(found[0..2]).to eq(["file", Process.euid, 0o666 & ~File.umask])
+      expect(File.binread(output, 2)).to eq("\x1f\x8b".b)
+      expect(File.read(precious)).to eq("ours")
+    end
+  end
+
   it "is refused at the end of one's own links, too" do
     make_link
     give_away

@@ -1,11 +1,10 @@
 //! Writes a finished file so that a reader never sees half of it. Used by the command, and through
 //! the extension by `Rperf.save` and when a session ends; any thread.
 
-use super::descriptor::Descriptor;
-use super::foreign::{directory_of, followed};
+use super::foreign::{Found, directory_of, found};
 use super::stream::Stream;
 use super::write_signals::without_write_signals;
-use std::fs::{self, OpenOptions, Permissions};
+use std::fs::{OpenOptions, Permissions};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -28,23 +27,17 @@ pub fn write_streaming<E: From<io::Error>>(
     produce: impl FnOnce(&mut dyn Write) -> Result<(), E>,
 ) -> Result<(), E> {
     without_write_signals(|| {
-        let Some(target) = followed(path) else {
-            return Err(io::Error::from_raw_os_error(libc::EACCES).into());
-        };
-        if let Some(descriptor) = Descriptor::of_path(&target) {
-            return buffered(descriptor, produce);
-        }
-        // From here on no link is followed: it would have come meanwhile.
-        match fs::symlink_metadata(&target) {
+        match found(path) {
+            None => Err(io::Error::from_raw_os_error(libc::EACCES).into()),
+            Some(Found::Descriptor(descriptor)) => buffered(descriptor, produce),
             // Of a link, the file that it leads to is replaced, not the link.
-            Ok(metadata) if metadata.is_file() => {
+            Some(Found::There(target, metadata)) if metadata.is_file() => {
                 replace(&target, Some(metadata.permissions()), produce)
             }
-            Ok(metadata) if metadata.is_symlink() => {
-                Err(io::Error::from_raw_os_error(libc::ELOOP).into())
+            Some(Found::There(target, metadata)) => {
+                buffered(Stream::open(&target, &metadata)?, produce)
             }
-            Ok(_) => buffered(Stream::open(&target)?, produce),
-            Err(_) => replace(path, None, produce),
+            Some(Found::Nothing) => replace(path, None, produce),
         }
     })
 }
@@ -91,6 +84,7 @@ fn replace<E: From<io::Error>>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
     use std::os::unix::fs::PermissionsExt;
 
     #[test]

@@ -8,7 +8,7 @@
 
 use super::descriptor::Descriptor;
 use nix::unistd::Uid;
-use std::fs;
+use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -18,36 +18,55 @@ const MOST_LINKS: usize = 40;
 /// The mode's bits of a directory in which everybody can make files, and nobody may remove those of others.
 const SHARED: u32 = 0o1002;
 
-/// Where `path` leads, if it is a link: to a descriptor, or to what is no link. `None` if another user has
-/// prepared something on the way.
-pub fn followed(path: &Path) -> Option<PathBuf> {
+/// What is there where a path leads.
+pub enum Found {
+    /// Nothing that could be seen. What comes meanwhile is replaced.
+    Nothing,
+    /// An open descriptor.
+    Descriptor(Descriptor),
+    /// A file, pipe or device, which is no link, as it was when it was looked at.
+    There(PathBuf, Metadata),
+}
+
+/// What is there where `path` leads, itself or through links. `None` if another user has prepared
+/// something on the way. Each step is judged by a single look: only a link is followed that was seen as
+/// one, and such a link no other user can exchange.
+pub fn found(path: &Path) -> Option<Found> {
     let mut path = path.to_path_buf();
     for _ in 0..MOST_LINKS {
-        if Descriptor::of_path(&path).is_some() {
-            break;
+        if let Some(descriptor) = Descriptor::of_path(&path) {
+            return Some(Found::Descriptor(descriptor));
         }
-        if is_foreign(&path) {
+        let Ok(metadata) = fs::symlink_metadata(&path) else {
+            return Some(Found::Nothing);
+        };
+        if is_foreign(&path, &metadata) {
             return None;
         }
+        if !metadata.is_symlink() {
+            return Some(Found::There(path, metadata));
+        }
         let Ok(target) = fs::read_link(&path) else {
-            break;
+            return Some(Found::Nothing);
         };
         path = directory_of(&path).join(target);
     }
-    Some(path)
+    Some(Found::Nothing)
 }
 
 /// The descriptor that `path` leads to, itself or through links that no other user has prepared.
 pub fn descriptor_of(path: &Path) -> Option<Descriptor> {
-    Descriptor::of_path(&followed(path)?)
+    match found(path)? {
+        Found::Descriptor(descriptor) => Some(descriptor),
+        Found::Nothing | Found::There(..) => None,
+    }
 }
 
-/// Whether `path` is a file, pipe or link that another user has made in a directory where everybody can
-/// make some. The rule is Linux's (`fs.protected_regular`, `_fifos` and `_symlinks`), which not all
+/// Whether another user has made what is `found` at `path`, in a directory where everybody can make
+/// some. The rule is Linux's (`fs.protected_regular`, `_fifos` and `_symlinks`), which not all
 /// systems have switched on: what the directory's owner has made is trusted.
-fn is_foreign(path: &Path) -> bool {
-    let directory = fs::metadata(directory_of(path));
-    let (Ok(found), Ok(directory)) = (fs::symlink_metadata(path), directory) else {
+fn is_foreign(path: &Path, found: &Metadata) -> bool {
+    let Ok(directory) = fs::metadata(directory_of(path)) else {
         return false;
     };
     let trusted = [Uid::effective().as_raw(), directory.uid()];
@@ -118,27 +137,33 @@ mod tests {
                 ("none", false),
             ] {
                 let expected = is_shared && is_theirs;
-                assert_eq!(is_foreign(&at(name)), expected, "{name}, {mode:o}");
+                assert_eq!(found(&at(name)).is_none(), expected, "{name}, {mode:o}");
             }
         }
         set_mode(0o1777);
-        let own = tempfile::tempdir().expect("a directory").keep();
+        let own = tempfile::tempdir().expect("a directory");
         let to = |name: &str, target: &Path| {
-            symlink(target, own.join(name)).expect("a link");
-            followed(&own.join(name))
+            let link = own.path().join(name);
+            symlink(target, &link).expect("a link");
+            match found(&link) {
+                Some(Found::There(path, _)) => path.to_string_lossy().into_owned(),
+                Some(Found::Descriptor(it)) => it.number().to_string(),
+                Some(Found::Nothing) => "nothing".into(),
+                None => "theirs".into(),
+            }
         };
-        assert_eq!(to("1", &at("ours")), Some(at("ours")));
-        assert_eq!(to("2", &at("none")), Some(at("none")));
-        assert_eq!(
-            to("3", &at("file")),
-            None,
-            "a link of ours to a file of theirs"
-        );
-        assert_eq!(to("4", &own.join("3")), None, "a link to that");
-        assert_eq!(to("5", Path::new("1")), Some(at("ours")));
-        assert_eq!(to("6", Path::new("/dev/fd/7")), Some("/dev/fd/7".into()));
-        fs::remove_dir_all(own).expect("removed");
+        let ours = at("ours").to_string_lossy().into_owned();
+        assert_eq!(to("1", &at("ours")), ours);
+        assert_eq!(to("2", &at("none")), "nothing");
+        assert_eq!(to("3", &at("file")), "theirs");
+        assert_eq!(to("4", &own.path().join("3")), "theirs");
+        assert_eq!(to("5", Path::new("1")), ours);
+        assert_eq!(to("6", Path::new("/dev/fd/7")), "7");
+        assert_eq!(to("7", Path::new("7")), "nothing", "it leads to itself");
         lchown(outer.path(), Some(12345), None).expect("another owner");
-        assert!(!is_foreign(&at("file")), "it is the directory's owner's");
+        assert!(
+            found(&at("file")).is_some(),
+            "it is the directory's owner's"
+        );
     }
 }

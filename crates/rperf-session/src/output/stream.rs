@@ -5,10 +5,10 @@ use super::hurry::{HURRY, STEP, is_hurried};
 use crate::os;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use std::fs::{File, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::AsFd;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -34,9 +34,9 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// Opens `path`, which must be there and be no link. Fails with ENXIO if it is a pipe that nobody
-    /// reads.
-    pub fn open(path: &Path) -> io::Result<Self> {
+    /// Opens `path`, where this was `found`, which is no link. Fails with ENXIO if it is a pipe that nobody
+    /// reads, and with EACCES if something else has taken its place.
+    pub fn open(path: &Path, found: &Metadata) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         let flags = libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_NOFOLLOW;
         options.write(true).custom_flags(flags);
@@ -51,8 +51,13 @@ impl Stream {
                     os::sleep(LOOK);
                 }
                 opened => {
+                    let file = opened?;
+                    let place = |it: &Metadata| (it.dev(), it.ino());
+                    if place(&file.metadata()?) != place(found) {
+                        return Err(Errno::EACCES.into());
+                    }
                     return Ok(Self {
-                        file: opened?,
+                        file,
                         patience: PATIENCE,
                         began: Instant::now(),
                         written: 0,
@@ -121,13 +126,34 @@ mod tests {
     use std::fs;
     use std::thread;
 
+    fn open(path: &Path) -> io::Result<Stream> {
+        Stream::open(path, &fs::metadata(path)?)
+    }
+
     #[test]
     fn a_pipe_without_a_reader_is_an_error() {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("pipe");
         mkfifo(&path, Mode::S_IRWXU).expect("a pipe");
-        let error = Stream::open(&path).expect_err("nobody reads");
+        let error = open(&path).expect_err("nobody reads");
         assert_eq!(error.raw_os_error(), Some(libc::ENXIO));
+    }
+
+    #[test]
+    fn what_has_taken_the_place_is_not_written_to() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let (path, other) = (
+            directory.path().join("pipe"),
+            directory.path().join("other"),
+        );
+        for path in [&path, &other] {
+            mkfifo(path, Mode::S_IRWXU).expect("a pipe");
+        }
+        let found = fs::metadata(&path).expect("it is there");
+        let _reader = File::options().read(true).write(true).open(&other);
+        fs::rename(&other, &path).expect("exchanged");
+        let error = Stream::open(&path, &found).expect_err("another pipe");
+        assert_eq!(error.raw_os_error(), Some(libc::EACCES));
     }
 
     #[test]
@@ -140,13 +166,13 @@ mod tests {
             let path = path.clone();
             thread::spawn(move || fs::read(path).expect("a reader"))
         };
-        let mut stream = Stream::open(&path).expect("its reader comes");
+        let mut stream = open(&path).expect("its reader comes");
         stream.write_all(&content).expect("written");
         drop(stream);
         assert_eq!(reader.join().expect("no panic"), content);
 
         let idle = OpenOptions::new().read(true).write(true).open(&path);
-        let mut stream = Stream::open(&path).expect("it has a reader");
+        let mut stream = open(&path).expect("it has a reader");
         stream.patience = Duration::from_millis(10);
         let error = stream.write_all(&content).expect_err("nothing is read");
         assert_eq!(error.raw_os_error(), Some(libc::ETIMEDOUT));
@@ -159,7 +185,7 @@ mod tests {
         let path = directory.path().join("pipe");
         mkfifo(&path, Mode::S_IRWXU).expect("a pipe");
         let idle = OpenOptions::new().read(true).write(true).open(&path);
-        let mut stream = Stream::open(&path).expect("it has a reader");
+        let mut stream = open(&path).expect("it has a reader");
         let (began, never) = (stream.began, stream.began + Duration::from_secs(3600));
         assert_eq!(stream.end(never, false) - began, PATIENCE_IN_ALL);
         stream.written = 10 * SLOWEST;

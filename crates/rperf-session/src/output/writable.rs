@@ -6,8 +6,7 @@
     reason = "what it says is advice: `file.rs` finds out by writing"
 )]
 
-use super::descriptor::Descriptor;
-use super::foreign::followed;
+use super::foreign::{Found, found};
 use nix::fcntl::{AT_FDCWD, AtFlags};
 use nix::unistd::{AccessFlags, faccessat};
 use std::os::unix::ffi::OsStrExt;
@@ -64,10 +63,8 @@ fn absolute(path: &Path) -> Result<PathBuf, Unwritable> {
 /// one that the programs started here can write to.
 pub fn writable(path: &Path, inherited: bool) -> Result<PathBuf, Unwritable> {
     let path = absolute(path)?;
-    let Some(target) = followed(&path) else {
-        return Err(Unwritable::Foreign);
-    };
-    if let Some(descriptor) = Descriptor::of_path(&target) {
+    let found = found(&path).ok_or(Unwritable::Foreign)?;
+    if let Found::Descriptor(descriptor) = found {
         let is_open = match inherited {
             true => descriptor.is_inherited_for_writing(),
             false => descriptor.is_open_for_writing(),
