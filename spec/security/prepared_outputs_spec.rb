@@ -83,6 +83,7 @@ RSpec.describe "A profile's path where another user has made something", if: Oth
       held = %W[strace -f -qq -P #{output} -e signal=none -e trace=statx,readlink
                 -e inject=statx:delay_exit=3000000:when=2 -o #{path_to("calls")}]
       outcome = run(*held, ruby, "-I#{Commands::ROOT}/lib", "-rrperf", "-e", code, limit: 120) do |pid|
+        wait_until("first look") { File.exist?(path_to("calls")) && File.read(path_to("calls")).include?("ENOENT") }
         wait_until_held(pid)
         File.rename(path_to("prepared"), output)
       end
