@@ -87,8 +87,9 @@ fn over_tcp(programs: Programs, number: u16) -> Result<i32, Refusal> {
         listener.set_nonblocking(true)?;
         Ok((listener.local_addr()?.port(), listener))
     });
-    let (number, listener) =
-        bound.map_err(|error| failure(unbound(&format!("127.0.0.1:{number}"), &error)))?;
+    let hint = "; --http 127.0.0.1:0 takes a port that is free";
+    let refused = |error| failure(unbound(&format!("127.0.0.1:{number}"), hint, &error));
+    let (number, listener) = bound.map_err(refused)?;
     let told = token.to_tell().map(Told::tell).transpose()?;
     let place = match &told {
         Some(told) => format!("in {}", told.place.token_path().display()),
@@ -134,7 +135,9 @@ impl Drop for Told {
 
 fn over_socket(programs: Programs, path: &Path) -> Result<i32, Refusal> {
     let shown = path.display();
-    let bound = Bound::at(path).map_err(|error| failure(unbound(&shown.to_string(), &error)))?;
+    let hint = "; name a path where nothing is";
+    let refused = |error| failure(unbound(&shown.to_string(), hint, &error));
+    let bound = Bound::at(path).map_err(refused)?;
     let listener = bound.listener();
     say(&format!(
         "serving profiles at the socket {shown}, below /debug/pprof/"
@@ -189,11 +192,11 @@ fn answer_all<S: Stream + Send + Sync>(
     });
 }
 
-fn unbound(address: &str, error: &io::Error) -> String {
+/// `hint` says what to do where the address is in use.
+fn unbound(address: &str, hint: &str, error: &io::Error) -> String {
     let words = system_words(error);
     let hint = match error.kind() {
-        io::ErrorKind::AddrInUse if address.starts_with('/') => "; name a path where nothing is",
-        io::ErrorKind::AddrInUse => "; --http 127.0.0.1:0 takes a port that is free",
+        io::ErrorKind::AddrInUse => hint,
         _ => "",
     };
     format!("can't listen at {address} ({words}){hint}")

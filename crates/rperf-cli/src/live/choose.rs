@@ -5,6 +5,7 @@
 use super::users::UserArgs;
 use crate::checked::pid;
 use crate::{FAILURE, Refusal};
+use rperf_report::numbers::counted;
 use rperf_report::regex;
 use rperf_report::terminal_text::shown;
 use rperf_session::process_id::ProcessId;
@@ -46,22 +47,25 @@ impl Choice {
     pub fn processes(&self, most: usize) -> Result<Chosen, Refusal> {
         let mut processes = match self.selection()? {
             Some(selection) => selection.expect_processes()?,
-            None => self.pids.iter().map(|pid| ProcessId::named(*pid)).collect(),
+            None => self.named(most)?,
         };
-        if self.matching.is_none() {
-            processes.sort_unstable_by_key(|it| it.pid);
-            processes.dedup();
-            if processes.len() > most {
-                let message = format!("at most {most} programs at a time");
-                return Err(Refusal::usage(message));
-            }
-        }
         let left_out = processes.split_off(processes.len().min(most)).len();
         processes.sort_unstable_by_key(|it| it.pid);
         Ok(Chosen {
             processes,
             left_out: (left_out > 0).then(|| of_left_out(left_out, most)),
         })
+    }
+
+    fn named(&self, most: usize) -> Result<Vec<ProcessId>, Refusal> {
+        let mut pids = self.pids.clone();
+        pids.sort_unstable();
+        pids.dedup();
+        if pids.len() > most {
+            let message = format!("at most {most} programs at a time");
+            return Err(Refusal::usage(message));
+        }
+        Ok(pids.into_iter().map(ProcessId::named).collect())
     }
 }
 
@@ -76,12 +80,8 @@ pub struct Chosen {
 
 /// The line about `count` programs beyond the `most` at a time.
 pub fn of_left_out(count: usize, most: usize) -> String {
-    let are = if count == 1 {
-        "program is"
-    } else {
-        "programs are"
-    };
-    format!("{count} more {are} left out: at most {most} at a time")
+    let programs = counted(count as i64, "more program");
+    format!("left out: {programs}; at most {most} at a time")
 }
 
 /// Programs of some users, and an expression for them.

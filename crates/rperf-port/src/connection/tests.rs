@@ -33,6 +33,21 @@ fn reading_on_does_not_put_off_the_end_of_an_answer() {
 }
 
 #[test]
+fn who_has_not_shown_the_token_has_no_more_time_after_the_first_byte() {
+    for needs_token in [true, false] {
+        let (ours, theirs) = UnixStream::pair().expect("a pair");
+        let socket = Socket::Unix(ours);
+        socket.prepare().expect("prepared");
+        let mut client = Connection::new(1, Guarded::new(socket), needs_token);
+        let connected = client.since;
+        (&theirs).write_all(b"G").expect("sent");
+        assert!(client.read() == Fate::Stays);
+        let is_as_before = client.deadline() == Some(connected + HEAD);
+        assert_eq!(is_as_before, needs_token);
+    }
+}
+
+#[test]
 fn who_takes_in_nothing_has_a_few_seconds() {
     let (mut client, _theirs) = answered(vec![0; LARGE]);
     while client.sent == 0 {
