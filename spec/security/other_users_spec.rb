@@ -87,12 +87,12 @@ RSpec.describe "Programs of other users", if: OtherUser::USER do
   # 64 programs at a time, each user's in turn.
   def expect_ours_of_too_many(ours)
     outcome = rperf("attach", "--match", name, "--all-users", "--duration", "0.2", "-o", "x.pb.gz")
-    expect(outcome.messages).to include("rperf: 1 more program is left out: at most 64 at a time\n")
+    expect(outcome.messages).to include("rperf: left out: 1 more program; at most 64 at a time\n")
     # The others send none, and that of one program alone has no label with its process.
     expect([outcome.status.exitstatus, pids_in(path_to("x.pb.gz"))]).to eq([1, [0]])
 
     outcome = rperf("top", "--json", "--once", "--all-users", "--match", name)
-    expect(outcome.messages).to include("rperf: 1 more program is left out: at most 64 at a time\n")
+    expect(outcome.messages).to include("rperf: left out: 1 more program; at most 64 at a time\n")
     expect(outcome.stdout.lines.map { |line| JSON.parse(line)["pid"] }).to eq([ours.pid])
   end
 

@@ -27,6 +27,24 @@ RSpec.describe "A program with a filter for system calls", vm: true, emulated: f
     expect([outcome.stdout, outcome.stderr, outcome.status.exitstatus]).to eq(["ran\n", "", 1])
   end
 
+  it "runs and is profiled if they kill and no file can be opened when it begins: filters can't be counted" do
+    code = <<~RUBY
+      require "rperf"
+      Process.setrlimit(:NOFILE, 64)
+      files = []
+      begin
+        loop { files << File.open(IO::NULL) }
+      rescue Errno::EMFILE
+        data = Rperf.start(mode: :wall) { i = 0; i += 1 while i < 10_000_000 }
+      end
+      exit! data[:samples].empty? ? 1 : 0
+    RUBY
+    %w[getpriority sched_setattr timer_create timer_settime].each do |call|
+      outcome = filtered("#{call}=kill", ruby, "-I#{Commands::ROOT}/lib", "-e", code)
+      expect([call, outcome.status.exitstatus, outcome.status.termsig]).to eq([call, 0, nil])
+    end
+  end
+
   # Ruby itself waits by other calls.
   %w[EPERM ENOSYS kill].each do |action|
     it "forks while it is profiled, if clock_nanosleep is met by #{action}" do

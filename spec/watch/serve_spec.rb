@@ -137,6 +137,7 @@ RSpec.describe "rperf serve", if: RUBY_PLATFORM.include?("linux") do
     address = "127.0.0.1:#{taken.addr[1]}"
     { ["--http", "0.0.0.0:6060"] => [2, /\Arperf: --http must be 127\.0\.0\.1:PORT or .*, not '0\.0\.0\.0:6060'.*\n\z/],
       ["--http", address] => [1, /\Arperf: can't listen at #{address} \(Address already in use\); --http .*free\n\z/],
+      ["--http", __FILE__] => [1, /\Arperf: can't listen at #{__FILE__} \(Address already in use\); name a path where/],
       ["--http", "/no/such/socket"] => [1, %r{\Arperf: can't listen at /no/such/socket \(.*\)\n\z}],
       ["--match", "("] => [2, /\Arperf: --match: .*\n\z/] }.each do |arguments, expected|
       outcome = rperf("serve", *arguments)
