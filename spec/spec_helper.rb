@@ -22,6 +22,9 @@ RSpec.configure do |config|
   # What can differ from one Ruby to the next is `vm: true`, and runs on all of them: see bin/test.
   config.define_derived_metadata { |metadata| metadata[:vm] = false unless metadata.key?(:vm) }
 
+  # What musl hasn't, or what the tools of a system with glibc can't do with it.
+  config.filter_run_excluding(musl: false) if RUBY_PLATFORM.include?("musl")
+
   # No example may leave a session to the next one.
   config.after { Rperf.stop if Rperf.running? }
   # Nor a thread, such as Timeout's, which Net::HTTP uses too: a new one is made when it is needed.

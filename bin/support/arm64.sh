@@ -1,6 +1,6 @@
-# arm64 on x86-64, for `bin/test --arm64`: libraries, an emulator and Rubies for arm64, all in the cache.
+# arm64 on x86-64, for `bin/test --arm64`: libraries, an emulator and compilers, all in the cache.
 # Nothing is installed on the system, and none of it runs as root: docs/internals/arm64.md says how.
-# Sourced after setup.sh and cross.sh.
+# Sourced after setup.sh, cross.sh and cross_ruby.sh.
 
 ARM64="$CROSS/arm64"
 ARM64_TARGET=aarch64-unknown-linux-gnu
@@ -28,7 +28,7 @@ arm64_refused() {
 
 # in_arm64 CMD...: CMD, and what it starts, may be programs for arm64.
 in_arm64() {
-  unshare --user --map-root-user --mount --pid --fork --kill-child \
+  RPERF_EMULATED=1 RPERF_TEST_LIMIT="${RPERF_TEST_LIMIT:-$EMULATED_LIMIT}" unshare --user --map-root-user --mount --pid --fork --kill-child \
     bash "$ROOT/bin/support/arm64_namespace.sh" "$ARM64" "$@"
 }
 
@@ -74,95 +74,24 @@ fetch_arm64() {
 write_arm64_compilers() {
   local libraries="$ARM64/system/usr/lib/aarch64-linux-gnu"
   # Sanitizers are its default where nothing is optimised. The C library's headers are zig's own.
-  write_command arm64-cc "$(type -P zig)" cc -target "aarch64-linux-gnu.$ARM64_GLIBC" -fno-sanitize=undefined \
+  write_command "$ARM64/bin/arm64-cc" "$(type -P zig)" cc -target "aarch64-linux-gnu.$ARM64_GLIBC" -fno-sanitize=undefined \
     -idirafter "$ARM64/include" -idirafter "$ARM64/include/aarch64-linux-gnu" "-L$libraries"
   # GNU's would have the LLVM of the system look into what newer ones have made.
-  write_command arm64-ar "$(type -P zig)" ar
-  write_command arm64-ranlib "$(type -P zig)" ranlib
-  write_command arm64-rustc "$(type -P rustc)" "--target=$ARM64_TARGET"
+  write_command "$ARM64/bin/arm64-ar" "$(type -P zig)" ar
+  write_command "$ARM64/bin/arm64-ranlib" "$(type -P zig)" ranlib
+  write_command "$ARM64/bin/arm64-rustc" "$(type -P rustc)" "--target=$ARM64_TARGET"
 }
 
-# write_command NAME CMD...: a command that runs CMD with its own arguments behind.
-write_command() {
-  local file="$ARM64/bin/$1"
-  shift
-  # shellcheck disable=SC2016
-  { printf '#!/bin/sh\nexec' && printf ' %q' "$@" && printf ' "$@"\n'; } >"$file.$$"
-  chmod +x "$file.$$"
-  mv "$file.$$" "$file"
-}
-
-# arm64_ruby VERSION NATIVE: sets ARM64_RUBY, which is built on first use. NATIVE is a Ruby of that version
-# for this system, which does what needs a Ruby as one is built.
-arm64_ruby() {
-  find_arm64_ruby "$1" || with_lock "$CROSS" build_arm64_ruby "$1" "$2" || exit 1
-  find_arm64_ruby "$1"
-}
-
-find_arm64_ruby() {
-  ARM64_RUBY=$(find "$CROSS" -maxdepth 1 -name "ruby-$1.*-arm64" | sort -V | tail -n 1)/bin/ruby
-  [ -x "$ARM64_RUBY" ]
-}
-
-build_arm64_ruby() {
-  local version=$1 native=$2 work="$CROSS/arm64-ruby.$$" prefix
-  ! find_arm64_ruby "$version" || return 0
-  say "building Ruby $version for arm64, once; this takes 10 to 20 minutes (log: $LOG)"
-  rm -rf "$CROSS"/arm64-ruby.*
-  step "fetching the source of Ruby $version" ruby_source "$version" "$work/src" || return 1
-  cd "$work/src" || return 1
-  prefix="$CROSS/ruby-$version.$(awk '$2 == "RUBY_VERSION_TEENY" { print $3 }' version.h)-arm64"
-  drop_unused_ruby_parts
-  # 4.0 loads RubyGems only if a Ruby of the same build has compiled its own code before, as none has here.
-  sed -i '/^Init_builtin_features/,/^}/{/^#/d;s/ load_with/ rb_load_with/}' builtin.c || return 1
-  [ -d .bundle/gems ] || adopt_extensions "$work" || return 1
-  make_configure in_arm64 || return 1
-  rm -rf "$prefix.partial"
-  # YJIT's library needs an unwinder.
-  # shellcheck disable=SC2046
-  step "configuring it" in_arm64 ./configure -q --build=x86_64-linux-gnu --host=aarch64-unknown-linux-gnu \
-    --with-baseruby="$native" --prefix="$prefix.partial" $(jits "$version") --enable-shared --enable-load-relative \
-    --disable-install-doc --disable-install-static-library debugflags= CC=arm64-cc CXX=false RUSTC=arm64-rustc \
-    LIBS=-lunwind AR=arm64-ar RANLIB=arm64-ranlib $(binutils NM LD OBJCOPY OBJDUMP STRIP) || return 1
-  step "compiling it" in_arm64 make -j"$(getconf _NPROCESSORS_ONLN)" V=0 || return 1
-  # The gems that it comes with are there, and not to be fetched.
-  step "installing it into $prefix" in_arm64 make -o update-gems -o extract-gems -o prepare-gems install-nodoc V=0 ||
-    return 1
-  [ -d .bundle/gems ] || copy_gems "$native" "$prefix.partial" || return 1
-  step "trying it" in_arm64 "$prefix.partial/bin/ruby" --yjit -rfiddle -ropenssl -rpsych -rzlib \
-    -rrubygems -rlogger -e 'exit RubyVM::YJIT.enabled?' || return 1
-  rm -rf "$prefix"
-  mv "$prefix.partial" "$prefix" || return 1
-  cd "$ROOT" && rm -rf "$work"
-}
-
-jits() {
-  echo --enable-yjit
-  [ "$1" = 3.4 ] || echo --enable-zjit
-}
-
-# binutils VARIABLE...: as arguments of configure.
-binutils() {
+# arm64_configuration VERSION: see cross_ruby.sh.
+arm64_configuration() {
   local variable
-  for variable in "$@"; do echo "$variable=aarch64-linux-gnu-$(tr '[:upper:]' '[:lower:]' <<<"$variable")"; done
+  printf '%s\n' --host=aarch64-unknown-linux-gnu CC=arm64-cc RUSTC=arm64-rustc AR=arm64-ar RANLIB=arm64-ranlib
+  for variable in NM LD OBJCOPY OBJDUMP STRIP; do
+    echo "$variable=aarch64-linux-gnu-$(tr '[:upper:]' '[:lower:]' <<<"$variable")"
+  done
+  zjit_of "$1"
 }
 
-# adopt_extensions DIRECTORY: a source from Ruby's repository has no bundled gems. Those that are compiled come
-# from the source of 3.4, which has them, as parts of this Ruby; the installation wants manual pages.
-adopt_extensions() {
-  local other="$1/3.4"
-  step "fetching the source of its gems" ruby_source 3.4 "$other" || return 1
-  [ -d man ] || cp -R "$other/man" . || return 1
-  [ -d ext/fiddle ] || cp -R "$other/ext/fiddle" ext/ || return 1
-  cp -R "$other"/.bundle/gems/bigdecimal-*/ext/bigdecimal ext/ || return 1
-  cp -R "$other"/.bundle/gems/bigdecimal-*/lib ext/bigdecimal/
-}
-
-# copy_gems NATIVE PREFIX: gems in Ruby that the other Ruby has.
-copy_gems() {
-  local from to
-  from=$("$1" -e 'print Gem.default_dir')
-  to=$(echo "$2"/lib/ruby/gems/*)
-  cp -Rn "$from/gems" "$from/specifications" "$to/" || return 1
-  find "$to/gems" -name '*.so' -delete
-}
+# arm64_target, cargo_for_arm64 ARGS..., see cross_specs.sh.
+arm64_target() { echo "$ARM64_TARGET"; }
+cargo_for_arm64() { in_arm64 cargo "$@" --target "$ARM64_TARGET.$GLIBC"; }

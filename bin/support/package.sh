@@ -8,9 +8,10 @@ target_of() { echo "${1/-linux-/-unknown-linux-}"; }
 
 # package_platform PLATFORM: builds, checks and packs.
 package_platform() {
-  local platform=$1 target cpu=${1%%-*} versions=() version name work="$ROOT/tmp/package/$1"
+  local platform=$1 target cpu=${1%%-*} libc=$GLIBC versions=() version name work="$ROOT/tmp/package/$1"
   target=$(target_of "$platform")
   setup_zig
+  case $platform in *-musl) libc="$TOOLS/zig-$ZIG_VERSION/ziglang/lib/libc/musl/libc.S" ;; esac
   setup_rust_target "$target" || die "no standard library of Rust for $target: run 'rustup target add $target'"
   setup_list_makers
   name=$(package_name "$platform")
@@ -25,7 +26,7 @@ package_platform() {
   take_built "$target" rperf-command "$work/lib/bin/rperf-command"
   list_crates "$target" "$work" "$name"
   check_names "$work"
-  "$RUBY" bin/support/package/check.rb "$cpu" "$GLIBC" "$work"/lib/*/* || die "these files can't be packaged"
+  "$RUBY" bin/support/package/check.rb "$cpu" "$libc" "$work"/lib/*/* || die "these files can't be packaged"
   pack "$platform" "$work" "${versions[@]}"
   (cd "$work/debug" && deterministic_tar .) | xz -6 -T1 >"pkg/$name.debug.tar.xz"
 }
@@ -98,12 +99,19 @@ crate_prefixes() {
 
 # take_built TARGET OUTPUT FILE: the debug information goes into a file of its own, whose name FILE keeps.
 take_built() {
-  local output="$ROOT/target/package/$1/packaged/$2" objcopy debug
-  objcopy="$(rustc --print sysroot)/lib/rustlib/$(rustc -vV | awk '/^host:/ { print $2 }')/bin/rust-objcopy"
+  local output="$ROOT/target/package/$1/packaged/$2" debug
   debug="$work/debug/${3#"$work"/}.debug"
   mkdir -p "${3%/*}" "${debug%/*}"
-  "$objcopy" --only-keep-debug "$output" "$debug" &&
-    "$objcopy" --strip-all --add-gnu-debuglink="$debug" "$output" "$3" && chmod 755 "$3" || exit 1
+  rust_objcopy --only-keep-debug "$output" "$debug" &&
+    rust_objcopy --strip-all --add-gnu-debuglink="$debug" "$output" "$3" && chmod 755 "$3" || exit 1
+}
+
+# rust_objcopy ARGS...: knows all CPUs. Where Rust comes by rustup, it looks for its library in the wrong directory.
+rust_objcopy() {
+  local sysroot
+  sysroot=$(rustc --print sysroot)
+  LD_LIBRARY_PATH="$sysroot/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" \
+    "$sysroot/lib/rustlib/$(rustc -vV | awk '/^host:/ { print $2 }')/bin/rust-objcopy" "$@"
 }
 
 # check_names DIRECTORY: native files and their debug information name no directories of this machine.

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# release.rb [--really] [--arm64] [--quick] VERSION: what bin/release does, in the checkout that it lies in.
+# release.rb [--really] [--arm64] [--musl] [--quick] VERSION: what bin/release does, in the checkout that it lies in.
 # release.rb --gems: prints the files of this version's gems, in the order in which they are pushed.
 
 require "fileutils"
@@ -20,9 +20,11 @@ require_relative "release/version"
 
 # The steps.
 module Release
-  OPTIONS = %w[--really --arm64 --quick].freeze
+  # The tests on other systems.
+  SYSTEMS = %w[--arm64 --musl].freeze
+  OPTIONS = (["--really", "--quick"] + SYSTEMS).freeze
   # In the order in which the gems are pushed: while there is only the source gem, users would build theirs.
-  PLATFORMS = %w[x86_64-linux-gnu aarch64-linux-gnu ruby].freeze
+  PLATFORMS = %w[x86_64-linux-gnu aarch64-linux-gnu x86_64-linux-musl ruby].freeze
 
   # The files of a version's gems.
   # @raise [Refusal] if there is no name by which they can be pushed
@@ -126,9 +128,11 @@ module Release
       return say("--quick: bin/test is LEFT OUT") if with?("--quick")
 
       run("bin/test", directory: @clone)
-      return run("bin/test", "--arm64", directory: @clone) if with?("--arm64")
+      SYSTEMS.each do |system|
+        next run("bin/test", system, directory: @clone) if with?(system)
 
-      say("bin/test --arm64 is not run: it is to be, before a release is pushed (--arm64 runs it)")
+        say("bin/test #{system} is not run: it is to be, before a release is pushed (#{system} runs it)")
+      end
     end
 
     def commit

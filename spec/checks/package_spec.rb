@@ -99,9 +99,9 @@ RSpec.describe "bin/package" do
       library
     end
 
-    def check(file, cpu: RbConfig::CONFIG["host_cpu"], glibc: "2.17")
+    def check(file, cpu: RbConfig::CONFIG["host_cpu"], libc: "2.17")
       script = File.join(Commands::ROOT, "bin/support/package/check.rb")
-      output, status = Open3.capture2e(RbConfig.ruby, script, cpu, glibc, file)
+      output, status = Open3.capture2e(RbConfig.ruby, script, cpu, libc, file)
       [status.success?, output]
     end
 
@@ -122,8 +122,18 @@ RSpec.describe "bin/package" do
 
     it "names symbols of a newer glibc" do
       file = build("newer", "#include <string.h>\nlong Init_rperf(char *it) { return (long) strdup(it); }", "-lc")
-      expect(check(file, glibc: "2.17")).to eq([true, ""])
-      expect(check(file, glibc: "2.1")).to match([false, /needs strdup of GLIBC_2\.\d+/])
+      expect(check(file, libc: "2.17")).to eq([true, ""])
+      expect(check(file, libc: "2.1")).to match([false, /needs strdup of GLIBC_2\.\d+/])
+    end
+
+    it "names what musl hasn't" do
+      write("libc.S", ".globl close\n.type close, %function;\nclose:\n.weak free\nWEAK64 lockf\n")
+      known = build("known", "int close(int), lockf(void); int Init_rperf(void) { return close(lockf()); }")
+      expect(check(known, libc: path("libc.S"))).to eq([true, ""])
+      other = build("other", "int mallinfo2(void); int Init_rperf(void) { return mallinfo2(); }")
+      expect(check(other, libc: path("libc.S"))).to match([false, /needs mallinfo2, which musl hasn't\n\z/])
+      linked = build("linked", "int puts(char *); int Init_rperf(void) { return puts(\"\"); }", "-lc")
+      expect(check(linked, libc: path("libc.S"))).to match([false, /needs libc\.so\.6/])
     end
 
     it "names what others would see, and debug information" do

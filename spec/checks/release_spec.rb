@@ -58,6 +58,7 @@ RSpec.describe "a release" do
       #!/bin/sh
       echo "packages $*, at $(git describe --always --dirty --exact-match)"
       mkdir -p pkg && cd pkg && touch SHA256SUMS rperf-0.3.0.gem rperf-0.3.0-x86_64-linux-gnu.gem
+      touch rperf-0.3.0-x86_64-linux-musl.gem
       test -e ../lacks || touch rperf-0.3.0-aarch64-linux-gnu.gem
     SH
     git("init", "--quiet", "--initial-branch=main")
@@ -98,18 +99,19 @@ RSpec.describe "a release" do
     )
     expect(outcome.stdout).to include(*changed)
     expect(outcome.stdout).to include("tests :   VERSION = \"0.3.0\"",
-                                      "packages x86_64-linux-gnu aarch64-linux-gnu ruby, at v0.3.0\n",
-                                      "bin/test --arm64 is not run", "the checkout is as it was")
+                                      "packages x86_64-linux-gnu aarch64-linux-gnu x86_64-linux-musl ruby, at v0.3.0\n",
+                                      "bin/test --arm64 is not run", "bin/test --musl is not run",
+                                      "the checkout is as it was")
   end
 
   it "is a commit, a tag and gems with --really, which pushes nothing" do
-    outcome = release("--really", "--arm64", "0.3.0")
+    outcome = release("--really", "--arm64", "--musl", "0.3.0")
     expect([outcome.status.exitstatus, outcome.stderr]).to eq([0, ""])
-    expect(outcome.stdout).to include("tests --arm64: ")
+    expect(outcome.stdout).to include("tests --arm64: ", "tests --musl: ")
     expect(git("log", "--format=%s")).to eq("Version 0.3.0\nWork\n")
     expect([git("describe"), git("status", "--porcelain")]).to eq(["v0.3.0\n", ""])
     expect(git("show", "HEAD:CHANGELOG.md")).to include("\n\n## 0.3.0 (2027-01-15)\n\n- New.\n\n## 0.1.0 (")
-    expect(Dir.children(path_to("project/pkg")).size).to eq(4)
+    expect(Dir.children(path_to("project/pkg")).size).to eq(5)
     expect(outcome.stdout).to end_with(<<~TEXT)
       release: to push it:
         git push --atomic origin main v0.3.0
@@ -121,19 +123,20 @@ RSpec.describe "a release" do
   end
 
   it "pushes the source gem last, under a name of its own" do
+    platforms = %w[-x86_64-linux-gnu -aarch64-linux-gnu -x86_64-linux-musl]
     names = File.read(path_to("project/lib/rperf/names.rb"))
     project_file("lib/rperf/names.rb", names.sub('GEM = "rperf"', 'GEM = "sampler"'))
     commit
     outcome = release("--quick", "0.3.0")
-    expect(outcome.stdout.lines(chomp: true).last(4)).to eq(
-      ["  git push --atomic origin main v0.3.0", *%w[-x86_64-linux-gnu -aarch64-linux-gnu].map do |platform|
+    expect(outcome.stdout.lines(chomp: true).last(5)).to eq(
+      ["  git push --atomic origin main v0.3.0", *platforms.map do |platform|
         "  gem push pkg/sampler-0.3.0#{platform}.gem"
       end, "  gem push pkg/sampler-0.3.0.gem"]
     )
     expect(outcome.stdout.scan("LEFT OUT").size).to eq(2)
     expect(outcome.stdout).not_to include("tests :")
     listed = run(ruby, path_to("project/bin/support/release.rb"), "--gems").stdout.lines(chomp: true)
-    expect(listed).to eq(%w[-x86_64-linux-gnu -aarch64-linux-gnu].map { |name| "sampler-0.2.0#{name}.gem" } +
+    expect(listed).to eq(platforms.map { |name| "sampler-0.2.0#{name}.gem" } +
                          ["sampler-0.2.0.gem"])
   end
 

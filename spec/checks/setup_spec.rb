@@ -176,4 +176,17 @@ RSpec.describe "the set-up of a checkout" do
       expect([outcome.stdout, outcome.stderr]).to match([said, ""])
     end
   end
+
+  it "says in one line why nothing is built for musl" do
+    here = "uname() { echo Linux x86_64; }\nis_debian() { :; }\n"
+    {
+      "uname() { echo Darwin arm64; }" => /\Abuilds for musl on Linux on x86-64 only, and this is Darwin arm64\n\z/,
+      "is_debian() { return 1; }" => /\Atakes musl from Debian's packages, .*\n\z/,
+      ":" => ""
+    }.each do |obstacle, said|
+      load = '. "$ROOT/bin/support/cross.sh"; . "$ROOT/bin/support/musl.sh"'
+      outcome = set_up("#{load}\n#{here}#{obstacle}\nmusl_refused")
+      expect([outcome.stdout, outcome.stderr]).to match([said, ""])
+    end
+  end
 end

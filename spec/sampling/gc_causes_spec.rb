@@ -178,9 +178,9 @@ RSpec.describe "Causes of collections", vm: true do
     page = rperf("stat", ruby, "-e", "9.times { GC.start }").stderr
     expect(page).to match(/^  \d+ collections in \d+ pauses: [\d.]+ ms = [\d.]+ ms marking \+ [\d.]+ ms sweeping$/)
     expect(page).to match(/^ *[\d.]+ [nµm]?s +[\d.]+% +9 .*major GC\.start/)
-    quiet = told_of("GC.disable; profile = profile { nil }; puts [profile.gc].to_json")
+    quiet = told_of("GC.start; GC.disable; profile = profile { nil }; puts [profile.gc].to_json")
     expect(quiet).to eq([nil])
-    told_of("GC.disable; profile { nil }.save('quiet.pb.gz'); puts 1.to_json")
+    told_of("GC.start; GC.disable; profile { nil }.save('quiet.pb.gz'); puts 1.to_json")
     outcome = rperf("report", "--gc", "quiet.pb.gz")
     expect([outcome.status.exitstatus, outcome.stderr]).to match([2, /no collections/])
   end

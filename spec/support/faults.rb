@@ -20,8 +20,8 @@ module Faults
   SECONDS = 20
   # A profile that is whole has at least this part of the time that the program's threads have lived.
   WHOLE = 0.5
-  # What is `vm: true` and so on.
-  MARKS = { vm: true, emulated: false, if: RUBY_PLATFORM.include?("linux") }.freeze
+  # What is `vm: true` and so on. The library stands in for functions of glibc.
+  MARKS = { vm: true, emulated: false, musl: false, if: RUBY_PLATFORM.include?("linux") }.freeze
   # How `rperf` ends that runs nothing: see crates/rperf-cli/src/refusal.rs.
   REFUSALS = [1, 2, 126].map { |status| [status, nil] }.freeze
   NATIVE = Bench::CExtension.new("spec_native", File.join(Commands::ROOT, "spec/native"))

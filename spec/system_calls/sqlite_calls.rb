@@ -1,17 +1,24 @@
 # frozen_string_literal: true
 
-require "fiddle"
+begin
+  require "fiddle"
+rescue LoadError
+  # Not every Ruby has it.
+  nil
+end
 
 # SQLite's own library, called with the GVL held as the sqlite3 gem calls it.
 class SQLiteCalls
-  LIBRARY = %w[libsqlite3.so.0 libsqlite3.dylib].filter_map do |name|
+  NAMES = defined?(Fiddle) ? %w[libsqlite3.so.0 libsqlite3.dylib] : []
+  # @return [Fiddle::Handle, nil]
+  LIBRARY = NAMES.filter_map do |name|
     Fiddle.dlopen(name)
   rescue Fiddle::DLError
     nil
   end.first
 
-  POINTER = Fiddle::TYPE_VOIDP
-  INT = Fiddle::TYPE_INT
+  POINTER = Fiddle::TYPE_VOIDP if LIBRARY
+  INT = Fiddle::TYPE_INT if LIBRARY
   # @return [Integer] SQLite's own numbers
   DONE = 0
   BUSY = 5

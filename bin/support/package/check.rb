@@ -2,9 +2,10 @@
 
 # Whether native files can be shipped: what they need of a system, what they show to others, and how large they are.
 #
-#   check.rb CPU GLIBC FILE...
+#   check.rb CPU LIBC FILE...
 #
-# Reads them with `readelf`, which knows every CPU.
+# LIBC is the oldest version of glibc that they shall run with, or a file with the names of all that musl has, as
+# zig links with. Reads them with `readelf`, which knows every CPU.
 require "open3"
 
 # Bytes of a library at most.
@@ -14,6 +15,7 @@ SHOWN = %w[Init_rperf ruby_abi_version].freeze
 OF_RUBY = /\A(rb|ruby)_/
 NOTHING = /\A\z/
 OF_GLIBC = /\A(lib(c|m|dl|rt|pthread)|ld-linux[\w-]*)\.so\.\d+\z/
+OF_MUSL = /\Alibc\.so\z/
 MACHINES = { "x86_64" => "X86-64", "aarch64" => "AArch64" }.freeze
 
 def readelf(*options, file)
@@ -33,25 +35,49 @@ def symbols(file)
   end
 end
 
-def newer?(symbol, glibc)
-  version = symbol.version&.slice(/\AGLIBC_(\d.*)/, 1)
-  version && Gem::Version.new(version) > Gem::Version.new(glibc)
+# glibc, of which a system may have an old version: each of its functions has the version that it came with.
+class Glibc
+  def initialize(oldest)
+    @oldest = Gem::Version.new(oldest)
+  end
+
+  def libraries = OF_GLIBC
+
+  # What the file needs that a system with this glibc may not have.
+  def unmet_needs(needed, given)
+    newer = needed.select { |symbol| newer?(symbol) }
+    # Bound as the file is loaded, by whatever the system has.
+    bare = needed.select { |symbol| symbol.binding == "GLOBAL" && !symbol.version && !symbol.name.match?(given) }
+    newer.map { |symbol| "needs #{symbol.name} of #{symbol.version}" } +
+      bare.map { |symbol| "needs #{symbol.name}, of no version of glibc" }
+  end
+
+  private
+
+  def newer?(symbol)
+    version = symbol.version&.slice(/\AGLIBC_(\d.*)/, 1)
+    version && Gem::Version.new(version) > @oldest
+  end
 end
 
-# What the file needs that a system with this glibc may not have.
-def unmet_needs(symbols, glibc, given)
-  needed = symbols.reject(&:is_defined)
-  newer = needed.select { |symbol| newer?(symbol, glibc) }
-  # Bound as the file is loaded, by whatever the system has.
-  bare = needed.select { |symbol| symbol.binding == "GLOBAL" && !symbol.version && !symbol.name.match?(given) }
-  newer.map { |symbol| "needs #{symbol.name} of #{symbol.version}" } +
-    bare.map { |symbol| "needs #{symbol.name}, of no version of glibc" }
+# musl, whose functions have no versions.
+class Musl
+  def initialize(file)
+    @names = File.read(file).scan(/^(?:\.globl|\.weak|WEAK\w+) (\w+)$/).flatten.to_set
+  end
+
+  def libraries = OF_MUSL
+
+  def unmet_needs(needed, given)
+    missing = needed.select { |symbol| symbol.binding == "GLOBAL" && !symbol.name.match?(given) }
+    missing.reject { |symbol| @names.include?(symbol.name) }.map { |symbol| "needs #{symbol.name}, which musl hasn't" }
+  end
 end
 
 # Directories of the system that built it, and libraries that others may not have.
-def faults_of_links(file)
+def faults_of_links(file, libraries)
   dynamic = readelf("--dynamic", file)
-  others = dynamic.scan(/\(NEEDED\).*\[(.+)\]/).flatten.grep_v(OF_GLIBC)
+  others = dynamic.scan(/\(NEEDED\).*\[(.+)\]/).flatten.grep_v(libraries)
   paths = dynamic.scan(/\((RPATH|RUNPATH)\)/).flatten
   others.map { |library| "needs #{library}" } + paths.map { |path| "has a #{path}" }
 end
@@ -65,18 +91,19 @@ def faults_of_library(file, symbols)
 end
 
 # What keeps the file from a system, or is of no use there.
-def faults(file, cpu, glibc)
+def faults(file, cpu, libc)
   symbols = symbols(file)
   is_library = file.end_with?(".so")
-  faults = unmet_needs(symbols, glibc, is_library ? OF_RUBY : NOTHING)
+  faults = libc.unmet_needs(symbols.reject(&:is_defined), is_library ? OF_RUBY : NOTHING)
   faults.concat(faults_of_library(file, symbols)) if is_library
-  faults.concat(faults_of_links(file))
+  faults.concat(faults_of_links(file, libc.libraries))
   faults << "has debug information" if readelf("--section-headers", file).include?(".debug_info")
   faults << "is for another CPU than #{cpu}" unless readelf("--file-header", file).include?(MACHINES.fetch(cpu))
   faults
 end
 
-cpu, glibc, *files = ARGV
-found = files.flat_map { |file| faults(file, cpu, glibc).map { |fault| "#{file} #{fault}" } }
+cpu, libc, *files = ARGV
+libc = File.file?(libc) ? Musl.new(libc) : Glibc.new(libc)
+found = files.flat_map { |file| faults(file, cpu, libc).map { |fault| "#{file} #{fault}" } }
 warn found
 exit found.empty?

@@ -16,7 +16,7 @@ LICENSES = "LICENSES-THIRD-PARTY.md"
 
 # The specification for a gem whose native files are built: none of what builds them is in it.
 def of_platform(spec, platform, versions)
-  # Of a name that ends in -gnu older ones take one for musl.
+  # Older ones don't tell -gnu from -musl.
   spec.required_rubygems_version = ">= 3.3.22"
   spec.platform = Gem::Platform.new(platform)
   spec.extensions = []

@@ -50,7 +50,7 @@ pub fn sleep(time: Duration) {
     loop {
         let left = until.saturating_duration_since(Instant::now());
         let time = libc::timespec {
-            tv_sec: left.as_secs() as libc::time_t,
+            tv_sec: left.as_secs() as _,
             tv_nsec: left.subsec_nanos().into(),
         };
         // SAFETY: there are no descriptors and no mask; the time is read only.

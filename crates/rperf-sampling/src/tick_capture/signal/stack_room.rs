@@ -88,9 +88,11 @@ unsafe fn size_of_frame(context: *const ucontext_t) -> usize {
     const MAGIC: u32 = 0x4650_5853;
     // Registers, the signal's facts, and what is lost by alignment.
     let rest = size_of::<ucontext_t>() + size_of::<libc::siginfo_t>() + 128;
-    // SAFETY: by this function's contract; the state is at least as large.
+    // SAFETY: by this function's contract. The kernel has put the address of the state behind the registers, for
+    // which musl has no name; the state is at least as large.
     let (magic, size) = unsafe {
-        let state = (*context).uc_mcontext.fpregs.cast::<u8>();
+        let registers = &raw const (*context).uc_mcontext.gregs;
+        let state = registers.add(1).cast::<*const u8>().read();
         if state.is_null() {
             return rest;
         }

@@ -1,5 +1,5 @@
-# arm64_copy.sh CMD...: runs CMD, as bin/env does, in a checkout whose extension was built elsewhere for
-# the Ruby that RPERF_RUBY names. Started by in_arm64.
+# cross_copy.sh CMD...: runs CMD, as bin/env does, in a checkout whose extension was built elsewhere for
+# the Ruby that RPERF_RUBY names. Started by cross_specs.sh.
 set -euo pipefail
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 # shellcheck source=bin/support/setup.sh

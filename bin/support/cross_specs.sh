@@ -1,0 +1,64 @@
+# `bin/test --arm64` and `bin/test --musl`: the specs on Rubies for another system than this one.
+# Sourced after checks.sh, ruby_versions.sh and cross_ruby.sh.
+
+CROSS_RUBIES="3.4 4.0"
+# Seconds that a process of specs may take on an emulator, where RPERF_TEST_LIMIT doesn't say.
+EMULATED_LIMIT=7200
+
+# test_on SYSTEM [SPEC_FILE...]: those files, or all specs, on each Ruby.
+test_on() {
+  local system=$1 refused version
+  shift
+  # shellcheck source=/dev/null
+  . "$ROOT/bin/support/$system.sh"
+  refused=$("${system}_refused")
+  [ -z "$refused" ] || { echo "bin/test --$system $refused" >&2 && exit 1; }
+  check_rust
+  load_stamp
+  check_needs " ruby gems extension "
+  setup ruby gems
+  "setup_$system"
+  for version in $CROSS_RUBIES; do
+    find_native_ruby "$version"
+    if [ -z "$NATIVE_RUBY" ]; then
+      printf '\nnot tested on Ruby %s for %s, which a Ruby %s for this system would build: %s\n' \
+        "$version" "$system" "$version" "$WITHOUT"
+      continue
+    fi
+    cross_ruby "$system" "$version" "$NATIVE_RUBY"
+    check "build for $system, Ruby $version" build_for "$system" "$version"
+    check "RSpec on $system, Ruby $version" specs_on "$system" "$version" "$@"
+  done
+}
+
+# find_native_ruby VERSION: sets NATIVE_RUBY, or leaves it empty, and WITHOUT says why.
+find_native_ruby() {
+  NATIVE_RUBY=$RUBY
+  ! is_version "$RUBY" "$1" || return 0
+  find_other_ruby "$1"
+  NATIVE_RUBY=$OTHER_RUBY
+}
+
+# build_for SYSTEM VERSION: a copy of this checkout with the extension and the command. Needs CROSS_RUBY, which
+# rb-sys asks about itself.
+build_for() {
+  local copy="$1-$2" target="${CARGO_TARGET_DIR:-$ROOT/target}/$1" profile=further started
+  make_copy "$copy" || return 1
+  copy=$(copy_for "$copy")
+  mkdir -p "$copy/lib/rperf/bin" "$copy/tmp"
+  started=$(mktemp "$ROOT/tmp/started.XXXXXX")
+  RUBY=$CROSS_RUBY "cargo_for_$1" zigbuild --quiet --profile "$profile" --target-dir "$target" \
+    --package rperf-command --package rperf --features rperf/measure || return 1
+  target="$target/$("${1}_target")"
+  put rperf-command "$copy/lib/rperf/bin/rperf-command"
+  put "$CARGO_OUTPUT" "$copy/lib/rperf/rperf.so"
+  rm -f "$started"
+}
+
+# specs_on SYSTEM VERSION [SPEC_FILE...]: in the copy, whose set-up takes what was built for it.
+specs_on() {
+  local system=$1 copy
+  copy=$(copy_for "$1-$2")
+  shift 2
+  RPERF_RUBY=$CROSS_RUBY "in_$system" bash "$copy/bin/support/cross_copy.sh" ruby bin/support/specs.rb "$@"
+}
