@@ -14,7 +14,10 @@ RSpec.describe "The example of a container", emulated: false,
   lines = File.readlines(File.join(example, "README.md"), chomp: true).grep(/\Adocker run/)
   (app_options,), (options, command) = lines.map { |line| Containers.parsed(line) }
 
-  let(:containerfile) { Containerfile.new(File.join(example, "Containerfile"), base_environment) }
+  define_method(:containerfile_of) { |name| Containerfile.new(File.join(example, name), base_environment) }
+
+  # Alpine's is for Rubies that are built for musl.
+  let(:containerfile) { containerfile_of(RUBY_PLATFORM.include?("musl") ? "Containerfile.alpine" : "Containerfile") }
 
   let(:server) do
     FileUtils.cp_r(example, path_to("context"))
@@ -32,11 +35,13 @@ RSpec.describe "The example of a container", emulated: false,
     client.join
   end
 
-  it "has lines that fit the Containerfile and each other" do
-    expect(app_options.fetch("--publish").split(":").last).to eq(containerfile.environment.fetch("PORT"))
+  it "has lines that fit the Containerfiles and each other" do
     expect(options).to include("--pid" => "container:#{app_options.fetch("--name")}",
                                "--volume" => app_options.fetch("--volume"))
-    expect(containerfile.user).to match(/\A[1-9]\d*:[1-9]\d*\z/)
+    %w[Containerfile Containerfile.alpine].map { |name| containerfile_of(name) }.each do |file|
+      expect(app_options.fetch("--publish").split(":").last).to eq(file.environment.fetch("PORT"))
+      expect(file.user).to match(/\A[1-9]\d*:[1-9]\d*\z/)
+    end
   end
 
   it "serves pages, and shows its time to a second container with its volume and its processes" do

@@ -68,9 +68,10 @@ module Containers
   def children(pid) = File.read("/proc/#{pid}/task/#{pid}/children").split.map(&:to_i)
 
   # Of users' numbers there is one: what is root's as the image is made is the user's in a container. So nothing is to
-  # be done for a `chown`, which would fail.
+  # be done for a `chown`, which would fail; nor for `apk`, as nothing can be downloaded.
   def base_commands
-    { "puma" => "exec #{gem_command("puma").shelljoin} \"$@\"", "chown" => "exit 0" }.map do |name, text|
+    texts = { "puma" => "exec #{gem_command("puma").shelljoin} \"$@\"", "chown" => "exit 0", "apk" => "exit 0" }
+    texts.map do |name, text|
       path = "image/gems/bin/#{name}"
       "printf '%s\\n' '#!/bin/sh' #{text.shellescape} >#{path} && chmod +x #{path}"
     end
