@@ -10,6 +10,8 @@ ARM64_DEBS="libc6 libgcc-s1 libcrypt1 libssl3t64 libssl-dev libzstd1 zlib1g zlib
 ARM64_RELEASE=trixie
 # The version of that C library.
 ARM64_GLIBC=2.41
+# Seconds that a process of specs may take, where RPERF_TEST_LIMIT doesn't say: the emulator is slow.
+ARM64_LIMIT=7200
 # For the system's own CPU. autoconf is for a source of Ruby that has no `configure` yet.
 ARM64_TOOL_DEBS="binutils-aarch64-linux-gnu autoconf autotools-dev m4 libsigsegv2"
 
@@ -28,7 +30,8 @@ arm64_refused() {
 
 # in_arm64 CMD...: CMD, and what it starts, may be programs for arm64.
 in_arm64() {
-  RPERF_EMULATED=1 RPERF_TEST_LIMIT="${RPERF_TEST_LIMIT:-$EMULATED_LIMIT}" unshare --user --map-root-user --mount --pid --fork --kill-child \
+  RPERF_EMULATED=1 RPERF_TEST_LIMIT="${RPERF_TEST_LIMIT:-$ARM64_LIMIT}" \
+    unshare --user --map-root-user --mount --pid --fork --kill-child \
     bash "$ROOT/bin/support/arm64_namespace.sh" "$ARM64" "$@"
 }
 
@@ -82,7 +85,6 @@ write_arm64_compilers() {
   write_command "$ARM64/bin/arm64-rustc" "$(type -P rustc)" "--target=$ARM64_TARGET"
 }
 
-# arm64_configuration VERSION: see cross_ruby.sh.
 arm64_configuration() {
   local variable
   printf '%s\n' --host=aarch64-unknown-linux-gnu CC=arm64-cc RUSTC=arm64-rustc AR=arm64-ar RANLIB=arm64-ranlib
@@ -92,6 +94,7 @@ arm64_configuration() {
   zjit_of "$1"
 }
 
-# arm64_target, cargo_for_arm64 ARGS..., see cross_specs.sh.
+arm64_libraries() { echo fiddle openssl psych zlib; }
+
 arm64_target() { echo "$ARM64_TARGET"; }
 cargo_for_arm64() { in_arm64 cargo "$@" --target "$ARM64_TARGET.$GLIBC"; }

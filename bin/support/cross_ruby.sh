@@ -1,6 +1,14 @@
 # Rubies for other systems than this one, which run here all the same: SYSTEM is arm64 (arm64.sh) or musl
-# (musl.sh). Each has functions of its own: in_SYSTEM CMD... runs CMD, and what that starts may be the
-# system's programs; SYSTEM_configuration VERSION prints arguments of Ruby's `configure`, a line each.
+# (musl.sh). Each of these files has functions of its own:
+#
+#   SYSTEM_refused                the line that says why its programs don't run here; nothing if they do
+#   setup_SYSTEM                  fetches and builds libraries and compilers
+#   in_SYSTEM CMD...              CMD, and what it starts, may be the system's programs
+#   SYSTEM_configuration VERSION  arguments of Ruby's `configure`, a line each
+#   SYSTEM_libraries              what its Rubies load, apart from their own
+#   SYSTEM_target                 the system, as Rust names it
+#   cargo_for_SYSTEM ARGS...      cargo, which builds for it
+#
 # Sourced after setup.sh and cross.sh.
 
 # find_cross_ruby SYSTEM VERSION: sets CROSS_RUBY.
@@ -17,7 +25,7 @@ cross_ruby() {
 }
 
 build_cross_ruby() {
-  local system=$1 version=$2 native=$3 work="$CROSS/$1-ruby.$$" prefix arguments
+  local system=$1 version=$2 native=$3 work="$CROSS/$1-ruby.$$" prefix arguments library libraries=()
   ! find_cross_ruby "$system" "$version" || return 0
   say "building Ruby $version for $system, once; this takes 5 to 20 minutes (log: $LOG)"
   rm -rf "$CROSS/$system-ruby".*
@@ -40,7 +48,8 @@ build_cross_ruby() {
   step "installing it into $prefix" "in_$system" make -o update-gems -o extract-gems -o prepare-gems install-nodoc V=0 ||
     return 1
   [ -d .bundle/gems ] || copy_gems "$native" "$prefix.partial" || return 1
-  step "trying it" "in_$system" "$prefix.partial/bin/ruby" --yjit -ropenssl -rpsych -rzlib -rrubygems -rlogger \
+  for library in $("${system}_libraries"); do libraries+=("-r$library"); done
+  step "trying it" "in_$system" "$prefix.partial/bin/ruby" --yjit "${libraries[@]}" -rrubygems -rlogger \
     -e 'exit RubyVM::YJIT.enabled?' || return 1
   rm -rf "$prefix"
   mv "$prefix.partial" "$prefix" || return 1

@@ -2,8 +2,6 @@
 # Sourced after checks.sh, ruby_versions.sh and cross_ruby.sh.
 
 CROSS_RUBIES="3.4 4.0"
-# Seconds that a process of specs may take on an emulator, where RPERF_TEST_LIMIT doesn't say.
-EMULATED_LIMIT=7200
 
 # test_on SYSTEM [SPEC_FILE...]: those files, or all specs, on each Ruby.
 test_on() {
@@ -46,9 +44,11 @@ build_for() {
   make_copy "$copy" || return 1
   copy=$(copy_for "$copy")
   mkdir -p "$copy/lib/rperf/bin" "$copy/tmp"
+  # Of an earlier run: nothing runs with it if this build fails.
+  rm -f "$copy/lib/rperf/rperf.so"
   started=$(mktemp "$ROOT/tmp/started.XXXXXX")
   RUBY=$CROSS_RUBY "cargo_for_$1" zigbuild --quiet --profile "$profile" --target-dir "$target" \
-    --package rperf-command --package rperf --features rperf/measure || return 1
+    --package rperf-command --package rperf --features rperf/measure || { rm -f "$started" && return 1; }
   target="$target/$("${1}_target")"
   put rperf-command "$copy/lib/rperf/bin/rperf-command"
   put "$CARGO_OUTPUT" "$copy/lib/rperf/rperf.so"
@@ -60,5 +60,6 @@ specs_on() {
   local system=$1 copy
   copy=$(copy_for "$1-$2")
   shift 2
+  [ -f "$copy/lib/rperf/rperf.so" ] || { echo "nothing was built to run them with" && return 1; }
   RPERF_RUBY=$CROSS_RUBY "in_$system" bash "$copy/bin/support/cross_copy.sh" ruby bin/support/specs.rb "$@"
 }

@@ -93,6 +93,14 @@ have_libclang() {
   return 1
 }
 
+# with_musl CMD...: where Rust's own system has musl, libraries don't have it inside, as Ruby brings it.
+with_musl() {
+  case $(rustc -vV | awk '/^host:/ { print $2 }') in
+    *-musl) RUSTFLAGS="-C target-feature=-crt-static${RUSTFLAGS:+ $RUSTFLAGS}" "$@" ;;
+    *) "$@" ;;
+  esac
+}
+
 # compile_without_ruby: the command, and what the extension shares with it or has besides; becomes cargo.
 compile_without_ruby() {
   cd "${EXTENSION_SOURCES:-$ROOT}" && exec cargo build --quiet --locked --profile "$(build_profile)" \
@@ -139,7 +147,7 @@ build() {
   say "building $name ($profile; one to five minutes the first time)"
   # A terminal sees cargo's progress; a log gets errors and warnings only.
   [ -t 2 ] || quiet=(--quiet) run=(telling "building $name")
-  RUBY="$RUBY" ${run[@]+"${run[@]}"} cargo "$subcommand" ${quiet[@]+"${quiet[@]}"} "${manifest[@]}" \
+  RUBY="$RUBY" with_musl ${run[@]+"${run[@]}"} cargo "$subcommand" ${quiet[@]+"${quiet[@]}"} "${manifest[@]}" \
     --profile "$profile" --target-dir "$target" "$@" >&2 || {
     rm -f "$started"
     say "$name could not be built"

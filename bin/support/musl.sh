@@ -1,4 +1,4 @@
-# musl on glibc, for `bin/test --musl`: that C library, others built for it, and compilers, all in the cache.
+# musl beside glibc, for `bin/test --musl`: that C library, others built for it, and compilers, all in the cache.
 # Its programs name the dynamic linker in the cache, so they run like any other.
 # Sourced after setup.sh, cross.sh and cross_ruby.sh.
 
@@ -14,6 +14,8 @@ musl_refused() {
     echo "builds for musl on Linux on x86-64 only, and this is $(uname -sm)"
   elif ! is_debian; then
     echo "takes musl from Debian's packages, and there is no apt-get here"
+  else
+    case $CROSS in *[[:space:]]*) echo "can't build in a cache whose path has a blank: $CROSS" ;; esac
   fi
 }
 
@@ -32,6 +34,8 @@ setup_musl() {
 
 make_musl() {
   [ ! -f "$MUSL/complete" ] || return 0
+  # autoconf is for a source of Ruby that has no `configure` yet.
+  install_system_packages make perl autoconf autotools-dev
   rm -rf "$MUSL"
   mkdir -p "$MUSL/lib" "$MUSL/include"
   musl_apt || die "Debian's package lists can't be read: check the network (log: $LOG)"
@@ -39,7 +43,6 @@ make_musl() {
     mv "$MUSL/system/usr/lib/x86_64-linux-musl/libc.so" "$MUSL_LINKER" || return 1
   rm -rf "$MUSL/system"
   write_musl_compilers
-  install_system_packages make perl
   build_for_musl zlib make_zlib && build_for_musl libyaml make_libyaml && build_for_musl openssl make_openssl || return 1
   touch "$MUSL/complete"
 }
@@ -101,15 +104,17 @@ write_musl_compilers() {
   write_command "$MUSL/bin/musl-rustc" "$(type -P rustc)" "--target=$MUSL_TARGET"
 }
 
-# musl_configuration VERSION: see cross_ruby.sh. binutils read what is built for musl, too.
+# binutils read what is built for musl, too.
 musl_configuration() {
   printf '%s\n' --host=x86_64-linux-musl CC=musl-cc RUSTC=musl-rustc AR=musl-ar RANLIB=musl-ranlib
   printf '%s\n' NM=nm LD=ld OBJCOPY=objcopy OBJDUMP=objdump STRIP=strip
   zjit_of "$1"
 }
 
-# musl_target, cargo_for_musl ARGS...: see cross_specs.sh. Without the first flag the C library would be inside.
+musl_libraries() { echo openssl psych zlib; }
+
 musl_target() { echo "$MUSL_TARGET"; }
+# Without the first flag the C library would be inside.
 cargo_for_musl() {
   RUSTFLAGS="-C target-feature=-crt-static -C link-arg=-Wl,-dynamic-linker,$MUSL_LINKER" \
     in_musl cargo "$@" --target "$MUSL_TARGET"

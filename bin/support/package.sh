@@ -11,12 +11,17 @@ package_platform() {
   local platform=$1 target cpu=${1%%-*} libc=$GLIBC versions=() version name work="$ROOT/tmp/package/$1"
   target=$(target_of "$platform")
   setup_zig
-  case $platform in *-musl) libc="$TOOLS/zig-$ZIG_VERSION/ziglang/lib/libc/musl/libc.S" ;; esac
   setup_rust_target "$target" || die "no standard library of Rust for $target: run 'rustup target add $target'"
   setup_list_makers
   name=$(package_name "$platform")
   rm -rf "$work"
   mkdir -p "$work/debug" "$work/lib/bin"
+  case $platform in
+    *-musl)
+      libc="$work/musl.S"
+      names_of_musl "$cpu" >"$libc" || die "zig has no list of musl's names"
+      ;;
+  esac
   for version in $OTHER_RUBIES; do
     packaged_ruby "$version" || continue
     build_library "$platform" "$version" "$PACKAGED_RUBY" "$work/lib/$version/rperf.so"
@@ -29,6 +34,12 @@ package_platform() {
   "$RUBY" bin/support/package/check.rb "$cpu" "$libc" "$work"/lib/*/* || die "these files can't be packaged"
   pack "$platform" "$work" "${versions[@]}"
   (cd "$work/debug" && deterministic_tar .) | xz -6 -T1 >"pkg/$name.debug.tar.xz"
+}
+
+# names_of_musl CPU: what zig links with, in the assembler's language.
+names_of_musl() {
+  zig cc -E -x assembler-with-cpp -DPTR64 "-DARCH_$1" "-DFAMILY_${1%%_*}" \
+    "$TOOLS/zig-$ZIG_VERSION/ziglang/lib/libc/musl/libc.S"
 }
 
 # packaged_ruby VERSION: sets PACKAGED_RUBY to a Ruby of that version, which runs here. Fails for one

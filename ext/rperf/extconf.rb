@@ -9,6 +9,8 @@ puts "rperf: building the extension, which is written in Rust: this takes one to
 create_rust_makefile("rperf/rperf") do |config|
   # A profiler that is built without optimisation measures itself.
   config.profile = ENV.fetch("RB_SYS_CARGO_PROFILE", "release").to_sym
+  # Rust would have musl inside the library, and refuses to make such a one.
+  config.extra_rustflags << "-C target-feature=-crt-static" if RUBY_PLATFORM.include?("musl")
   # Only a checkout has what specs and benchmarks ask for.
   config.features = ENV.fetch("RB_SYS_CARGO_FEATURES", "").split(",")
 end

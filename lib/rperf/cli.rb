@@ -20,6 +20,9 @@ module Rperf
         abort("rperf: #{foreign}") if foreign?
         # crates/rperf-cli/src/installation.rs takes the first three.
         Kernel.exec([EXECUTABLE, "rperf"], "--started-by-ruby", RbConfig.ruby, LIBRARY, *arguments)
+      rescue Errno::ENOENT
+        # The file is there, and not what the file itself asks for: the dynamic linker, of musl or of glibc.
+        abort("rperf: #{foreign}")
       rescue SystemCallError => e
         # Behind the system's words stands the file.
         abort("rperf: #{EXECUTABLE} can't be run: #{e.message.split(" - ").first}")
@@ -44,7 +47,7 @@ module Rperf
       end
 
       def foreign
-        "#{EXECUTABLE} is for another system: install the gem again"
+        "#{EXECUTABLE} is for another system than #{RUBY_PLATFORM}: install the gem again"
       end
 
       # By RUBYOPT this Ruby may have loaded rperf, and may be profiled, or have a port: nobody wants that of a command.

@@ -343,6 +343,19 @@ RSpec.describe "the rperf command" do
                                    "which builds it, in a checkout\n")
     end
 
+    # As the gem for glibc is on a system with musl: the kernel says of the linker that the file isn't there.
+    it "says in one line that its executable is for another system, with another dynamic linker",
+       if: RUBY_PLATFORM.include?("linux") do
+      FileUtils.cp_r(%w[lib exe].map { |part| File.join(Commands::ROOT, part) }, directory)
+      executable = path_to("lib/rperf/bin/rperf-command")
+      program = File.binread(executable)
+      linker = program[%r{/[\w./-]*/ld-[\w.-]+\0}n]
+      File.binwrite(executable, program.sub(linker, "/nowhere".ljust(linker.size, "\0")))
+      outcome = run(ruby, path_to("exe/rperf"), "--version")
+      line = "rperf: #{executable} is for another system than #{RUBY_PLATFORM}: install the gem again\n"
+      expect([outcome.status.exitstatus, outcome.stderr]).to eq([1, line])
+    end
+
     it "tells a program that wants its own session who profiles it" do
       outcome = rperf("record", ruby, "-e", "Rperf.start")
       expect(outcome.stderr).to include("this program is already being profiled by rperf record (Rperf::Error)")

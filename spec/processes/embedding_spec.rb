@@ -4,15 +4,16 @@ require "rbconfig"
 
 # Ruby may be a part of a program that ends it, and goes on.
 config = RbConfig::CONFIG
-shared = config["ENABLE_SHARED"] == "yes" && system("command -v cc >/dev/null")
-missing = "no shared library of Ruby, or no cc" unless shared
+compiler = config["CC"].split.first
+shared = config["ENABLE_SHARED"] == "yes" && system("command -v #{compiler} >/dev/null")
+missing = "no shared library of Ruby, or no #{compiler}" unless shared
 RSpec.describe "A program that Ruby is a part of", vm: true, skip: missing do
   let(:program) do
     source = File.join(Commands::ROOT, "spec/fixtures/embedding.c")
     headers = RbConfig::CONFIG.values_at("rubyhdrdir", "rubyarchhdrdir").map { |it| "-I#{it}" }
     libraries = ["-L#{RbConfig::CONFIG["libdir"]}", "-Wl,-rpath,#{RbConfig::CONFIG["libdir"]}"]
     name = "-l#{RbConfig::CONFIG["RUBY_SO_NAME"]}"
-    outcome = run("cc", "-w", *headers, source, "-o", path_to("program"), *libraries, name)
+    outcome = run(compiler, "-w", *headers, source, "-o", path_to("program"), *libraries, name)
     raise outcome.stderr unless outcome.status.success?
 
     path_to("program")

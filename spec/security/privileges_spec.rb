@@ -4,7 +4,7 @@ require "rbconfig"
 
 # Whoever starts such a program has set its environment, and may have fewer rights.
 loader = Dir["/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1"].first
-RSpec.describe "A program that runs as another user than its caller", if: OtherUser::USER && loader do
+RSpec.describe "A program that runs as another user than its caller", musl: false, if: OtherUser::USER && loader do
   # As with a file that is setuid. There the loader finds no libraries below the Ruby's own directory, and is told.
   define_method(:run_as_root_of_another) do |script, **options|
     libraries = ["--library-path", RbConfig::CONFIG["libdir"]]

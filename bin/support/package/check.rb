@@ -4,8 +4,8 @@
 #
 #   check.rb CPU LIBC FILE...
 #
-# LIBC is the oldest version of glibc that they shall run with, or a file with the names of all that musl has, as
-# zig links with. Reads them with `readelf`, which knows every CPU.
+# LIBC is the oldest version of glibc that they shall run with, or a file that has the names of all that musl has, in
+# the assembler's language. Reads them with `readelf`, which knows every CPU.
 require "open3"
 
 # Bytes of a library at most.
@@ -63,7 +63,7 @@ end
 # musl, whose functions have no versions.
 class Musl
   def initialize(file)
-    @names = File.read(file).scan(/^(?:\.globl|\.weak|WEAK\w+) (\w+)$/).flatten.to_set
+    @names = File.read(file).scan(/^\.(?:globl|weak) (\w+)$/).flatten.to_set
   end
 
   def libraries = OF_MUSL
@@ -103,7 +103,7 @@ def faults(file, cpu, libc)
 end
 
 cpu, libc, *files = ARGV
-libc = File.file?(libc) ? Musl.new(libc) : Glibc.new(libc)
+libc = libc.match?(/\A\d/) ? Glibc.new(libc) : Musl.new(libc)
 found = files.flat_map { |file| faults(file, cpu, libc).map { |fault| "#{file} #{fault}" } }
 warn found
 exit found.empty?

@@ -50,6 +50,7 @@ pub fn sleep(time: Duration) {
     loop {
         let left = until.saturating_duration_since(Instant::now());
         let time = libc::timespec {
+            // The crate libc deprecates the type's name for musl.
             tv_sec: left.as_secs() as _,
             tv_nsec: left.subsec_nanos().into(),
         };

@@ -88,8 +88,8 @@ unsafe fn size_of_frame(context: *const ucontext_t) -> usize {
     const MAGIC: u32 = 0x4650_5853;
     // Registers, the signal's facts, and what is lost by alignment.
     let rest = size_of::<ucontext_t>() + size_of::<libc::siginfo_t>() + 128;
-    // SAFETY: by this function's contract. The kernel has put the address of the state behind the registers, for
-    // which musl has no name; the state is at least as large.
+    // SAFETY: by this function's contract. The kernel puts the state's address behind the 23 registers; the crate
+    // libc has a name for it with glibc only. If it isn't null, the state has at least 512 bytes.
     let (magic, size) = unsafe {
         let registers = &raw const (*context).uc_mcontext.gregs;
         let state = registers.add(1).cast::<*const u8>().read();
@@ -152,7 +152,8 @@ mod tests {
         let (with, without) = unsafe {
             let mut context: ucontext_t = std::mem::zeroed();
             let without = size_of_frame(&raw const context);
-            context.uc_mcontext.fpregs = state.as_mut_ptr().cast();
+            let registers = &raw mut context.uc_mcontext.gregs;
+            registers.add(1).cast::<*mut u8>().write(state.as_mut_ptr());
             (size_of_frame(&raw const context), without)
         };
         assert_eq!(with - without, 2_696);

@@ -99,6 +99,7 @@ impl SignalTimer {
                 tv_nsec: 0,
             },
             it_value: libc::timespec {
+                // The crate libc deprecates the type's name for musl.
                 tv_sec: (deadline / 1_000_000_000) as _,
                 tv_nsec: (deadline % 1_000_000_000) as libc::c_long,
             },
