@@ -252,11 +252,12 @@ run_rubocop() {
   rubocop --format simple
 }
 
-# What users get is stripped. What objects cost the collector took the extension from 7,997,376 to 8,025,704.
+# What users get is stripped. The limits are 1 % above 7,575,528 and 9,690,136. Platform gems have all crates as one,
+# which took the first to 6,442,728, and refuse 6,500,000 (bin/support/package/check.rb).
 sizes() {
   local bad=0
-  has_size "the extension" "$EXTENSION" 8100000 || bad=1
-  has_size "the command" "$COMMAND" 10300000 || bad=1
+  has_size "the extension" "$EXTENSION" 7650000 || bad=1
+  has_size "the command" "$COMMAND" 9790000 || bad=1
   return "$bad"
 }
 
