@@ -189,7 +189,10 @@ RSpec.describe "bin/package" do
 
     def take_libraries_of(files)
       needed, = Open3.capture2("ldd", *files, err: File::NULL)
-      needed.scan(%r{^\s.*?(/\S+) \(0x}).flatten.uniq.each { |library| take(library, File.expand_path(library)) }
+      # With musl the dynamic linker may be in a place of its own, and the system's ldd is glibc's.
+      loaded = File.read("/proc/self/maps").scan(%r{/\S+\.so[.\d]*$})
+      libraries = needed.scan(%r{^\s.*?(/\S+) \(0x}).flatten | loaded
+      libraries.each { |library| take(library, File.expand_path(library)) }
     end
 
     before do
@@ -209,7 +212,8 @@ RSpec.describe "bin/package" do
         FileUtils.cp(File.join(Commands::ROOT, "lib/rperf", from), path("built/#{to}"))
       end
       write("built/LICENSES-THIRD-PARTY.md", "their licences")
-      output, status = script(pack("#{RbConfig::CONFIG["host_cpu"]}-linux-gnu", path("built"), version))
+      libc = RUBY_PLATFORM.include?("musl") ? "musl" : "gnu"
+      output, status = script(pack("#{RbConfig::CONFIG["host_cpu"]}-linux-#{libc}", path("built"), version))
       expect(output).to match(/^installed in \d+ ms$/).and end_with("all commands work\n")
       expect(status).to be_success
     end

@@ -149,7 +149,7 @@ RSpec.describe "rperf memory", vm: true, if: Gem::Platform.local.os == "linux" d
     expect_others_to_stay(changes, "heap_live", "heap_free", "heap_empty", "malloc_in_use", "malloc_free", of: 36)
   end
 
-  it "has the stacks of threads" do
+  it "has the stacks of threads", musl: false do
     deep = "def deep(n) = n.zero? ? sleep : deep(n - 1)"
     changes = moved("200.times { Thread.new { deep(800) } }; sleep 1", before: deep)
     # A frame is some 56 bytes of the VM's stack, with its locals and environment.
@@ -166,7 +166,7 @@ RSpec.describe "rperf memory", vm: true, if: Gem::Platform.local.os == "linux" d
     expect_others_to_stay(changes, "fiber_stacks", of: 5 * changes["fiber_stacks"])
   end
 
-  it "has what a compiler has made", unless: Compilers::FLAGS.empty? do
+  it "has what a compiler has made", musl: false, unless: Compilers::FLAGS.empty? do
     code = "200.times { |i| eval \"def m\#{i}(a) = a.to_s + 'x' * 3; 100.times { m\#{i}(1) }\" }"
     changes = moved(code, env: { "RUBYOPT" => "#{Compilers::FLAGS.values.first} -W0" })
     expect(changes.values_at("jit_code", "jit_data")).to all(be > 0.05)
