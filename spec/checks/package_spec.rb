@@ -185,6 +185,8 @@ RSpec.describe "bin/package" do
       libraries = RbConfig::CONFIG.values_at("rubylibdir", "rubyarchdir", "vendordir").select { Dir.exist?(it) }
       libraries.each { |directory| take(directory) }
       take_libraries_of([RbConfig.ruby, *libraries.flat_map { |directory| Dir["#{directory}/**/*.so"] }])
+      own = File.join(*RbConfig::CONFIG.values_at("libdir", "LIBRUBY_SONAME"))
+      take(own) if File.exist?(own)
     end
 
     def take_libraries_of(files)

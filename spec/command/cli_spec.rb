@@ -350,6 +350,7 @@ RSpec.describe "the rperf command" do
       executable = path_to("lib/rperf/bin/rperf-command")
       program = File.binread(executable)
       linker = program[%r{/[\w./-]*/ld-[\w.-]+\0}n]
+      skip "the command needs none" unless linker
       File.binwrite(executable, program.sub(linker, "/nowhere".ljust(linker.size, "\0")))
       outcome = run(ruby, path_to("exe/rperf"), "--version")
       line = "rperf: #{executable} is for another system than #{RUBY_PLATFORM}: install the gem again\n"
