@@ -191,9 +191,9 @@ RSpec.describe "bin/package" do
 
     def take_libraries_of(files)
       needed, = Open3.capture2("ldd", *files, err: File::NULL)
-      # With musl the dynamic linker may be in a place of its own, and the system's ldd is glibc's.
-      loaded = File.read("/proc/self/maps").scan(%r{/\S+\.so[.\d]*$})
-      libraries = needed.scan(%r{^\s.*?(/\S+) \(0x}).flatten | loaded
+      # musl's may be in a place of its own, and the system's ldd is glibc's.
+      linkers = File.read("/proc/self/maps").scan(%r{/\S+/ld-musl-\S+$})
+      libraries = needed.scan(%r{^\s.*?(/\S+) \(0x}).flatten | linkers
       libraries.each { |library| take(library, File.expand_path(library)) }
     end
 
