@@ -38,7 +38,7 @@ package_platform() {
 
 # names_of_musl CPU: what zig links with, in the assembler's language.
 names_of_musl() {
-  zig cc -E -x assembler-with-cpp -DPTR64 "-DARCH_$1" "-DFAMILY_${1%%_*}" \
+  zig cc -E -Wno-unused-command-line-argument -x assembler-with-cpp -DPTR64 "-DARCH_$1" "-DFAMILY_${1%%_*}" \
     "$TOOLS/zig-$ZIG_VERSION/ziglang/lib/libc/musl/libc.S"
 }
 
@@ -145,6 +145,8 @@ setup_list_makers() {
 # tools read, and their licences, which the gem has.
 list_crates() {
   local copy="$2/sources" file
+  # A build fetches only what it compiles; both lists ask for the crates of other systems, too.
+  step "fetching the crates" cargo fetch --locked || exit 1
   step "listing licences" cargo about generate --locked --offline --workspace --fail --target "$1" \
     --config bin/support/package/about.toml --output-file "$2/LICENSES-THIRD-PARTY.md" bin/support/package/about.hbs || exit 1
   # It writes beside each crate.
