@@ -162,31 +162,33 @@ RSpec.describe "the set-up of a checkout" do
     expect(lines.last(2)).to match(["rperf setup: failing", /\Arperf setup:   failed; /])
   end
 
+  # What the function says of a system that these make of this one.
+  def expect_refusals(system, here, said)
+    load = ". \"$ROOT/bin/support/cross.sh\"; . \"$ROOT/bin/support/#{system}.sh\""
+    said.each do |obstacle, line|
+      outcome = set_up("#{load}\n#{here}#{obstacle}\n#{system}_refused")
+      expect([outcome.stdout, outcome.stderr]).to match([line, ""])
+    end
+  end
+
   it "says in one line why arm64 can't be emulated" do
-    here = "uname() { echo Linux x86_64; }\nis_debian() { :; }\nunshare() { :; }\n"
-    {
+    said = {
       "uname() { echo Linux aarch64; }" => /\Aemulates arm64 on Linux on x86-64 only, and this is Linux aarch64\n\z/,
       "is_debian() { return 1; }" => /\Atakes libraries for arm64 from Debian's packages, .*\n\z/,
       "unshare() { return 1; }" => /\Aneeds user namespaces, .*\n\z/,
       "unshare() { [[ $* != *binfmt* ]]; }" => /\Aneeds binfmt_misc in user namespaces: Linux 6\.7 .*\n\z/,
       ":" => ""
-    }.each do |obstacle, said|
-      load = '. "$ROOT/bin/support/cross.sh"; . "$ROOT/bin/support/arm64.sh"'
-      outcome = set_up("#{load}\n#{here}#{obstacle}\narm64_refused")
-      expect([outcome.stdout, outcome.stderr]).to match([said, ""])
-    end
+    }
+    expect_refusals("arm64", "uname() { echo Linux x86_64; }\nis_debian() { :; }\nunshare() { :; }\n", said)
   end
 
   it "says in one line why nothing is built for musl" do
-    here = "uname() { echo Linux x86_64; }\nis_debian() { :; }\n"
-    {
+    said = {
       "uname() { echo Darwin arm64; }" => /\Abuilds for musl on Linux on x86-64 only, and this is Darwin arm64\n\z/,
       "is_debian() { return 1; }" => /\Atakes musl from Debian's packages, .*\n\z/,
+      'CROSS="/a cache"' => %r{\Acan't build in a cache whose path has a blank: /a cache\n\z},
       ":" => ""
-    }.each do |obstacle, said|
-      load = '. "$ROOT/bin/support/cross.sh"; . "$ROOT/bin/support/musl.sh"'
-      outcome = set_up("#{load}\n#{here}#{obstacle}\nmusl_refused")
-      expect([outcome.stdout, outcome.stderr]).to match([said, ""])
-    end
+    }
+    expect_refusals("musl", "uname() { echo Linux x86_64; }\nis_debian() { :; }\n", said)
   end
 end
