@@ -12,7 +12,8 @@ RSpec.describe "a snapshot while other threads run", vm: true do
 
   # So many different methods are seen that naming them takes some milliseconds.
   def call_many_methods(count = 4000)
-    code = Array.new(count) { |n| "def many_#{n} = (limit = nanoseconds + 120_000; nil while nanoseconds < limit)" }
+    time = 120_000 * Commands::SLOWNESS
+    code = Array.new(count) { |n| "def many_#{n} = (limit = nanoseconds + #{time}; nil while nanoseconds < limit)" }
     singleton_class.class_eval(code.join("\n"), "many.rb")
     count.times { |n| send(:"many_#{n}") }
   end

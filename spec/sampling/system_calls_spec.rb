@@ -26,7 +26,8 @@ RSpec.describe "the system calls of a profiled program", vm: true do
   def values(calls)
     calls.transform_values do |call|
       [call].flatten.map do |timed|
-        expect(timed[:elapsed]).to be_between(timed[:least] - 0.001, timed[:least] + 10), call.inspect
+        at_most = timed[:least] + (10 * Commands::SLOWNESS)
+        expect(timed[:elapsed]).to be_between(timed[:least] - 0.001, at_most), call.inspect
         timed[:result]
       end
     end
