@@ -19,12 +19,15 @@ ARM64_TOOL_DEBS="binutils-aarch64-linux-gnu autoconf autotools-dev m4 libsigsegv
 arm64_refused() {
   if [ "$(uname -sm)" != "Linux x86_64" ]; then
     echo "emulates arm64 on Linux on x86-64 only, and this is $(uname -sm)"
-  elif ! is_debian; then
-    echo "takes libraries for arm64 from Debian's packages, and there is no apt-get here"
+  elif ! has_debian_suites; then
+    echo "takes libraries for arm64 from Debian's packages, and this system isn't Debian"
   elif ! have unshare || ! unshare --user --map-root-user --mount --pid --fork true 2>/dev/null; then
     echo "needs user namespaces, which this system doesn't allow"
   elif ! unshare --user --map-root-user --mount mount -t binfmt_misc none /proc/sys/fs/binfmt_misc 2>/dev/null; then
     echo "needs binfmt_misc in user namespaces: Linux 6.7 or newer, with /proc/sys/fs/binfmt_misc"
+  else
+    # These separate what the kernel is told.
+    case $CROSS in *[[:space:]:,]*) echo "can't work in a cache whose path has a blank, a colon or a comma: $CROSS" ;; esac
   fi
 }
 

@@ -19,8 +19,7 @@ test_on() {
   for version in $CROSS_RUBIES; do
     find_native_ruby "$version"
     if [ -z "$NATIVE_RUBY" ]; then
-      printf '\nnot tested on Ruby %s for %s, which a Ruby %s for this system would build: %s\n' \
-        "$version" "$system" "$version" "$WITHOUT"
+      check "Ruby $version for $system" without_native_ruby "$version"
       continue
     fi
     cross_ruby "$system" "$version" "$NATIVE_RUBY"
@@ -33,8 +32,15 @@ test_on() {
 find_native_ruby() {
   NATIVE_RUBY=$RUBY
   ! is_version "$RUBY" "$1" || return 0
-  find_other_ruby "$1"
+  # Where it is set, no others are looked for.
+  RPERF_RUBY='' find_other_ruby "$1"
   NATIVE_RUBY=$OTHER_RUBY
+}
+
+# without_native_ruby VERSION: what hasn't run hasn't passed.
+without_native_ruby() {
+  echo "it is built with a Ruby $1 for this system, and there is none: $WITHOUT"
+  return 1
 }
 
 # build_for SYSTEM VERSION: a copy of this checkout with the extension and the command. Needs CROSS_RUBY, which

@@ -3,6 +3,12 @@
 
 is_debian() { have apt-get && have dpkg; }
 
+# has_debian_suites: whether packages of Debian's other suites run here. Systems that are made of Debian, such as Ubuntu,
+# have apt-get, and other packages.
+has_debian_suites() { is_debian && grep -qx 'ID="\{0,1\}debian"\{0,1\}' "$OS_RELEASE"; }
+
+OS_RELEASE=/etc/os-release
+
 # install_system_packages PKG...: those that are missing, with apt-get.
 install_system_packages() {
   local missing as_root=(env)
@@ -55,7 +61,7 @@ apt_sources() {
 make_apt_state() {
   local sources=$1 architecture
   shift
-  is_debian && [ -n "$sources" ] || return 1
+  has_debian_suites && [ -n "$sources" ] || return 1
   mkdir -p "$APT_STATE/lists/partial" "$APT_STATE/archives/partial"
   printf '%s\n' "$sources" >"$APT_STATE/sources.list"
   cat >"$APT_STATE/apt.conf" <<CONF
@@ -71,11 +77,15 @@ CONF
   for architecture in "$@"; do
     printf 'APT::Architectures:: "%s";\n' "$architecture" >>"$APT_STATE/apt.conf"
   done
-  if [ -z "$(find "$APT_STATE/updated" -mmin -1440 2>/dev/null)" ]; then
-    say "reading the lists of newer Debian suites"
-    telling "reading them" quietly apt_private apt-get -q update || return 1
-    touch "$APT_STATE/updated"
-  fi
+  with_lock "$APT_STATE" read_apt_lists
+}
+
+# Two set-ups may want the same lists.
+read_apt_lists() {
+  [ -z "$(find "$APT_STATE/updated" -mmin -1440 2>/dev/null)" ] || return 0
+  say "reading the lists of newer Debian suites"
+  telling "reading them" quietly apt_private apt-get -q update || return 1
+  touch "$APT_STATE/updated"
 }
 
 apt_private() { APT_CONFIG="$APT_STATE/apt.conf" "$@"; }
@@ -106,11 +116,11 @@ download_source() {
 # unpack_debs ROOT PKG/SUITE...: downloads the packages and unpacks them below
 # ROOT. Nothing is installed.
 unpack_debs() {
-  local root=$1 deb
+  local root=$1 deb debs
   shift
-  rm -rf "$CACHE/debs"
-  mkdir -p "$root" "$CACHE/debs"
-  (cd "$CACHE/debs" && apt_private apt-get download -q "$@") || return 1
-  for deb in "$CACHE"/debs/*.deb; do dpkg-deb -x "$deb" "$root" || return 1; done
-  rm -rf "$CACHE/debs"
+  mkdir -p "$root"
+  debs=$(mktemp -d "$CACHE/debs.XXXXXX") || return 1
+  (cd "$debs" && apt_private apt-get download -q "$@") || { rm -rf "$debs" && return 1; }
+  for deb in "$debs"/*.deb; do dpkg-deb -x "$deb" "$root" || { rm -rf "$debs" && return 1; }; done
+  rm -rf "$debs"
 }

@@ -88,7 +88,7 @@ bundle_install() {
 # debian_gems ROOT: fetched beside it and renamed, so that ROOT is whole or absent.
 debian_gems() {
   local new="$1.partial"
-  is_debian || return 1
+  has_debian_suites || return 1
   say "Bundler can't reach its source: taking the gems from Debian's packages"
   private_apt || return 1
   rm -rf "$new"

@@ -12,8 +12,8 @@ MUSL_LINKER="$MUSL/lib/ld-musl-x86_64.so.1"
 musl_refused() {
   if [ "$(uname -sm)" != "Linux x86_64" ]; then
     echo "builds for musl on Linux on x86-64 only, and this is $(uname -sm)"
-  elif ! is_debian; then
-    echo "takes musl from Debian's packages, and there is no apt-get here"
+  elif ! has_debian_suites; then
+    echo "takes musl from Debian's packages, and this system isn't Debian"
   else
     case $CROSS in *[[:space:]]*) echo "can't build in a cache whose path has a blank: $CROSS" ;; esac
   fi

@@ -7,7 +7,7 @@ require "fileutils"
 RSpec.describe "the set-up of a checkout" do
   support = File.join(Commands::ROOT, "bin/support")
   build = "missing_packages() { echo \"$*\"; }\ninstall_system_packages() { exit 7; }\n" \
-          "is_debian() { :; }\nrust_obstacle() { :; }\n"
+          "is_debian() { :; }\nhas_debian_suites() { :; }\nrust_obstacle() { :; }\n"
 
   # Whatever else this machine has: only what lies in the example's directory is a candidate.
   def alone
@@ -174,21 +174,70 @@ RSpec.describe "the set-up of a checkout" do
   it "says in one line why arm64 can't be emulated" do
     said = {
       "uname() { echo Linux aarch64; }" => /\Aemulates arm64 on Linux on x86-64 only, and this is Linux aarch64\n\z/,
-      "is_debian() { return 1; }" => /\Atakes libraries for arm64 from Debian's packages, .*\n\z/,
+      "has_debian_suites() { return 1; }" => /\Atakes libraries for arm64 from Debian's packages, .*\n\z/,
       "unshare() { return 1; }" => /\Aneeds user namespaces, .*\n\z/,
       "unshare() { [[ $* != *binfmt* ]]; }" => /\Aneeds binfmt_misc in user namespaces: Linux 6\.7 .*\n\z/,
+      'CROSS="/a:cache"' => %r{\Acan't work in a cache whose path has a blank, a colon or a comma: /a:cache\n\z},
       ":" => ""
     }
-    expect_refusals("arm64", "uname() { echo Linux x86_64; }\nis_debian() { :; }\nunshare() { :; }\n", said)
+    expect_refusals("arm64", "uname() { echo Linux x86_64; }\nhas_debian_suites() { :; }\nunshare() { :; }\n", said)
   end
 
   it "says in one line why nothing is built for musl" do
     said = {
       "uname() { echo Darwin arm64; }" => /\Abuilds for musl on Linux on x86-64 only, and this is Darwin arm64\n\z/,
-      "is_debian() { return 1; }" => /\Atakes musl from Debian's packages, .*\n\z/,
+      "has_debian_suites() { return 1; }" => /\Atakes musl from Debian's packages, .*\n\z/,
       'CROSS="/a cache"' => %r{\Acan't build in a cache whose path has a blank: /a cache\n\z},
       ":" => ""
     }
-    expect_refusals("musl", "uname() { echo Linux x86_64; }\nis_debian() { :; }\n", said)
+    expect_refusals("musl", "uname() { echo Linux x86_64; }\nhas_debian_suites() { :; }\n", said)
+  end
+
+  it "takes Debian's suites for Debian alone, and not for what is made of it" do
+    { "ID=debian\nNAME=x\n" => "yes", "ID=\"debian\"\n" => "yes", "ID=ubuntu\nID_LIKE=debian\n" => "no" }.each do |text, answer|
+      write_file("os-release", text)
+      outcome = set_up(<<~SH)
+        is_debian() { :; }
+        OS_RELEASE=#{path_to("os-release")}
+        if has_debian_suites; then echo yes; else echo no; fi
+      SH
+      expect([outcome.stdout, outcome.stderr]).to eq(["#{answer}\n", ""])
+    end
+  end
+
+  describe "a Ruby for another system" do
+    def find_cross_ruby(version)
+      set_up(<<~SH)
+        . "$ROOT/bin/support/cross.sh"; . "$ROOT/bin/support/cross_ruby.sh"
+        CROSS=#{path_to("cross")}
+        if find_cross_ruby arm64 #{version}; then echo "$CROSS_RUBY"; else echo none; fi
+      SH
+    end
+
+    it "is the newest of its version in the cache, and never the system's" do
+      FileUtils.mkdir_p(path_to("cross"))
+      expect(find_cross_ruby("3.4").stdout).to eq("none\n")
+      %w[3.4.5-arm64 3.4.10-arm64 3.4.11-musl 4.0.4-arm64].each do |name|
+        FileUtils.mkdir_p(path_to("cross/ruby-#{name}/bin"))
+        File.write(path_to("cross/ruby-#{name}/bin/ruby"), "", perm: 0o755)
+      end
+      expect(find_cross_ruby("3.4").stdout).to eq("#{path_to("cross/ruby-3.4.10-arm64/bin/ruby")}\n")
+    end
+
+    it "that can't be built is a check that has failed" do
+      File.write(path_to("project/bin/support/other.sh"), "other_refused() { :; }\nsetup_other() { :; }\n")
+      outcome = set_up(<<~SH)
+        for part in cross cross_ruby ruby_versions checks cross_specs; do . "$ROOT/bin/support/$part.sh"; done
+        find_other_ruby() { OTHER_RUBY='' WITHOUT="none, as RPERF_RUBY is '$RPERF_RUBY'"; }
+        is_version() { return 1; }
+        setup() { :; }; load_stamp() { :; }; check_needs() { :; }; check_rust() { :; }
+        RUBY=/no/ruby RPERF_RUBY=/no/ruby
+        test_on other
+        printf '%s\n' "${CHECKS_FAILED[@]}"
+      SH
+      expect([outcome.stderr, outcome.status.exitstatus]).to eq(["", 0])
+      expect(outcome.stdout.scan(/there is none: none, as RPERF_RUBY is ''$/).size).to eq(2)
+      expect(outcome.stdout.lines(chomp: true).last(2)).to eq(["Ruby 3.4 for other", "Ruby 4.0 for other"])
+    end
   end
 end
