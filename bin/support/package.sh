@@ -2,6 +2,8 @@
 
 ABOUT_VERSION=0.9.3
 CYCLONEDX_VERSION=0.5.9
+# Bytes of a platform's gem.
+LARGEST_GEM=10000000
 
 # target_of PLATFORM: as Rust names it.
 target_of() { echo "${1/-linux-/-unknown-linux-}"; }
@@ -14,7 +16,7 @@ package_platform() {
   setup_rust_target "$target" || die "no standard library of Rust for $target: run 'rustup target add $target'"
   setup_list_makers
   name=$(package_name "$platform")
-  rm -rf "$work"
+  rm -rf "$work" "pkg/$name".*
   mkdir -p "$work/debug" "$work/lib/bin"
   case $platform in
     *-musl)
@@ -22,6 +24,9 @@ package_platform() {
       names_of_musl "$cpu" >"$libc" || die "zig has no list of musl's names"
       ;;
   esac
+  # Their directories are known to rust_flags then. A build fetches only what it compiles; the lists ask for the crates
+  # of other systems, too.
+  step "fetching the crates" cargo fetch --locked || exit 1
   for version in $OTHER_RUBIES; do
     packaged_ruby "$version" || continue
     build_library "$platform" "$version" "$PACKAGED_RUBY" "$work/lib/$version/rperf.so"
@@ -30,9 +35,11 @@ package_platform() {
   build_package "the command for $platform" "$platform" --package rperf-command
   take_built "$target" rperf-command "$work/lib/bin/rperf-command"
   list_crates "$target" "$work" "$name"
+  add_other_licences "$platform" "$work"
   check_names "$work"
   "$RUBY" bin/support/package/check.rb "$cpu" "$libc" "$work"/lib/*/* || die "these files can't be packaged"
   pack "$platform" "$work" "${versions[@]}"
+  check_size "pkg/$name.gem"
   (cd "$work/debug" && deterministic_tar .) | xz -6 -T1 >"pkg/$name.debug.tar.xz"
 }
 
@@ -134,11 +141,12 @@ rust_objcopy() {
 
 # check_names DIRECTORY: native files and their debug information name no directories of this machine.
 check_names() {
-  local found names=(-e "$TOOLS/" -e "${CARGO_HOME:-$USER_HOME/.cargo}/")
+  local found status=0 names=(-e "$CACHE/" -e "${CARGO_HOME:-$USER_HOME/.cargo}/" -e "$(rustc --print sysroot)/")
   # All files name the checkout so.
   [ "$ROOT" = /rperf ] || names+=(-e "$ROOT/")
-  found=$(grep -rlF "${names[@]}" "$1/lib" "$1/debug") || return 0
-  die "these name directories of this machine: ${found//$'\n'/ }"
+  found=$(grep -rlF "${names[@]}" "$1/lib" "$1/debug") || status=$?
+  [ "$status" -ne 1 ] || return 0
+  die "these name directories of this machine, or can't be read: ${found//$'\n'/ }"
 }
 
 # What lists crates and licences.
@@ -152,8 +160,6 @@ setup_list_makers() {
 # tools read, and their licences, which the gem has.
 list_crates() {
   local copy="$2/sources" file
-  # A build fetches only what it compiles; both lists ask for the crates of other systems, too.
-  step "fetching the crates" cargo fetch --locked || exit 1
   step "listing licences" cargo about generate --locked --offline --workspace --fail --target "$1" \
     --config bin/support/package/about.toml --output-file "$2/LICENSES-THIRD-PARTY.md" bin/support/package/about.hbs || exit 1
   # It writes beside each crate.
@@ -167,6 +173,19 @@ list_crates() {
   rm -rf "$copy"
 }
 
+# add_other_licences PLATFORM DIRECTORY: of what Rust and zig link in beside the crates.
+add_other_licences() {
+  local zig="$TOOLS/zig-$ZIG_VERSION/ziglang" rust list="$2/LICENSES-THIRD-PARTY.md"
+  rust="$(rustc --print sysroot)/share/doc/rust/COPYRIGHT-library.html"
+  {
+    add_licence "zig's compiler-rt" "$zig/LICENSE" && add_licence "LLVM's libunwind" "$zig/lib/libunwind/LICENSE.TXT" &&
+      case $1 in *-musl) add_licence musl "$zig/lib/libc/musl/COPYRIGHT" ;; esac
+  } >>"$list" && cp "$rust" "$2/LICENSES-RUST.html" || die "licences of Rust or zig aren't where they were"
+}
+
+# add_licence NAME FILE
+add_licence() { printf '## %s\n\n````text\n' "$1" && cat "$2" && printf '````\n\n'; }
+
 # package_name PLATFORM: of the gem's file, without its ending.
 package_name() {
   "$RUBY" -e 'spec = Gem::Specification.load("rperf.gemspec"); spec.platform = ARGV[0]; print spec.full_name' "$1"
@@ -175,6 +194,12 @@ package_name() {
 # pack PLATFORM DIRECTORY VERSION...: the gem with what is in DIRECTORY.
 pack() {
   step "packing the gem for $1" env "SOURCE_DATE_EPOCH=$(source_date)" "$RUBY" bin/support/package/pack.rb "$@" || exit 1
+}
+
+check_size() {
+  local size
+  size=$(wc -c <"$1")
+  [ "$size" -le "$LARGEST_GEM" ] || die "$1 has $size bytes; $LARGEST_GEM is the limit"
 }
 
 package_source() { pack ruby ""; }

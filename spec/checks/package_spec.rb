@@ -37,6 +37,63 @@ RSpec.describe "bin/package" do
     Dir[path("project/pkg/*.gem")].first
   end
 
+  def write_licences
+    write("built/LICENSES-THIRD-PARTY.md", "their licences")
+    write("built/LICENSES-RUST.html", "Rust's")
+  end
+
+  # The lines where the parts of bin/package are known.
+  def in_package(lines)
+    script = "die() { echo \"$*\" >&2; exit 1; }\n. #{Commands::ROOT}/bin/support/package.sh\n#{lines}"
+    Open3.capture2e("bash", "-euo", "pipefail", "-c", script)
+  end
+
+  it "refuses a gem that is too large" do
+    { 10_000_000 => ["", 0], 10_000_001 => ["a.gem has 10000001 bytes; 10000000 is the limit\n", 1] }.each do |size, said|
+      write("a.gem", "")
+      File.truncate(path("a.gem"), size)
+      output, status = in_package("cd #{@directory}\ncheck_size a.gem\n")
+      expect([output, status.exitstatus]).to eq(said)
+    end
+  end
+
+  # What zig and Rust link in, in a set-up of the example's own.
+  describe "the list of licences" do
+    def add_other_licences(platform)
+      in_package("rustc() { echo #{path("rust")}; }\nTOOLS=#{path("tools")} ZIG_VERSION=1\n" \
+                 "add_other_licences #{platform} #{@directory}\n")
+    end
+
+    before do
+      { "LICENSE" => "zig's text", "lib/libunwind/LICENSE.TXT" => "LLVM's text", "lib/libc/musl/COPYRIGHT" => "musl's" }
+        .each { |name, text| write("tools/zig-1/ziglang/#{name}", "#{text}\n") }
+      write("rust/share/doc/rust/COPYRIGHT-library.html", "Rust's")
+      write("LICENSES-THIRD-PARTY.md", "The crates\n\n")
+    end
+
+    it "has the texts of zig, of LLVM and of Rust, and of musl where that is linked in" do
+      texts = %w[x86_64-linux-gnu x86_64-linux-musl].map do |platform|
+        write("LICENSES-THIRD-PARTY.md", "The crates\n\n")
+        output, status = add_other_licences(platform)
+        expect([output, status.exitstatus]).to eq(["", 0])
+        File.read(path("LICENSES-THIRD-PARTY.md"))
+      end
+      expect(texts.map { it.scan(/^The crates$|^## .*|^\S+'s.*/) }).to match(
+        [["The crates", "## zig's compiler-rt", "zig's text", "## LLVM's libunwind", "LLVM's text"], end_with("## musl", "musl's")]
+      )
+      expect(File.read(path("LICENSES-RUST.html"))).to eq("Rust's")
+    end
+
+    it "is refused without one of them" do
+      ["tools/zig-1/ziglang/LICENSE", "rust/share/doc/rust/COPYRIGHT-library.html"].each do |name|
+        FileUtils.mv(path(name), path("away"))
+        output, status = add_other_licences("x86_64-linux-gnu")
+        expect([output.lines.last, status.exitstatus]).to eq(["licences of Rust or zig aren't where they were\n", 1])
+        FileUtils.mv(path("away"), path(name))
+      end
+    end
+  end
+
   describe "packing" do
     before do
       copy_of_project
@@ -44,7 +101,7 @@ RSpec.describe "bin/package" do
       write("built/lib/4.0/rperf.so", "for 4.0")
       FileUtils.mkdir_p(path("built/lib/bin"))
       FileUtils.cp(File.join(Commands::ROOT, "lib/rperf/bin/rperf-command"), path("built/lib/bin"))
-      write("built/LICENSES-THIRD-PARTY.md", "their licences")
+      write_licences
     end
 
     def pack_for_linux(**) = pack("x86_64-linux-gnu", path("built"), "3.4", "4.0", **)
@@ -55,7 +112,7 @@ RSpec.describe "bin/package" do
       expect(spec.extensions).to be_empty
       expect(spec.dependencies).to be_empty
       expect(spec.files).to include("lib/rperf/3.4/rperf.so", "lib/rperf/4.0/rperf.so", "lib/rperf/bin/rperf-command",
-                                    "LICENSES-THIRD-PARTY.md", "lib/rperf.rb", "exe/rperf")
+                                    "LICENSES-THIRD-PARTY.md", "LICENSES-RUST.html", "lib/rperf.rb", "exe/rperf")
       expect(spec.files.grep(%r{\A(ext|crates)/|\ACargo})).to be_empty
       fits = ->(version) { spec.required_ruby_version.satisfied_by?(Gem::Version.new(version)) }
       expect(%w[3.3.9 3.4.0 4.0.9 4.1.0.dev 4.1.0].select(&fits)).to eq(%w[3.4.0 4.0.9])
@@ -156,7 +213,7 @@ RSpec.describe "bin/package" do
 
   # The system is made of files of this one: Ruby, and what the script runs. So there is no compiler in it.
   describe "the try of a gem" do
-    programs = %w[bash cat date dirname env grep readlink sed sh sleep]
+    programs = %w[bash cat cp dirname env grep mktemp readlink rm sed sh sleep]
 
     def script(*arguments)
       Open3.capture2e(File.join(Commands::ROOT, "bin/support/package/try.sh"), path("root"), RbConfig.ruby, *arguments)
@@ -213,10 +270,10 @@ RSpec.describe "bin/package" do
         FileUtils.mkdir_p(File.dirname(path("built/#{to}")))
         FileUtils.cp(File.join(Commands::ROOT, "lib/rperf", from), path("built/#{to}"))
       end
-      write("built/LICENSES-THIRD-PARTY.md", "their licences")
+      write_licences
       libc = RUBY_PLATFORM.include?("musl") ? "musl" : "gnu"
       output, status = script(pack("#{RbConfig::CONFIG["host_cpu"]}-linux-#{libc}", path("built"), version))
-      expect(output).to match(/^installed in \d+ ms$/).and end_with("all commands work\n")
+      expect(output).to match(/^installed in \d+ ms, as user 1000$/).and end_with("all commands work\n")
       expect(status).to be_success
     end
 

@@ -13,7 +13,10 @@ RSpec.describe "the end of a profiled program", vm: true do
 
   # Nothing of Ruby runs while the profile is delivered, so signals are sent from outside, one after the other.
   describe "by many signals, while the profile is on its way" do
-    def flood(signal) = %(spawn("while kill -#{signal} \#{$$} 2>/dev/null; do sleep 0.002; done"); sleep)
+    def flood(signal)
+      pause = 0.002 * Commands::SLOWNESS
+      %(spawn("while kill -#{signal} \#{$$} 2>/dev/null; do sleep #{pause}; done"); sleep)
+    end
 
     { "INT" => ["", "INT", nil], "TERM" => ["", "TERM", nil],
       "a handled TERM" => ["trap(:TERM) { exit 12 }\n", nil, 12] }.each do |what, (setup, signal, status)|

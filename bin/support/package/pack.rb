@@ -5,14 +5,15 @@
 #   pack.rb PLATFORM [DIRECTORY VERSION...]
 #
 # For `ruby` it is the source. For another platform DIRECTORY has the native files: lib/VERSION/rperf.so for each
-# VERSION of Ruby, lib/bin/rperf-command and LICENSES-THIRD-PARTY.md. SOURCE_DATE_EPOCH is the time that all files get.
+# VERSION of Ruby, lib/bin/rperf-command, LICENSES-THIRD-PARTY.md and LICENSES-RUST.html. SOURCE_DATE_EPOCH is the time
+# that all files get.
 require "fileutils"
 require "rubygems/package"
 
 ROOT = File.expand_path("../../..", __dir__)
 # What is only there to build the native files.
 SOURCES = %r{\A(ext/|crates/|Cargo\.)}
-LICENSES = "LICENSES-THIRD-PARTY.md"
+LICENSES = %w[LICENSES-THIRD-PARTY.md LICENSES-RUST.html].freeze
 
 # The specification for a gem whose native files are built: none of what builds them is in it.
 def of_platform(spec, platform, versions)
@@ -28,13 +29,13 @@ def of_platform(spec, platform, versions)
 end
 
 def native_files(versions)
-  versions.map { |version| "lib/rperf/#{version}/rperf.so" } + ["lib/rperf/bin/rperf-command", LICENSES]
+  versions.map { |version| "lib/rperf/#{version}/rperf.so" } + ["lib/rperf/bin/rperf-command", *LICENSES]
 end
 
 # Where a file of the gem is now.
 def source_of(file, built)
   case file
-  when LICENSES then "#{built}/#{file}"
+  when *LICENSES then "#{built}/#{file}"
   when %r{\Alib/rperf/(.+\.so|bin/.+)\z} then "#{built}/lib/#{Regexp.last_match(1)}"
   else "#{ROOT}/#{file}"
   end
