@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# release.rb [--really] [--arm64] [--musl] [--quick] VERSION: what bin/release does, in the checkout that it lies in.
+# release.rb [OPTION]... VERSION: what bin/release does, in the checkout that it lies in.
 # release.rb --gems: prints the files of this version's gems, in the order in which they are pushed.
 
 require "fileutils"
@@ -22,7 +22,7 @@ require_relative "release/version"
 module Release
   # The tests on other systems.
   SYSTEMS = %w[--arm64 --musl].freeze
-  OPTIONS = (["--really", "--quick"] + SYSTEMS).freeze
+  OPTIONS = (["--really", "--untested", "--quick"] + SYSTEMS).freeze
   # In the order in which the gems are pushed: while there is only the source gem, users would build theirs.
   PLATFORMS = %w[x86_64-linux-gnu aarch64-linux-gnu x86_64-linux-musl ruby].freeze
 
@@ -48,8 +48,8 @@ module Release
       unknown = @options - OPTIONS
       raise Refusal, "'#{unknown.first}' is no option; see bin/release --help" unless unknown.empty?
       raise Refusal, "one version is needed, as 'bin/release 1.2.3'" unless versions.one?
-      raise Refusal, "--quick leaves out what a release must pass: not with --really" if with?("--quick") && really?
 
+      check_options
       @version = versions.first
       @clone = File.join(root, "tmp/release/rperf")
     end
@@ -66,6 +66,16 @@ module Release
     end
 
     private
+
+    def check_options
+      raise Refusal, "--quick leaves out what a release must pass: not with --really" if with?("--quick") && really?
+
+      tested = SYSTEMS.select { |system| with?(system) }
+      raise Refusal, "--quick leaves out all tests: not with #{tested.first}" if with?("--quick") && tested.any?
+      return if !really? || tested == SYSTEMS || with?("--untested")
+
+      raise Refusal, "a release has passed #{(SYSTEMS - tested).join(" and ")}, too: give these, or --untested"
+    end
 
     def really? = with?("--really")
     def with?(option) = @options.include?(option)
@@ -86,6 +96,8 @@ module Release
       @branch = output("git", "-C", @root, "branch", "--show-current").chomp
       raise Refusal, "no branch is checked out" if @branch.empty?
 
+      # Before hours of tests.
+      Release.gems_to_push(@version) if really?
       changed = output("git", "-C", @root, "status", "--porcelain").lines
       raise Refusal, "not all is committed: #{changed.first.chomp}" unless changed.empty?
 
@@ -131,7 +143,7 @@ module Release
       SYSTEMS.each do |system|
         next run("bin/test", system, directory: @clone) if with?(system)
 
-        say("bin/test #{system} is not run: it is to be, before a release is pushed (#{system} runs it)")
+        say("bin/test #{system} is NOT RUN: with #{system} it is")
       end
     end
 
@@ -156,18 +168,30 @@ module Release
         raise Refusal, "#{@branch} isn't checked out any more"
       end
 
-      git("fetch", "--quiet", "--no-tags", @clone, "HEAD")
-      git("merge", "--quiet", "--ff-only", "FETCH_HEAD")
-      git("fetch", "--quiet", @clone, "refs/tags/#{tag}:refs/tags/#{tag}")
       FileUtils.mkdir_p(File.join(@root, "pkg"))
       FileUtils.cp_r("#{packages}/.", File.join(@root, "pkg"))
+      git("fetch", "--quiet", @clone, "refs/tags/#{tag}:refs/tags/#{tag}")
+      merge_tag
       say("#{tag} is committed and tagged, and its gems are in pkg/; nothing is pushed")
+    end
+
+    def merge_tag
+      unless system("git", "-C", @root, "merge-base", "--is-ancestor", "HEAD", tag)
+        raise Refusal, "#{@branch} has other commits by now: release again"
+      end
+
+      git("merge", "--quiet", "--ff-only", tag)
+    rescue Refusal
+      system("git", "-C", @root, "tag", "--delete", tag, out: File::NULL)
+      raise
     end
 
     def say_what_is_next
       say("a rehearsal: the checkout is as it was; the release is to be seen in #{@clone}") unless really?
       say(really? ? "to push it:" : "with --really, the commit and the tag would come here; to push them then:")
-      puts("  git push --atomic origin #{@branch} #{tag}", *push_gems.map { |line| "  #{line}" })
+      puts("  git push --atomic origin #{@branch} #{tag}")
+      say("where .github/workflows/release.yml runs, that is all; else, to push the gems:")
+      puts(push_gems.map { |line| "  #{line}" })
     end
 
     def push_gems

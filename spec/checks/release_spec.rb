@@ -57,9 +57,9 @@ RSpec.describe "a release" do
     project_file("bin/package", <<~SH, 0o755)
       #!/bin/sh
       echo "packages $*, at $(git describe --always --dirty --exact-match)"
-      mkdir -p pkg && cd pkg && touch SHA256SUMS rperf-0.3.0.gem rperf-0.3.0-x86_64-linux-gnu.gem
-      touch rperf-0.3.0-x86_64-linux-musl.gem
-      test -e ../lacks || touch rperf-0.3.0-aarch64-linux-gnu.gem
+      name=$(sed -n 's/^ *GEM = "\\(.*\\)"$/\\1/p' lib/rperf/names.rb)-0.3.0
+      mkdir -p pkg && cd pkg && touch SHA256SUMS $name.gem $name-x86_64-linux-gnu.gem $name-x86_64-linux-musl.gem
+      test -e ../lacks || touch $name-aarch64-linux-gnu.gem
     SH
     git("init", "--quiet", "--initial-branch=main")
     commit
@@ -68,6 +68,13 @@ RSpec.describe "a release" do
   def commit
     git("add", "--all")
     git("commit", "--quiet", "--message", "Work")
+  end
+
+  # As a gem that can be pushed.
+  def rename
+    names = File.read(path_to("project/lib/rperf/names.rb"))
+    project_file("lib/rperf/names.rb", names.sub('GEM = "rperf"', 'GEM = "sampler"'))
+    commit
   end
 
   def release(*arguments)
@@ -100,36 +107,60 @@ RSpec.describe "a release" do
     expect(outcome.stdout).to include(*changed)
     expect(outcome.stdout).to include("tests :   VERSION = \"0.3.0\"",
                                       "packages x86_64-linux-gnu aarch64-linux-gnu x86_64-linux-musl ruby, at v0.3.0\n",
-                                      "bin/test --arm64 is not run", "bin/test --musl is not run",
+                                      "bin/test --arm64 is NOT RUN", "bin/test --musl is NOT RUN",
                                       "the checkout is as it was")
   end
 
   it "is a commit, a tag and gems with --really, which pushes nothing" do
+    rename
     outcome = release("--really", "--arm64", "--musl", "0.3.0")
     expect([outcome.status.exitstatus, outcome.stderr]).to eq([0, ""])
     expect(outcome.stdout).to include("tests --arm64: ", "tests --musl: ")
-    expect(git("log", "--format=%s")).to eq("Version 0.3.0\nWork\n")
+    expect(git("log", "--format=%s")).to eq("Version 0.3.0\nWork\nWork\n")
     expect([git("describe"), git("status", "--porcelain")]).to eq(["v0.3.0\n", ""])
     expect(git("show", "HEAD:CHANGELOG.md")).to include("\n\n## 0.3.0 (2027-01-15)\n\n- New.\n\n## 0.1.0 (")
     expect(Dir.children(path_to("project/pkg")).size).to eq(5)
-    expect(outcome.stdout).to end_with(<<~TEXT)
-      release: to push it:
-        git push --atomic origin main v0.3.0
-        # no gem can be pushed as 'rperf', which is another project's: choose a name in lib/rperf/names.rb
-    TEXT
+    expect(refused("0.3.1")).to eq("CHANGELOG.md needs one heading '## Unreleased'")
+  end
+
+  it "is refused with --really where no gem of its name can be pushed, before anything runs" do
+    line = "no gem can be pushed as 'rperf', which is another project's: choose a name in lib/rperf/names.rb"
+    before = state
+    outcome = release("--really", "--untested", "0.3.0")
+    expect([outcome.status.exitstatus, outcome.stdout, outcome.stderr]).to eq([1, "", "bin/release: #{line}\n"])
+    expect(state).to eq(before)
     listed = run(ruby, path_to("project/bin/support/release.rb"), "--gems")
     expect([listed.stdout, listed.status.exitstatus]).to eq(["", 1])
-    expect(refused("0.3.1")).to eq("CHANGELOG.md needs one heading '## Unreleased'")
+    expect(release("--quick", "0.3.0").stdout.lines(chomp: true).last).to eq("  # #{line}")
+  end
+
+  it "is refused with --really if it isn't tested on each system, but for --untested" do
+    rename
+    expect(refused("--really", "0.3.0")).to eq("a release has passed --arm64 and --musl, too: give these, or --untested")
+    expect(refused("--really", "--arm64", "0.3.0")).to eq("a release has passed --musl, too: give these, or --untested")
+    outcome = release("--really", "--arm64", "--untested", "0.3.0")
+    expect([outcome.status.exitstatus, git("describe")]).to eq([0, "v0.3.0\n"])
+    expect(outcome.stdout).to include("tests --arm64: ", "bin/test --musl is NOT RUN")
+  end
+
+  it "leaves the branch and the tags as they were if something was committed meanwhile" do
+    rename
+    project_file("bin/package", "#{File.read(path_to("project/bin/package"))}cd ../../../..\ngit -c user.name=a " \
+                                "-c user.email=b commit --quiet --allow-empty -m Meanwhile\n", 0o755)
+    commit
+    expect(refused("--really", "--untested", "0.3.0")).to eq("main has other commits by now: release again")
+    expect(git("tag")).to eq("")
+    expect(git("log", "-1", "--format=%s")).to eq("Meanwhile\n")
   end
 
   it "pushes the source gem last, under a name of its own" do
     platforms = %w[-x86_64-linux-gnu -aarch64-linux-gnu -x86_64-linux-musl]
-    names = File.read(path_to("project/lib/rperf/names.rb"))
-    project_file("lib/rperf/names.rb", names.sub('GEM = "rperf"', 'GEM = "sampler"'))
-    commit
+    rename
     outcome = release("--quick", "0.3.0")
-    expect(outcome.stdout.lines(chomp: true).last(5)).to eq(
-      ["  git push --atomic origin main v0.3.0", *platforms.map do |platform|
+    expect(outcome.stdout.lines(chomp: true).last(6)).to eq(
+      ["  git push --atomic origin main v0.3.0",
+       "release: where .github/workflows/release.yml runs, that is all; else, to push the gems:",
+       *platforms.map do |platform|
         "  gem push pkg/sampler-0.3.0#{platform}.gem"
       end, "  gem push pkg/sampler-0.3.0.gem"]
     )
@@ -141,12 +172,13 @@ RSpec.describe "a release" do
   end
 
   it "leaves the checkout as it was if a test fails, or a gem is missing" do
-    { "fails" => "'bin/test' failed", "lacks" => "bin/package has left no pkg/rperf-0.3.0-aarch64-linux-gnu.gem" }
+    rename
+    { "fails" => "'bin/test' failed", "lacks" => "bin/package has left no pkg/sampler-0.3.0-aarch64-linux-gnu.gem" }
       .each do |file, line|
         project_file(file, "")
         commit
         before = state
-        expect(refused("--really", "0.3.0")).to eq(line)
+        expect(refused("--really", "--untested", "0.3.0")).to eq(line)
         expect(state).to eq(before)
         FileUtils.rm(path_to("project/#{file}"))
       end
@@ -166,6 +198,7 @@ RSpec.describe "a release" do
     expect(refused).to include("one version is needed")
     expect(refused("--realy", "0.3.0")).to include("'--realy' is no option")
     expect(refused("--really", "--quick", "0.3.0")).to include("not with --really")
+    expect(refused("--quick", "--arm64", "0.3.0")).to eq("--quick leaves out all tests: not with --arm64")
     project_file("new.txt", "")
     expect(refused("0.3.0")).to eq("not all is committed: ?? new.txt")
     FileUtils.rm(path_to("project/new.txt"))
@@ -185,6 +218,26 @@ RSpec.describe "a release" do
     steps = workflow["jobs"].transform_values { |job| job["steps"].filter_map { |step| step["run"] } }
     expect(steps["gems"]).to include("bin/test", "bin/package #{Release::PLATFORMS.join(" ")}")
     expect(steps["push"].join).to include("bin/support/release.rb --gems", "gem push", "--attestation")
+  end
+
+  it "has a workflow that installs each platform's gem before it pushes one" do
+    jobs = YAML.load_file(File.join(Commands::ROOT, ".github/workflows/release.yml"))["jobs"]
+    tries = jobs.slice(*jobs["push"]["needs"]).select { |_, job| job.to_s.include?("try_commands.sh") }
+    expect(tries.values.map { |job| job["strategy"]["matrix"]["ruby"] }.uniq).to eq([%w[3.4 4.0]])
+    expect(tries.values.map { |job| job["needs"] }.uniq).to eq(["gems"])
+    systems = tries["try"]["strategy"]["matrix"]["system"]
+    machines = { "ubuntu-latest" => "x86_64", "ubuntu-24.04-arm" => "aarch64" }.values_at(*systems)
+    expect(machines.map { |machine| "#{machine}-linux-gnu" } + %w[x86_64-linux-musl ruby]).to eq(Release::PLATFORMS)
+    expect(tries.values.map { |job| job["steps"].last["run"][/[\w$()" -]+-linux-\w+(?=\.gem)/] })
+      .to eq(['-"$(uname -m)"-linux-gnu', "-x86_64-linux-musl"])
+  end
+
+  it "names the tag of a Ruby's source, whose form has changed with 4.0" do
+    script = File.join(Commands::ROOT, "bin/support/release/source_tag.rb")
+    { "3.4.5" => "v3_4_5", "4.0.4" => "v4.0.4" }.each do |version, tag|
+      outcome = run(ruby, "-W0", "-e", "RUBY_VERSION = '#{version}'; load ARGV.shift", script, "tag")
+      expect(outcome.stdout).to eq("tag=#{tag}\n")
+    end
   end
 
   # Of the project itself: what a release changes is there.
