@@ -5,7 +5,7 @@
 # RPERF_RUBY_4_0 names a Ruby 4.0, the directory that it is installed in, or another
 # directory with such an archive.
 
-# The only place under bin/ that names versions.
+# The versions that bin/test runs on, and gems are made for.
 OTHER_RUBIES="3.4 4.0 4.1"
 
 # is_unreleased RUBY: such a Ruby has no patch level yet, and may have known
