@@ -37,7 +37,8 @@ RSpec.describe "The budget of samples", vm: true, alone: true do
     expect(shares.min / shares.max.to_f).to be > 0.8
   end
 
-  it "leaves a few threads their stacks" do
+  # An emulator takes all of the budget for these.
+  it "leaves a few threads their stacks", emulated: false do
     expect(profile_sleepers(2, 0.5)[:off_gvl_interval_ns]).to eq(1_000_000)
   end
 
