@@ -114,7 +114,8 @@ RSpec.describe "An account that ends on another thread", vm: true do
       puts [ended, grown, rests].to_json
     RUBY
     expect(ended).to eq([[false, nil]])
-    expect(grown).to be < 8_000
+    # QEMU keeps some for each thread.
+    expect(grown).to be < 8_000 * Commands::SLOWNESS
     expect(rests).to eq([0, 0])
   end
 end

@@ -62,7 +62,9 @@ module GemPackages
     %w[lib exe rperf.gemspec README.md].each { |part| FileUtils.cp_r(File.join(Commands::ROOT, part), path_to("own")) }
     # The symbols would take most of the time.
     native = Dir[path_to("own/lib/rperf/**/*.so"), path_to("own/lib/rperf/bin/*")]
-    system("strip", *native, exception: true) if RUBY_PLATFORM.include?("linux")
+    # Of the programs' CPU, which may be an emulated one.
+    strip = RbConfig::CONFIG["STRIP"].split.first
+    system(strip, *native, exception: true) if RUBY_PLATFORM.include?("linux")
     rename_own(name) if name
     build_gem("own")
   end
