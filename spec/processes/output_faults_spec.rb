@@ -3,7 +3,7 @@
 # Outputs that can't be written, or never to an end: the program ends as it would without rperf, and its profile is not
 # waited for for ever.
 RSpec.describe "A profile whose output", vm: true do
-  work = "1000.times { |number| number.to_s } while Process.clock_gettime(2) < 0.3"
+  work = "1000.times { |number| number.to_s } while Process.clock_gettime(2) < #{0.3 * Commands::SLOWNESS}"
 
   def pipe
     path_to("pipe").tap { |path| File.mkfifo(path) }
@@ -163,7 +163,8 @@ RSpec.describe "A profile whose output", vm: true do
     expect(outcome.stderr).to match(/rperf: .*File too large/)
   end
 
-  it "is larger than any file may be is told of by a command that no signal ends" do
+  # QEMU itself ends where files may not be large.
+  it "is larger than any file may be is told of by a command that no signal ends", emulated: false do
     inside = "ulimit -f 1; exec \"$@\""
     command = rperf_command("record", "-o", path_to("p.pb.gz"), "--", ruby, write_file("program.rb", many_methods))
     outcome = run("sh", "-c", inside, "sh", *command, limit: 60)
@@ -172,7 +173,7 @@ RSpec.describe "A profile whose output", vm: true do
   end
 
   # A log may be as large as files may be, while the program writes nothing there.
-  it "isn't told of in a file that is as large as files may be, and no signal ends anything" do
+  it "isn't told of in a file that is as large as files may be, and no signal ends anything", emulated: false do
     inside = 'ulimit -f 2; exec "$@" 2>>log'
     own = { "RPERF_ENABLED" => "1", "RPERF_OUTPUT" => "/dev/full" }
     alone = [ruby, "-I#{Commands::ROOT}/lib", "-rrperf", "-e", "puts 'ran'; exit 3"]
@@ -201,7 +202,7 @@ RSpec.describe "A profile whose output", vm: true do
       puts "ran"
     RUBY
   }.each do |what, (code, env)|
-    it "isn't told of there by the program either, which no signal ends (#{what})" do
+    it "isn't told of there by the program either, which no signal ends (#{what})", emulated: false do
       command = [ruby, "-I#{Commands::ROOT}/lib", "-rrperf", "-e", code]
       expect(run(*command, env:)).to have_attributes(stdout: "ran\n", stderr: match(/\S/))
       [2048, 1024 - 20].each do |size|

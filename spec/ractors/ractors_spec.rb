@@ -98,10 +98,12 @@ RSpec.describe "other Ractors", vm: true do
   end
 
   it "may be many that are short", alone: true do
-    count, busy, truth = answer(<<~'RUBY')
+    count, busy, truth = answer(<<~RUBY + <<~'RUBY')
+      MOMENT = #{0.003 * Commands::SLOWNESS}
+    RUBY
       truth = 0
       data = Rperf.start(mode: :cpu) do
-        150.times { truth += value_of(Ractor.new { before = cpu; six(0.003); ((cpu - before) * 1e9).to_i }) }
+        150.times { truth += value_of(Ractor.new { before = cpu; six(MOMENT); ((cpu - before) * 1e9).to_i }) }
       end
       puts data[:detected_thread_count], sums(data).except(nil).sum { |_, all| all["six"] }, truth
     RUBY
