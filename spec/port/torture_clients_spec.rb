@@ -92,7 +92,7 @@ RSpec.describe "A port whose clients come and go", vm: true, if: File.exist?("/p
       before = left.call
       100.times { visit.call }
       # Each would leave 40 kB, and there are 2,000. What malloc keeps of what is free comes and goes.
-      expect(state.call - memory).to be < 5000
+      expect(state.call - memory).to be < 5000 * Commands::SLOWNESS
       # A native thread may be about to end.
       wait_until("no more than #{before}") { left.call.zip(before).all? { |now, then_| now <= then_ } }
     end

@@ -258,7 +258,7 @@ RSpec.describe "profiling started by RPERF_ENABLED" do
 
     it "goes on in a daemon" do
       outcome = with_rubyopt(<<~RUBY)
-        def after = 20.times { work(1) }
+        def after = #{20 / Commands::SLOWNESS}.times { work(1) }
         Process.daemon
         File.write(#{path_to("pid").inspect}, $$)
         after
@@ -273,7 +273,7 @@ RSpec.describe "profiling started by RPERF_ENABLED" do
 
     it "goes on in a daemon, and in the children that it forks" do
       outcome = with_rubyopt(<<~RUBY, { "RPERF_INHERIT" => "fork" })
-        def after = 20.times { work(1) }
+        def after = #{20 / Commands::SLOWNESS}.times { work(1) }
         Process.daemon(true, true)
         Process.wait(fork { after })
         at_exit { File.write(#{path_to("ended").inspect}, "yes") }
