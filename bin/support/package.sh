@@ -10,7 +10,7 @@ target_of() { echo "${1/-linux-/-unknown-linux-}"; }
 
 # package_platform PLATFORM: builds, checks and packs.
 package_platform() {
-  local platform=$1 target cpu=${1%%-*} libc=$GLIBC versions=() version name work="$ROOT/tmp/package/$1"
+  local platform=$1 target cpu=${1%%-*} libc=$GLIBC versions=() rubies=() version name work="$ROOT/tmp/package/$1"
   target=$(target_of "$platform")
   setup_zig
   setup_rust_target "$target" || die "no standard library of Rust for $target: run 'rustup target add $target'"
@@ -30,7 +30,7 @@ package_platform() {
   for version in $OTHER_RUBIES; do
     packaged_ruby "$version" || continue
     build_library "$platform" "$version" "$PACKAGED_RUBY" "$work/lib/$version/rperf.so"
-    versions+=("$version")
+    versions+=("$version") rubies+=("$PACKAGED_RUBY")
   done
   build_package "the command for $platform" "$platform" --package rperf-command
   take_built "$target" rperf-command "$work/lib/bin/rperf-command"
@@ -40,6 +40,7 @@ package_platform() {
   "$RUBY" bin/support/package/check.rb "$cpu" "$libc" "$work"/lib/*/* || die "these files can't be packaged"
   pack "$platform" "$work" "${versions[@]}"
   check_size "pkg/$name.gem"
+  [ "$platform" != "$(uname -m)-linux-gnu" ] || try_gem "pkg/$name.gem" "${rubies[@]}"
   (cd "$work/debug" && deterministic_tar .) | xz -6 -T1 >"pkg/$name.debug.tar.xz"
 }
 
@@ -194,6 +195,15 @@ package_name() {
 # pack PLATFORM DIRECTORY VERSION...: the gem with what is in DIRECTORY.
 pack() {
   step "packing the gem for $1" env "SOURCE_DATE_EPOCH=$(source_date)" "$RUBY" bin/support/package/pack.rb "$@" || exit 1
+}
+
+# try_gem GEM RUBY...: of this system, on each.
+try_gem() {
+  local gem=$1 ruby
+  shift
+  for ruby in "$@"; do
+    step "trying the gem on $ruby" env -u RUBYOPT -u RUBYLIB bash bin/support/package/try_commands.sh "$ruby" "$gem" || exit 1
+  done
 }
 
 check_size() {
