@@ -19,7 +19,7 @@ WORK
 began=${EPOCHREALTIME/[.,]/}
 "$RUBY" -rrubygems/gem_runner -e 'Gem::GemRunner.new.run(ARGV)' install --local --no-document rperf.gem
 echo "installed in $(((${EPOCHREALTIME/[.,]/} - began) / 1000)) ms, as user $UID"
-PATH="$GEM_HOME/bin:$PATH"
+PATH="$GEM_HOME/bin:${RUBY%/*}:$PATH"
 rperf --version
 rperf stat "$RUBY" work.rb 0.5
 rperf record -o try.data "$RUBY" work.rb 0.5
