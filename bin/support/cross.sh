@@ -63,7 +63,10 @@ ruby_source() {
   [ -z "${!variable:-}" ] || { cp -R "${!variable}/." "$2" || return 1; return; }
   archive=$(source_archive "$1")
   if [ -z "$archive" ]; then
-    { private_sources || private_apt; } && (cd "$2" && download_source "ruby$1" >/dev/null) || return 1
+    { private_sources || private_apt; } && (cd "$2" && download_source "ruby$1" >/dev/null) || {
+      echo "no source of Ruby $1 here, nor in Debian's packages: $variable=/path/to/source names one" >>"$LOG"
+      return 1
+    }
     archive=$(find "$2" -maxdepth 1 -name '*.orig.tar.*z' | head -n 1)
   fi
   tar -xf "$archive" -C "$2" --strip-components=1

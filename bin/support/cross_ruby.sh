@@ -15,9 +15,9 @@
 find_cross_ruby() {
   local directory
   directory=$(find "$CROSS" -maxdepth 1 -name "ruby-$2.*-$1" | sort -V | tail -n 1)
-  CROSS_RUBY="$directory/bin/ruby"
-  # Without a directory that is the system's own Ruby.
-  [ -n "$directory" ] && [ -x "$CROSS_RUBY" ]
+  # Without a directory /bin/ruby would be the system's own.
+  CROSS_RUBY=${directory:+$directory/bin/ruby}
+  [ -x "$CROSS_RUBY" ]
 }
 
 # cross_ruby SYSTEM VERSION NATIVE: sets CROSS_RUBY, which is built on first use. NATIVE is a Ruby of that

@@ -3,8 +3,8 @@
 
 is_debian() { have apt-get && have dpkg; }
 
-# has_debian_suites: whether packages of Debian's other suites run here. Systems that are made of Debian, such as Ubuntu,
-# have apt-get, and other packages.
+# has_debian_suites: whether packages of Debian's other suites run here. Systems that are based on Debian, such as
+# Ubuntu, have apt-get, and other packages.
 has_debian_suites() { is_debian && grep -qx 'ID="\{0,1\}debian"\{0,1\}' "$OS_RELEASE"; }
 
 OS_RELEASE=/etc/os-release
@@ -56,12 +56,17 @@ apt_sources() {
   done
 }
 
-# make_apt_state SOURCES [ARCHITECTURE...]: in $APT_STATE, read once a day: a day-old
-# list still names what can be downloaded.
+# make_apt_state SOURCES [ARCHITECTURE...]: in $APT_STATE. Two set-ups may want the same.
 make_apt_state() {
+  has_debian_suites && [ -n "$1" ] || return 1
+  with_lock "$APT_STATE" write_apt_state "$@"
+}
+
+# write_apt_state SOURCES [ARCHITECTURE...]: lists are read once a day: a day-old one still
+# names what can be downloaded.
+write_apt_state() {
   local sources=$1 architecture
   shift
-  has_debian_suites && [ -n "$sources" ] || return 1
   mkdir -p "$APT_STATE/lists/partial" "$APT_STATE/archives/partial"
   printf '%s\n' "$sources" >"$APT_STATE/sources.list"
   cat >"$APT_STATE/apt.conf" <<CONF
@@ -77,11 +82,6 @@ CONF
   for architecture in "$@"; do
     printf 'APT::Architectures:: "%s";\n' "$architecture" >>"$APT_STATE/apt.conf"
   done
-  with_lock "$APT_STATE" read_apt_lists
-}
-
-# Two set-ups may want the same lists.
-read_apt_lists() {
   [ -z "$(find "$APT_STATE/updated" -mmin -1440 2>/dev/null)" ] || return 0
   say "reading the lists of newer Debian suites"
   telling "reading them" quietly apt_private apt-get -q update || return 1
@@ -116,11 +116,11 @@ download_source() {
 # unpack_debs ROOT PKG/SUITE...: downloads the packages and unpacks them below
 # ROOT. Nothing is installed.
 unpack_debs() {
-  local root=$1 deb debs
+  local root=$1 debs="$1.debs" deb
   shift
-  mkdir -p "$root"
-  debs=$(mktemp -d "$CACHE/debs.XXXXXX") || return 1
-  (cd "$debs" && apt_private apt-get download -q "$@") || { rm -rf "$debs" && return 1; }
-  for deb in "$debs"/*.deb; do dpkg-deb -x "$deb" "$root" || { rm -rf "$debs" && return 1; }; done
+  rm -rf "$debs"
+  mkdir -p "$root" "$debs"
+  (cd "$debs" && apt_private apt-get download -q "$@") || return 1
+  for deb in "$debs"/*.deb; do dpkg-deb -x "$deb" "$root" || return 1; done
   rm -rf "$debs"
 }

@@ -180,7 +180,11 @@ add_other_licences() {
   rust="$(rustc --print sysroot)/share/doc/rust/COPYRIGHT-library.html"
   {
     add_licence "zig's compiler-rt" "$zig/LICENSE" && add_licence "LLVM's libunwind" "$zig/lib/libunwind/LICENSE.TXT" &&
-      case $1 in *-musl) add_licence musl "$zig/lib/libc/musl/COPYRIGHT" ;; esac
+      case $1 in
+        *-musl) add_licence musl "$zig/lib/libc/musl/COPYRIGHT" ;;
+        # Its start of a program.
+        *) add_licence "the GNU C Library" "$zig/lib/libc/glibc/LICENSES" ;;
+      esac
   } >>"$list" && cp "$rust" "$2/LICENSES-RUST.html" || die "licences of Rust or zig aren't where they were"
 }
 

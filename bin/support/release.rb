@@ -74,7 +74,7 @@ module Release
       raise Refusal, "--quick leaves out all tests: not with #{tested.first}" if with?("--quick") && tested.any?
       return if !really? || tested == SYSTEMS || with?("--untested")
 
-      raise Refusal, "a release has passed #{(SYSTEMS - tested).join(" and ")}, too: give these, or --untested"
+      raise Refusal, "a release must pass #{(SYSTEMS - tested).join(" and ")}, too: add them, or --untested"
     end
 
     def really? = with?("--really")
@@ -168,22 +168,25 @@ module Release
         raise Refusal, "#{@branch} isn't checked out any more"
       end
 
-      FileUtils.mkdir_p(File.join(@root, "pkg"))
-      FileUtils.cp_r("#{packages}/.", File.join(@root, "pkg"))
-      git("fetch", "--quiet", @clone, "refs/tags/#{tag}:refs/tags/#{tag}")
-      merge_tag
-      say("#{tag} is committed and tagged, and its gems are in pkg/; nothing is pushed")
-    end
-
-    def merge_tag
-      unless system("git", "-C", @root, "merge-base", "--is-ancestor", "HEAD", tag)
+      git("fetch", "--quiet", "--no-tags", @clone, "HEAD")
+      unless system("git", "-C", @root, "merge-base", "--is-ancestor", "HEAD", "FETCH_HEAD")
         raise Refusal, "#{@branch} has other commits by now: release again"
       end
 
+      FileUtils.mkdir_p(File.join(@root, "pkg"))
+      FileUtils.cp_r("#{packages}/.", File.join(@root, "pkg"))
+      take_over_tag
+      say("#{tag} is committed and tagged, and its gems are in pkg/; nothing is pushed")
+    end
+
+    # No tag is left of a release that hasn't come about.
+    def take_over_tag
+      git("fetch", "--quiet", @clone, "refs/tags/#{tag}:refs/tags/#{tag}")
+      merged = false
       git("merge", "--quiet", "--ff-only", tag)
-    rescue Refusal
-      system("git", "-C", @root, "tag", "--delete", tag, out: File::NULL)
-      raise
+      merged = true
+    ensure
+      system("git", "-C", @root, "tag", "--delete", tag, %i[out err] => File::NULL) unless merged
     end
 
     def say_what_is_next

@@ -76,7 +76,10 @@ name_headless_rubies() {
 
 # Says that one is going to be built, and why.
 announce_ruby() {
-  has_debian_suites || die "needs Ruby >= 3.4 with its headers in PATH (or RPERF_RUBY=/path/to/ruby); install one with your system's packages, rbenv, mise or asdf"
+  if ! has_debian_suites; then
+    name_headless_rubies
+    die "needs Ruby >= 3.4 with its headers in PATH (or RPERF_RUBY=/path/to/ruby); install one with your system's packages, rbenv, mise or asdf"
+  fi
   say "no Ruby >= 3.4 found, neither in PATH nor of a version manager nor in $CACHE"
   name_headless_rubies
   say "building one there, once; this takes 5 to 10 minutes (log: $LOG; RPERF_RUBY=/path/to/ruby chooses another)"

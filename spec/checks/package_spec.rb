@@ -65,22 +65,23 @@ RSpec.describe "bin/package" do
     end
 
     before do
-      { "LICENSE" => "zig's text", "lib/libunwind/LICENSE.TXT" => "LLVM's text", "lib/libc/musl/COPYRIGHT" => "musl's" }
+      { "LICENSE" => "zig's text", "lib/libunwind/LICENSE.TXT" => "LLVM's text", "lib/libc/musl/COPYRIGHT" => "musl's",
+        "lib/libc/glibc/LICENSES" => "glibc's" }
         .each { |name, text| write("tools/zig-1/ziglang/#{name}", "#{text}\n") }
       write("rust/share/doc/rust/COPYRIGHT-library.html", "Rust's")
       write("LICENSES-THIRD-PARTY.md", "The crates\n\n")
     end
 
-    it "has the texts of zig, of LLVM and of Rust, and of musl where that is linked in" do
+    it "has the texts of zig, of LLVM, of the C library and of Rust" do
       texts = %w[x86_64-linux-gnu x86_64-linux-musl].map do |platform|
         write("LICENSES-THIRD-PARTY.md", "The crates\n\n")
         output, status = add_other_licences(platform)
         expect([output, status.exitstatus]).to eq(["", 0])
         File.read(path("LICENSES-THIRD-PARTY.md"))
       end
-      expect(texts.map { it.scan(/^The crates$|^## .*|^\S+'s.*/) }).to match(
-        [["The crates", "## zig's compiler-rt", "zig's text", "## LLVM's libunwind", "LLVM's text"], end_with("## musl", "musl's")]
-      )
+      all = ["The crates", "## zig's compiler-rt", "zig's text", "## LLVM's libunwind", "LLVM's text"]
+      expect(texts.map { it.scan(/^The crates$|^## .*|^\S+'s.*/) })
+        .to eq([all + ["## the GNU C Library", "glibc's"], all + ["## musl", "musl's"]])
       expect(File.read(path("LICENSES-RUST.html"))).to eq("Rust's")
     end
 
@@ -126,7 +127,7 @@ RSpec.describe "bin/package" do
       gem = [RbConfig.ruby, "-rrubygems/gem_runner", "-e", "Gem::GemRunner.new.run(ARGV)"]
       output, status = Open3.capture2e(environment, *gem, "install", "--local", "--no-document", pack_for_linux)
       expect(status).to be_success, output
-      output, = Open3.capture2e(environment, RbConfig.ruby, File.join(home, "bin/rperf"), "--version")
+      output, = Open3.capture2e(environment, RbConfig.ruby, File.join(home, "bin", Rperf::Names::COMMAND), "--version")
       expect(output).to eq("rperf #{Rperf::VERSION}\n")
     end
 

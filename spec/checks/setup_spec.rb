@@ -210,13 +210,13 @@ RSpec.describe "the set-up of a checkout" do
       set_up(<<~SH)
         . "$ROOT/bin/support/cross.sh"; . "$ROOT/bin/support/cross_ruby.sh"
         CROSS=#{path_to("cross")}
-        if find_cross_ruby arm64 #{version}; then echo "$CROSS_RUBY"; else echo none; fi
+        if find_cross_ruby arm64 #{version}; then echo "$CROSS_RUBY"; else echo "none, and not '$CROSS_RUBY'"; fi
       SH
     end
 
     it "is the newest of its version in the cache, and never the system's" do
       FileUtils.mkdir_p(path_to("cross"))
-      expect(find_cross_ruby("3.4").stdout).to eq("none\n")
+      expect(find_cross_ruby("3.4").stdout).to eq("none, and not ''\n")
       %w[3.4.5-arm64 3.4.10-arm64 3.4.11-musl 4.0.4-arm64].each do |name|
         FileUtils.mkdir_p(path_to("cross/ruby-#{name}/bin"))
         File.write(path_to("cross/ruby-#{name}/bin/ruby"), "", perm: 0o755)
