@@ -13,10 +13,7 @@ RSpec.describe "the end of a profiled program", vm: true do
 
   # Nothing of Ruby runs while the profile is delivered, so signals are sent from outside, one after the other.
   describe "by many signals, while the profile is on its way" do
-    def flood(signal)
-      pause = 0.002 * Commands::SLOWNESS
-      %(spawn("while kill -#{signal} \#{$$} 2>/dev/null; do sleep #{pause}; done"); sleep)
-    end
+    def flood(signal) = %(spawn("while kill -#{signal} \#{$$} 2>/dev/null; do sleep 0.002; done"); sleep)
 
     { "INT" => ["", "INT", nil], "TERM" => ["", "TERM", nil],
       "a handled TERM" => ["trap(:TERM) { exit 12 }\n", nil, 12] }.each do |what, (setup, signal, status)|
@@ -73,7 +70,8 @@ RSpec.describe "the end of a profiled program", vm: true do
       expect_profile
     end
 
-    it "whose handler forks is that of one process" do
+    # QEMU takes longer to fork than the next signal takes to come, and so the handler goes on for ever.
+    it "whose handler forks is that of one process", emulated: false do
       outcome = run_alone("trap(:TERM) { $first ? fork {} : ($first = true; exit) }\n#{flood("TERM")}", RPERF_STAT: "1")
       expect(outcome.stderr.scan("Performance stats").size).to eq(1)
       expect_profile
