@@ -49,7 +49,8 @@ RSpec.describe "bin/package" do
   end
 
   it "refuses a gem that is too large" do
-    { 10_000_000 => ["", 0], 10_000_001 => ["a.gem has 10000001 bytes; 10000000 is the limit\n", 1] }.each do |size, said|
+    refusal = "a.gem has 10000001 bytes; 10000000 is the limit\n"
+    { 10_000_000 => ["", 0], 10_000_001 => [refusal, 1] }.each do |size, said|
       write("a.gem", "")
       File.truncate(path("a.gem"), size)
       output, status = in_package("cd #{@directory}\ncheck_size a.gem\n")

@@ -193,8 +193,9 @@ RSpec.describe "the set-up of a checkout" do
     expect_refusals("musl", "uname() { echo Linux x86_64; }\nhas_debian_suites() { :; }\n", said)
   end
 
-  it "takes Debian's suites for Debian alone, and not for what is made of it" do
-    { "ID=debian\nNAME=x\n" => "yes", "ID=\"debian\"\n" => "yes", "ID=ubuntu\nID_LIKE=debian\n" => "no" }.each do |text, answer|
+  it "takes Debian's suites for Debian alone, and not for what is based on it" do
+    answers = { "ID=debian\nNAME=x\n" => "yes", "ID=\"debian\"\n" => "yes", "ID=ubuntu\nID_LIKE=debian\n" => "no" }
+    answers.each do |text, answer|
       write_file("os-release", text)
       outcome = set_up(<<~SH)
         is_debian() { :; }
