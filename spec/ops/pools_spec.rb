@@ -37,8 +37,8 @@ RSpec.describe "Ops of pools", vm: true do
     end
 
     it "fail as they do without rperf" do
-      told = ops_of(<<~'RUBY', head: pool)
-        waits = -> { taken(0.05) { outcome { POOL.with(timeout: 0.001) { nil } } } }
+      told = ops_of(<<~RUBY, head: pool)
+        waits = -> { taken(#{0.05 * Commands::SLOWNESS}) { outcome { POOL.with(timeout: 0.001) { nil } } } }
         plain = waits.call
         puts [plain, measured { $measured = waits.call } && $measured].to_json
       RUBY
