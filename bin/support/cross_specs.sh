@@ -28,15 +28,6 @@ test_on() {
   done
 }
 
-# find_native_ruby VERSION: sets NATIVE_RUBY, or leaves it empty, and WITHOUT says why.
-find_native_ruby() {
-  NATIVE_RUBY=$RUBY
-  ! is_version "$RUBY" "$1" || return 0
-  # Where it is set, no others are looked for.
-  RPERF_RUBY='' find_other_ruby "$1"
-  NATIVE_RUBY=$OTHER_RUBY
-}
-
 # without_native_ruby VERSION: what hasn't run hasn't passed.
 without_native_ruby() {
   echo "it is built with a Ruby $1 for this system, and there is none: $WITHOUT"

@@ -53,19 +53,14 @@ names_of_musl() {
 # packaged_ruby VERSION: sets PACKAGED_RUBY to a Ruby of that version, which runs here. Fails for one
 # that isn't released, without --dev.
 packaged_ruby() {
-  if is_version "$RUBY" "$1"; then
-    PACKAGED_RUBY=$RUBY
-  else
-    # Where RPERF_RUBY is set, it looks for no others.
-    RPERF_RUBY='' find_other_ruby "$1"
-    PACKAGED_RUBY=$OTHER_RUBY
-    if [ -z "$PACKAGED_RUBY" ]; then
-      if [ "$DEV" = no ] && [ "$1" = "${OTHER_RUBIES##* }" ]; then
-        say "there is no Ruby $1 here: the gem is for earlier ones"
-        return 1
-      fi
-      die "no Ruby $1 to build for: ${WITHOUT:-$(version_variable RPERF_RUBY "$1")=/path/to/ruby names one}"
+  find_native_ruby "$1"
+  PACKAGED_RUBY=$NATIVE_RUBY
+  if [ -z "$PACKAGED_RUBY" ]; then
+    if [ "$DEV" = no ] && [ "$1" = "${OTHER_RUBIES##* }" ]; then
+      say "there is no Ruby $1 here: the gem is for earlier ones"
+      return 1
     fi
+    die "no Ruby $1 to build for: ${WITHOUT:-$(version_variable RPERF_RUBY "$1")=/path/to/ruby names one}"
   fi
   [ "$DEV" = no ] && is_unreleased "$PACKAGED_RUBY" || return 0
   say "Ruby $1 isn't released: the gem is for earlier ones (--dev takes it, too)"

@@ -175,13 +175,13 @@ module Release
 
       FileUtils.mkdir_p(File.join(@root, "pkg"))
       FileUtils.cp_r("#{packages}/.", File.join(@root, "pkg"))
-      take_over_tag
+      git("fetch", "--quiet", @clone, "refs/tags/#{tag}:refs/tags/#{tag}")
+      merge_tag
       say("#{tag} is committed and tagged, and its gems are in pkg/; nothing is pushed")
     end
 
     # No tag is left of a release that hasn't come about.
-    def take_over_tag
-      git("fetch", "--quiet", @clone, "refs/tags/#{tag}:refs/tags/#{tag}")
+    def merge_tag
       merged = false
       git("merge", "--quiet", "--ff-only", tag)
       merged = true

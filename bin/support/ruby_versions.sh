@@ -32,6 +32,15 @@ find_other_ruby() {
   find_archived_ruby "$1" "$variable" "$given"
 }
 
+# find_native_ruby VERSION: sets NATIVE_RUBY to the set-up's Ruby or another, or leaves it empty, and WITHOUT says why.
+find_native_ruby() {
+  NATIVE_RUBY=$RUBY
+  ! is_version "$RUBY" "$1" || return 0
+  # Where RPERF_RUBY is set, it looks for no others.
+  RPERF_RUBY='' find_other_ruby "$1"
+  NATIVE_RUBY=$OTHER_RUBY
+}
+
 is_version() { "$1" -e 'exit RUBY_VERSION.start_with?("#{ARGV[0]}.")' "$2"; }
 
 # find_archived_ruby VERSION VARIABLE DIRECTORY: unpacks the archive that DIRECTORY has.

@@ -19,7 +19,6 @@ RSpec.describe "a deferred session", vm: true do
   end
 
   # The time measured around a section is a little more than the section's.
-  # To begin and to end a section takes time.
   def be_nearly(nanoseconds)
     be_within((nanoseconds * 0.02) + (3_000_000 * Commands::SLOWNESS)).of(nanoseconds)
   end

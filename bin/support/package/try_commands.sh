@@ -1,12 +1,13 @@
 # try_commands.sh RUBY GEM: installs GEM into a directory of its own, and runs the commands of rperf there. It ends
-# with the first command that fails. Started by try.sh, and by the release workflow on systems of each platform.
+# with the first command that fails. Started by bin/package, by try.sh, and by the release workflow on systems of each
+# platform.
 set -euo pipefail
 RUBY=$1 GEM=$2
 WORK=$(mktemp -d)
 program=''
 trap '[ -z "$program" ] || kill "$program" 2>/dev/null || :; rm -rf "$WORK"' EXIT
 export GEM_HOME="$WORK/gems" GEM_PATH="$WORK/gems"
-# RubyGems takes the name of a file that it was given for granted.
+# GEM may be told from the directory that this leaves.
 cp "$GEM" "$WORK/rperf.gem"
 cd "$WORK"
 # The only command that the gem has, whatever it is called.
