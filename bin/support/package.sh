@@ -36,6 +36,7 @@ package_platform() {
   take_built "$target" rperf-command "$work/lib/bin/rperf-command"
   list_crates "$target" "$work" "$name"
   add_other_licences "$platform" "$work"
+  list_tools "$platform" "${rubies[@]}" >"pkg/$name.tools.txt"
   check_names "$work"
   "$RUBY" bin/support/package/check.rb "$cpu" "$libc" "$work"/lib/*/* || die "these files can't be packaged"
   pack "$platform" "$work" "${versions[@]}"
@@ -185,6 +186,18 @@ add_other_licences() {
 
 # add_licence NAME FILE
 add_licence() { printf '## %s\n\n````text\n' "$1" && cat "$2" && printf '````\n\n'; }
+
+# list_tools PLATFORM RUBY...: what has built the gem. With the same of them, another build is equal.
+list_tools() {
+  local ruby libc="glibc $GLIBC"
+  case $1 in *-musl) libc="musl of zig" ;; esac
+  shift
+  rustc -vV && cargo --version || exit 1
+  printf '%s\n' "cargo-zigbuild $ZIGBUILD_VERSION" "zig $ZIG_VERSION" "cargo-about $ABOUT_VERSION" \
+    "cargo-cyclonedx $CYCLONEDX_VERSION" "$libc"
+  for ruby in "$@"; do "$ruby" -e 'puts RUBY_DESCRIPTION' || exit 1; done
+  "$RUBY" -e 'puts "RubyGems #{Gem::VERSION}"'
+}
 
 # package_name PLATFORM: of the gem's file, without its ending.
 package_name() {

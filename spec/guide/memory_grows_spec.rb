@@ -49,7 +49,7 @@ RSpec.describe "The example of growing memory", if: Gem::Platform.local.os == "l
 
   def named(rows, name) = rows.find { |it| it["name"] == name } || raise("no #{name}: #{rows.first(12)}")
 
-  it "has each fault where the guide looks for it", musl: false do
+  it "has each fault where the guide looks for it", emulated: false, musl: false do
     newspaper(example) do |pid|
       base = [path_to("memory.json"), path_to("heap.json")]
       expect(rperf("memory", pid.to_s, "--objects", "-o", base[0]).status).to be_success

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # The copy of a program that `rperf heap` makes, where processes are not what they usually are.
-RSpec.describe "rperf heap", vm: true, if: Gem::Platform.local.os == "linux" do
+RSpec.describe "rperf heap", vm: true, emulated: false, if: Gem::Platform.local.os == "linux" do
   include Ports
 
   # A program that listens, and has a thousand objects of a class.
@@ -32,7 +32,7 @@ RSpec.describe "rperf heap", vm: true, if: Gem::Platform.local.os == "linux" do
     end
   end
 
-  it "leaves no child behind in the first process of a container", emulated: false do
+  it "leaves no child behind in the first process of a container" do
     skip(Containers.missing) if Containers.missing
     before = [*Containers::MACHINE, "sh", "-c", 'echo $$ > first; exec "$@"', "sh"]
     listening("File.write('first', Process.pid)\n#{program}", before:) do |running|
@@ -43,7 +43,7 @@ RSpec.describe "rperf heap", vm: true, if: Gem::Platform.local.os == "linux" do
     end
   end
 
-  describe "of a program with a filter of system calls", emulated: false do
+  describe "of a program with a filter of system calls" do
     def filtered(rules) = [ruby, File.join(Commands::ROOT, "spec/security/filtered.rb"), rules]
 
     %w[close_range=ENOSYS setsid=EPERM].each do |rule|

@@ -106,7 +106,7 @@ RSpec.describe "the page of rperf heap" do
     expect(File.exist?(path_to("rperf.html"))).to be(false)
   end
 
-  describe "of a running program", if: Gem::Platform.local.os == "linux" do
+  describe "of a running program", emulated: false, if: Gem::Platform.local.os == "linux" do
     program = <<~RUBY
       class Node
         attr_accessor :next_node

@@ -4,7 +4,7 @@ require_relative "../support/object_graphs"
 
 # Programs that keep known amounts from known places, and what rperf heap says of these: bytes, ages, holders. Bounds
 # are five standard deviations, if nothing else is said.
-RSpec.describe "rperf heap with sites", vm: true, if: Gem::Platform.local.os == "linux" do
+RSpec.describe "rperf heap with sites", vm: true, emulated: false, if: Gem::Platform.local.os == "linux" do
   include Ports
 
   let(:leaky) { <<~'RUBY' }

@@ -3,7 +3,7 @@
 require_relative "../support/object_graphs"
 
 # Programs that hold known amounts by known names: each is with its holder, and the program doesn't notice.
-RSpec.describe "rperf heap", vm: true, if: Gem::Platform.local.os == "linux" do
+RSpec.describe "rperf heap", vm: true, emulated: false, if: Gem::Platform.local.os == "linux" do
   include Ports
 
   mb = 1 << 20

@@ -2,7 +2,7 @@
 
 # A program with a leak of known rate, a cache that turns over and one that is filled in the beginning: only the leak
 # is said to grow.
-RSpec.describe "rperf leak", vm: true, if: Gem::Platform.local.os == "linux" do
+RSpec.describe "rperf leak", vm: true, emulated: false, if: Gem::Platform.local.os == "linux" do
   include Ports
 
   per_second = 3000

@@ -323,7 +323,7 @@ RSpec.describe "rperf push", if: RUBY_PLATFORM.include?("linux") do
     silent&.close
   end
 
-  it "says in a line if there is no Ruby to send with" do
+  it "says in a line if there is no Ruby to send with", emulated: false do
     executable, = installed = [File.join(Commands::ROOT, "lib/rperf/bin/rperf-command"), "--started-by-ruby"]
     push = ["push", "--to", "http://127.0.0.1:1"]
     outcome = run(*installed, "/no/ruby", File.join(Commands::ROOT, "lib"), *push)
