@@ -66,7 +66,7 @@ RSpec.describe "The times of files that rperf report --boot has", vm: true do
   end
 
   def within?(row, column, least, most)
-    interval = 100_000
+    interval = 100_000 * Commands::SLOWNESS
     row[column].between?((least * 0.92) - interval, (most * 1.08) + interval)
   end
 

@@ -37,7 +37,9 @@ RSpec.describe "rperf report --boot", vm: true do
   def milliseconds(nanoseconds) = nanoseconds / 1e6
 
   # The time is measured by clocks that other programs' time is in, too.
-  def be_nearly(expected) = be_between((expected * 0.92) - 5, (expected * 1.08) + 15)
+  def be_nearly(expected)
+    be_between((expected * 0.92) - (5 * Commands::SLOWNESS), (expected * 1.08) + (15 * Commands::SLOWNESS))
+  end
 
   it "has each file's own time, that of those that it loads, and the line that loads it" do
     expected = own.merge("again" => 80, "app" => 50)

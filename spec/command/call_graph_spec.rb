@@ -129,7 +129,7 @@ RSpec.describe "call graphs" do
       expect(rperf("report", "--svg", "-o", "/dev/stdout").stdout).to eq(svg)
     end
 
-    it "says how to get Graphviz where it is missing, and writes the graph for it" do
+    it "says how to get Graphviz where it is missing, and writes the graph for it", emulated: false do
       write_file("kept.dot", "kept")
       outcome = with_path("/nonexistent", "-o", "kept.svg")
       expect([outcome.status.exitstatus, outcome.stdout]).to eq([1, ""])
