@@ -68,8 +68,8 @@ module Memory
   def megabytes(values) = format("%.1f", Bench::Statistics.median(values) / 1024.0)
 
   def engine
-    return puts("the engine alone is left out: no #{SAMPLING_BENCH}") unless File.exist?(File.join(ROOT,
-                                                                                                   SAMPLING_BENCH))
+    there = File.exist?(File.join(ROOT, SAMPLING_BENCH))
+    return puts("the engine alone is left out: no #{SAMPLING_BENCH}") unless there
 
     done = system("cargo", "bench", "--quiet", "-p", "rperf-sampling", "--bench", "memory", chdir: ROOT)
     puts "the engine alone is left out: cargo isn't there" if done.nil?
