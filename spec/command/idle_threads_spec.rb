@@ -164,7 +164,7 @@ RSpec.describe "idle threads" do
       RUBY
       server = start_puma(under: rperf_command("record", "-m", "wall", "-o", "rperf.data"))
       server.get_all(["/"] * 20)
-      sleep 1
+      sleep Commands::SLOWNESS
       stop_server(server)
       text = report("--by", "thread").stdout
       expect(hidden(text)).to be > 3_000
