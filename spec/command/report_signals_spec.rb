@@ -26,7 +26,7 @@ RSpec.describe "report and diff, interrupted" do
       file.write(File.binread(path_to("rperf.data"), 20))
       file.flush
       Process.kill(signal, pid)
-      status = Timeout.timeout(10) { Process.wait2(pid).last }
+      status = Timeout.timeout(10 * Commands::SLOWNESS) { Process.wait2(pid).last }
       return [status.termsig, reader.read]
     end
   end
@@ -55,7 +55,7 @@ RSpec.describe "report and diff, interrupted" do
         keys.winsize = [3, 80]
         shown = +""
         read = lambda do |until_shown|
-          Timeout.timeout(20) { shown << screen.readpartial(4096) until until_shown && shown.include?(until_shown) }
+          Timeout.timeout(20 * Commands::SLOWNESS) { shown << screen.readpartial(4096) until until_shown && shown.include?(until_shown) }
         rescue EOFError, Errno::EIO
           shown
         end
