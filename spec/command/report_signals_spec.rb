@@ -55,7 +55,9 @@ RSpec.describe "report and diff, interrupted" do
         keys.winsize = [3, 80]
         shown = +""
         read = lambda do |until_shown|
-          Timeout.timeout(20 * Commands::SLOWNESS) { shown << screen.readpartial(4096) until until_shown && shown.include?(until_shown) }
+          Timeout.timeout(20 * Commands::SLOWNESS) do
+            shown << screen.readpartial(4096) until until_shown && shown.include?(until_shown)
+          end
         rescue EOFError, Errno::EIO
           shown
         end
