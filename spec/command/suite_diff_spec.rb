@@ -10,7 +10,7 @@ RSpec.describe "rperf diff --tests", vm: true do
       require "rperf/rspec"
       RSpec.describe "A suite" do
         #{further}
-        it("waits") { sleep #{sleeps} }
+        it("waits") { sleep #{sleeps * Commands::SLOWNESS} }
         it("sleeps as before") { sleep 0.03 }
         it("makes arrays") { #{arrays}.times { [] } }
       end
