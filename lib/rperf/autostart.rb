@@ -23,7 +23,7 @@ module Rperf
 
         settings = Settings.new(launch)
         ForkGuard.install
-        Port.begin_as_asked(launch.variables)
+        open_port(launch)
         launch.directory ? join(launch, settings) : Standalone.begin(settings)
         Ends.install
       rescue StandardError => e
@@ -33,8 +33,19 @@ module Rperf
       private
 
       # What the environment may say beside it.
-      BESIDE_ACCOUNTS = %w[ENABLED MODE LISTEN LISTEN_WAKE LISTEN_HELPER].freeze
-      private_constant :BESIDE_ACCOUNTS
+      BESIDE_ACCOUNTS = %w[ENABLED MODE LISTEN LISTEN_WAKE LISTEN_HELPER LISTEN_TOKEN LISTEN_TOKEN_FILE].freeze
+      # What the port itself reads in the environment.
+      TOKENS = %w[LISTEN_TOKEN LISTEN_TOKEN_FILE].freeze
+      private_constant :BESIDE_ACCOUNTS, :TOKENS
+
+      # The variables are no longer in the environment, for the program not to see them.
+      def open_port(launch)
+        tokens = launch.variables.slice(*TOKENS).transform_keys { |key| "#{Launch::PREFIX}#{key}" }
+        ENV.update(tokens)
+        Port.begin_as_asked(launch.variables)
+      ensure
+        tokens.each_key { |name| ENV.delete(name) }
+      end
 
       # They have no profile that anybody could merge: the program's children have accounts of their own.
       def begin_accounts(launch)

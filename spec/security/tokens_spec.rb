@@ -31,6 +31,18 @@ RSpec.describe "Tokens and passwords" do
     end
   end
 
+  it "can be given where the program is also profiled, or has accounts", vm: true do
+    profiled = { "RPERF_OUTPUT" => path_to("out.pb.gz") }
+    { profiled => "[]", { "RPERF_MODE" => "account" } => '["RPERF_LISTEN_TOKEN"]' }.each do |asked, seen|
+      address = "127.0.0.1:#{Servers.free_port}"
+      port = { "RPERF_LISTEN" => "tcp://#{address}", "RPERF_LISTEN_TOKEN" => token }
+      listening("p ENV.keys.grep(/TOKEN/); sleep", env: { "RPERF_ENABLED" => "1", **port, **asked }) do |it|
+        expect(it.lines).to eq([seen])
+        expect([token, token.reverse].map { |one| status("http://#{address}", one) }).to eq([200, 401])
+      end
+    end
+  end
+
   it "aren't taken from a file in which others have a hand, nor waited for" do
     path = write_file("token", token)
     File.mkfifo(path_to("pipe"), 0o600)

@@ -111,6 +111,18 @@ RSpec.describe "rperf top" do
     end
   end
 
+  it "blames nobody for waits of rperf's own thread", vm: true do
+    listening("puts Rperf.listen; loop { 1_000.times(&:to_s) }") do |program|
+      expect(rperf("attach", program.pid.to_s, "-d", "2", "-o", "alone.pb.gz").status).to be_success
+      profile = Rperf.load(path_to("alone.pb.gz"))
+      blame, wall = %w[gvl_blame wall].map { |value| profile.totals(value:)[:total] }
+      expect(blame).to be < 0.05 * wall
+      interval = json(top(program, "--json", "-n", "2", "--interval", "1")).last
+      blames = interval["methods"].map { |method| method["total_gvl_blame_ns"] }
+      expect(blames.max).to be < 0.05 * interval["elapsed_ns"]
+    end
+  end
+
   it "has no blame of a session that doesn't measure it" do
     profiled do |program|
       interval, = json(top(program, "--json", "--once"))

@@ -19,7 +19,7 @@ use std::path::Path;
 /// What the help of the command ends with.
 pub const NOTES: &str = "\
 Examples:
-  rperf record -m wall --measure requests,blame bundle exec puma
+  rperf record -m wall --measure requests,blame,ops bundle exec puma
   rperf why rperf.data                         all endpoints and jobs, the costly ones first
   rperf why rperf.data 'GET /orders/:id'       one of them
   rperf why rperf.data '^GET /orders$'         or a part of its name, or a regex
@@ -64,8 +64,8 @@ pub fn run(args: &WhyArgs) -> Result<i32, Refusal> {
     profile.path_view = args.paths.view();
     if profile.requests.is_empty() {
         return Err(Refusal::usage(format!(
-            "{} has no requests: they are in profiles of 'rperf record -m wall --measure requests,blame' \
-             or 'rperf attach --measure requests' of a program with rperf's middleware \
+            "{} has no requests: they are in profiles of 'rperf record -m wall --measure requests,blame,ops' \
+             or 'rperf attach --measure requests,ops' of a program with rperf's middleware \
              ('rperf help slow-requests')",
             path.display()
         )));

@@ -218,9 +218,11 @@ impl<'a> Names<'a> {
     /// What something is called that a place refers to by no name.
     pub fn nameless(&self, place: u32) -> String {
         let kind = self.graph.kinds[place as usize];
-        match kind.is_thread() || kind.is_fiber() {
-            true => format!("stack of {}", self.of_place(place)),
-            false => format!("{} (methods)", self.of_place(place)),
+        let name = self.of_place(place);
+        match () {
+            () if kind.is_thread() || kind.is_fiber() => format!("stack of {name}"),
+            () if kind.is_singleton() => name,
+            () => format!("{name} (methods)"),
         }
     }
 

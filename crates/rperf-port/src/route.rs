@@ -12,7 +12,7 @@ use rperf_protocol::refusal::{Code, Refusal};
 
 /// What there is below [`PPROF`].
 const INDEX: &str = "\
-profile?seconds=30  the time of all threads, as a pprof file; also mode=cpu, frequency=100, measure=alloc=sampled,requests,ops
+profile?seconds=30  the time of all threads, as a pprof file; also mode=cpu, frequency=100, measure=alloc=sampled,heap,requests,ops
 cmdline             the command line
 ";
 

@@ -61,6 +61,8 @@ pub struct RunningSession {
     others_ready: OthersReady,
     /// Who waits for the main Ractor's GVL, where that is measured.
     waiters: Option<Arc<Waiters>>,
+    /// The thread that profiles are without, by the number of [`VmThread`]; 0: none.
+    left_out: AtomicUsize,
     /// The threads of other Ractors.
     others: Arc<OtherRactors>,
     /// How many threads have ended and wait to be merged.
@@ -129,6 +131,7 @@ impl RunningSession {
             backtrace: GvlCell::new(Backtrace::new(with_lines)),
             others_ready: OthersReady::default(),
             waiters,
+            left_out: AtomicUsize::new(0),
             ended_threads: AtomicUsize::new(0),
             shares_native_threads,
             is_over: AtomicBool::new(false),

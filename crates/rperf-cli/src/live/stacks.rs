@@ -109,9 +109,9 @@ fn page(args: &StacksArgs, hello: &Hello, answer: &Stacks<'_>, screen: Screen) -
     let kind = if is_native { "native thread" } else { "thread" };
     let plural = if threads.len() == 1 { "" } else { "s" };
     let mut text = format!(
-        "{pid} {program}: {} {kind}{plural}, Ruby {ruby}, taken in {:.1} ms\n",
+        "{pid} {program}: {} {kind}{plural}, Ruby {ruby}, taken in {} ms\n",
         numbers::grouped(threads.len() as i64),
-        answer.elapsed_ns as f64 / 1e6
+        numbers::milliseconds(answer.elapsed_ns)
     );
     if !is_native && answer.woken {
         text += WOKEN;
@@ -220,10 +220,10 @@ fn write_fibers(
         count => format!("{} fibers", numbers::grouped(count)),
     };
     *text += &screen.wrapped(&format!(
-        "\n{} beside the threads, taken in {:.1} ms, with a walk of the heap of {:.1} ms\n",
+        "\n{} beside the threads, taken in {} ms, with a walk of the heap of {} ms\n",
         of(stacks.iter().map(|stack| u64::from(stack.count)).sum()),
-        fibers.elapsed_ns as f64 / 1e6,
-        fibers.walk_ns as f64 / 1e6,
+        numbers::milliseconds(fibers.elapsed_ns),
+        numbers::milliseconds(fibers.walk_ns),
     ));
     let one = format!("1 more was left out: {LEFT_OUT}.\n");
     let left_out = counted(fibers.left_out, &one, |count| {

@@ -6,16 +6,29 @@ use crate::accounting::Accounting;
 use crate::session::Session;
 use crate::threads::GvlPart;
 use crate::tick_capture::at_work::other_ractors;
-use rperf_vm::{Gvl, RequestNumber, VmThread, Waits, clock};
+use rperf_vm::{Gvl, RequestNumber, VmThread, Waiters, Waits, clock};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 impl RunningSession {
     /// `thread`, of the main Ractor, waits for the GVL from `now` on. On any native thread, without the
     /// GVL.
     #[inline]
     pub(super) fn begin_wait(&self, thread: VmThread, now: u64) {
-        if let Some(waiters) = &self.waiters {
+        if let Some(waiters) = &self.waiters
+            && !self.is_left_out(thread)
+        {
             waiters.join(thread, now);
         }
+    }
+
+    /// Profiles of the session are without the calling thread: nobody is to blame for its waits.
+    pub fn leave_out_waits(&self, _: &Gvl<'_>, thread: VmThread) {
+        self.left_out.store(thread.0, Relaxed);
+    }
+
+    pub(super) fn is_left_out(&self, thread: VmThread) -> bool {
+        self.left_out.load(Relaxed) == thread.0
     }
 
     /// [`RunningSession::begin_wait`] for a thread of any Ractor: where there are others it may wait for
@@ -30,6 +43,10 @@ impl RunningSession {
     /// `thread` has ended.
     #[inline]
     pub(super) fn forget_wait(&self, thread: VmThread) {
+        // A later thread can have its address.
+        let _ = self
+            .left_out
+            .compare_exchange(thread.0, 0, Relaxed, Relaxed);
         if let Some(waiters) = &self.waiters {
             waiters.leave(thread, clock::monotonic_ns());
         }
@@ -67,11 +84,12 @@ impl RunningSession {
     }
 
     /// `thread` has got the GVL at `now`. Called before ticks know that, because a tick counts who waits.
-    /// Returns whether its wait was counted.
+    /// Returns whether its wait was counted, or isn't to be.
     #[inline]
     pub(super) fn leave_waits(&self, thread: VmThread, now: u64) -> bool {
-        let left = self.waiters.as_ref().map(|it| it.leave(thread, now));
-        left.flatten().is_some()
+        let is_told =
+            |it: &Arc<Waiters>| it.leave(thread, now).is_some() || self.is_left_out(thread);
+        self.waiters.as_ref().is_some_and(is_told)
     }
 
     /// A thread has got the GVL at `now`, after it was `ready` from that time on, or 0; `was_counted` is

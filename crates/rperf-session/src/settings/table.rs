@@ -113,11 +113,11 @@ pub static MEASURE: Setting = Setting {
         takes: Takes::Value(
             "MEASURES",
             "alloc: objects, by method, line and class; alloc=sampled: some of them, with their \
-             callers, cheap enough to leave on; heap: these, and which of them stay; gc_cost: these, and the \
-             time of collections that they cost; in wall mode also blame: how long others \
-             waited for the GVL while a method had it, and requests: their accounts, and which are \
-             slow among their like, for 'rperf why'; of traced calls also cpu: CPU time, and \
-             latency: p50, p99 and maximum of each method",
+             callers; heap: these, and which of them stay; gc_cost: these, and the time of collections that they \
+             cost; ops: queries and other ops, with their names; in wall mode also blame: how long others \
+             waited for the GVL while a method had it, and requests: their accounts, and which are slow \
+             for their endpoint, for 'rperf why'; of traced calls also cpu: CPU time, and latency: p50, \
+             p99 and maximum of each method",
         ),
         record_only: true,
     }),

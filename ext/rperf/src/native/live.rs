@@ -74,6 +74,11 @@ pub fn note_helper(gvl: &Gvl<'_>) {
     if let Some(seq) = seq_of_current(gvl) {
         HELPER.store(seq, SeqCst);
     }
+    if facts::is_of_clients()
+        && let Some(session) = sampling(gvl)
+    {
+        session.leave_out_waits(gvl, RubyThread::current(gvl).id());
+    }
 }
 
 fn seq_of_current(gvl: &Gvl<'_>) -> Option<u32> {

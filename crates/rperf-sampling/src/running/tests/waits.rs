@@ -182,3 +182,42 @@ fn a_request_has_what_it_has_waited_for() {
         assert_eq!(wait_behind_main(config, request.clone()).1, 0);
     }
 }
+
+#[test]
+fn nobody_is_to_blame_for_the_waits_of_a_thread_that_is_left_out() {
+    let blames = SessionConfig {
+        blames: true,
+        ..CONFIG
+    };
+    for is_left_out in [false, true] {
+        let (vm, session) = session_with(blames);
+        let main = thread(&session, MAIN);
+        let other = thread(&session, OTHER);
+        vm.thread.set(OTHER);
+        resumed(&session, &vm, other);
+        if is_left_out {
+            session.leave_out_waits(vm.gvl(), OTHER);
+        }
+        suspended(&session, &vm, other);
+        vm.thread.set(MAIN);
+        resumed(&session, &vm, main);
+        // SAFETY: both threads of the VM are this one.
+        unsafe { session.ready(OTHER) };
+        (0..3).for_each(|_| tick(&session, &vm));
+        suspended(&session, &vm, main);
+        vm.thread.set(OTHER);
+        resumed(&session, &vm, other);
+        let (sums, snapshot) = sums(&session, &vm);
+        let blame: u64 = sums.iter().map(|(_, values)| values.blame_ns).sum();
+        assert_eq!(blame == 0, is_left_out, "{blame} ns");
+        assert_eq!(snapshot.counters.unknown_holder_ns, 0);
+        assert!(
+            sum_of(&sums, State::GvlWait).wall_ns > 6_000_000,
+            "it waits all the same"
+        );
+        // SAFETY: OTHER's native thread is this one.
+        unsafe { session.exited(OTHER, || Some(other)) };
+        assert!(!session.is_left_out(OTHER), "its address can be another's");
+        native::leave();
+    }
+}
