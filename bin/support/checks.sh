@@ -102,7 +102,7 @@ comments_name_subjects() {
   rust_files | xargs awk '
     FNR == 1 { in_comment = 0 }
     /^[[:space:]]*\/\/[\/!]/ {
-      if (!in_comment && $0 ~ /^[[:space:]]*\/\/[\/!] (The same|Of|Those|As|Not)([^[:alnum:]_]|$)/) {
+      if (!in_comment && $0 ~ /^[[:space:]]*\/\/[\/!] (The same|Of|Those|As|Not|It|One|That|This|These|Such|They)([^[:alnum:]_]|$)/) {
         printf "%s:%d: a doc comment names its subject first: %s\n", FILENAME, FNR, $0
         found = 1
       }

@@ -67,7 +67,7 @@ impl Value {
 }
 
 impl Figures {
-    /// One of its values.
+    /// The figure that belongs to `value`.
     pub fn value(&self, value: Value) -> u64 {
         match value {
             Value::Wall => self.wall_ns,

@@ -45,7 +45,7 @@ pub struct OpCall {
     pub nested: Sums,
     /// What they took while other fibers had control.
     pub nested_suspended_ns: u64,
-    /// It is inside of a call of the same op, whose wall time has its own.
+    /// Whether the call is inside of a call of the same op, whose wall time includes this call's.
     pub is_within_itself: bool,
 }
 

@@ -3,13 +3,14 @@
 /// The sums of one thread, since it has accounts. Times are in ns.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sums {
-    /// It had the GVL and collected no garbage.
+    /// The time for which the thread had the GVL and collected no garbage.
     pub running_ns: u64,
-    /// It was ready to run, and waited for the GVL.
+    /// The time for which the thread was ready to run, and waited for the GVL.
     pub gvl_wait_ns: u64,
-    /// It was off the GVL and not ready to run: it slept, or waited for I/O or another thread.
+    /// The time for which the thread was off the GVL and not ready to run: it slept, or waited for
+    /// I/O or another thread.
     pub blocked_ns: u64,
-    /// It collected garbage.
+    /// The time for which the thread collected garbage.
     pub gc_ns: u64,
     /// The time for which others waited for the GVL while it had it; two that wait count twice.
     pub gvl_blame_ns: u64,

@@ -27,7 +27,7 @@ pub struct Summary {
     quantiles: [Quantiles; Value::ALL.len()],
 }
 
-/// One value of a summary.
+/// A value of a summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quantile {
     /// Its name.

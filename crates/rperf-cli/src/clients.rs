@@ -84,7 +84,8 @@ impl<S> Client<S> {
         &self.stream
     }
 
-    /// It has sent its request, or won't: it keeps its place until it is answered.
+    /// Notes that the client has sent its request, or won't: it keeps its place until it is
+    /// answered.
     pub fn has_asked(&self) {
         let places = self.clients.places.lock();
         let mut places = places.unwrap_or_else(PoisonError::into_inner);

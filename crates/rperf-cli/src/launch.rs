@@ -42,7 +42,7 @@ enum Memory {
     Allowed,
     /// A process had more.
     Above,
-    /// It can't be told: rperf itself had more.
+    /// The command's peak can't be told: rperf itself had about as much, or more.
     Unknown,
 }
 
@@ -278,7 +278,7 @@ mod tests {
         remarks_on(&status, end, OsStr::new("tool"))
     }
 
-    /// One that is gone.
+    /// A member whose process is gone.
     fn member(outcome: Outcome) -> Member {
         Member {
             process: ProcessId {

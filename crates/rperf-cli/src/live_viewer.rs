@@ -116,7 +116,7 @@ fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Snapshots {
-    /// One after the other, until the command ends.
+    /// Takes one snapshot after the other, until the command ends.
     fn take_all(&self, interval: Duration) {
         let mut has_said = false;
         loop {

@@ -13,7 +13,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// One that shows nothing yet.
+    /// A line that shows nothing yet.
     pub fn new() -> Self {
         Progress {
             is_shown: std::io::stderr().is_terminal(),

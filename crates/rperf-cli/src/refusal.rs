@@ -51,7 +51,7 @@ impl From<InvalidSetting> for Refusal {
     }
 }
 
-/// One line for the user, whatever names from files are in it.
+/// Tells the user a message as one line, whatever names from files are in it.
 pub fn say(message: &str) {
     let message = without_numbers(message);
     tell(&format!("rperf: {}\n", one_line(&message)));

@@ -336,7 +336,8 @@ fn calls(calls: i64) -> String {
     format!("{} {noun}", grouped(calls))
 }
 
-/// These lines as quoted text, each followed by `ending`, which says how it is aligned.
+/// The lines as text for between quotes. Between two of them is `ending`, which says how they are
+/// aligned; `\l` follows the last one, too.
 fn lines(lines: &[String], ending: &str) -> String {
     let is_left = ending == "\\l";
     let lines: Vec<_> = lines.iter().map(|line| escaped(line)).collect();

@@ -28,7 +28,7 @@ pub enum ReadError {
     /// The input failed, or its compression is broken.
     #[error("the profile can't be read: {0}")]
     Io(#[from] io::Error),
-    /// It is larger than any profile we know how to make.
+    /// The profile is larger than any that we know how to make.
     #[error("the profile is too large: more than {} {unit}", grouped(*limit))]
     TooLarge {
         /// How many are allowed.
@@ -36,13 +36,13 @@ pub enum ReadError {
         /// The unit of the limit.
         unit: &'static str,
     },
-    /// It is not the format it should be.
+    /// The content is not in the format that it should have.
     #[error("not a pprof profile: {0}")]
     Decode(#[from] prost::DecodeError),
-    /// It is no protocol buffer.
+    /// The content is no protocol buffer.
     #[error("not a pprof profile: {0}")]
     Malformed(String),
-    /// It is a file of another kind.
+    /// The file is of another kind.
     #[error("{0}")]
     OtherKind(FileKind),
     /// Its parts don't fit together.

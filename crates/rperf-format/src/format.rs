@@ -16,7 +16,7 @@ pub enum Format {
     /// Gzip'd protocol buffers for pprof and everything that reads it.
     #[default]
     Pprof,
-    /// One line per stack, for flame graphs.
+    /// A line for each stack, for flame graphs.
     Collapsed,
     /// Tables for people.
     Text,

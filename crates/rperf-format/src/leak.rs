@@ -81,11 +81,11 @@ pub struct Grown {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GrowthVerdict {
-    /// It grows.
+    /// The amount grows.
     Grows,
-    /// It grew, but not all the time.
+    /// The amount grew, but not all the time.
     GrewOnce,
-    /// It doesn't grow.
+    /// The amount doesn't grow.
     Steady,
     /// There are too few looks.
     #[default]
@@ -205,10 +205,10 @@ pub struct Look {
 /// Why something is no such file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NoLeakFile {
-    /// It is another one.
+    /// A file of another kind.
     #[error("it is no file of 'rperf leak -o'")]
     Other,
-    /// It is one of a later version.
+    /// A file of a later version.
     #[error("it was written by a later version of rperf")]
     Later,
 }

@@ -200,10 +200,10 @@ pub enum Lack {
 /// Why a file isn't one of these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NoMemoryFile {
-    /// It is something else.
+    /// A file of another kind.
     #[error("it is no file of 'rperf memory -o'")]
     Other,
-    /// It has no rows, or they don't add up.
+    /// The rows don't add up to the total: some are wrong, or missing.
     #[error("it is damaged: its rows don't add up")]
     Damaged,
 }

@@ -77,7 +77,7 @@ impl Column {
         }
     }
 
-    /// One that is hidden where there is no room, those with a smaller weight first.
+    /// A column that is hidden where there is no room, those with a smaller weight first.
     pub fn weighing(heading: impl Into<String>, weight: u8) -> Self {
         Self {
             weight: Some(weight),

@@ -47,7 +47,7 @@ pub struct TreeRow {
     pub objects: u64,
     /// The bytes of these.
     pub bytes: u64,
-    /// These, and all objects below.
+    /// The number of the row's objects and of all objects below.
     pub retained_objects: u64,
     /// The bytes of these.
     pub retained_bytes: u64,
@@ -126,7 +126,7 @@ pub struct SiteRow {
     pub objects: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// One standard deviation of the bytes.
+    /// The standard deviation of the bytes.
     pub deviation_bytes: u64,
     /// Half of the objects are older than this, in ns.
     pub median_age_ns: u64,
@@ -156,7 +156,7 @@ pub struct Sites {
     pub unreferenced_samples: u64,
     /// What the samples stand for.
     pub total: Sum,
-    /// One standard deviation of these bytes.
+    /// The standard deviation of these bytes.
     pub deviation_bytes: u64,
     /// The sites, those with most bytes first.
     pub rows: Vec<SiteRow>,
@@ -238,10 +238,10 @@ pub struct HeapFile {
 /// Why something is no such file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NoHeapFile {
-    /// It is another one.
+    /// A file of another kind.
     #[error("it is no file of 'rperf heap -o'")]
     Other,
-    /// It is one of a later version.
+    /// A file of a later version.
     #[error("it was written by a later version of rperf")]
     Later,
 }

@@ -48,7 +48,7 @@ fn within(known: &Known<'_>, holders: &[u32], most: usize, deepest: u32) -> Vec<
     merged.told()
 }
 
-/// One class for all that are called the same.
+/// The classes: one for all that are called the same.
 #[derive(Debug, Default)]
 struct Classes<'a> {
     known: FxHashMap<u32, u32>,

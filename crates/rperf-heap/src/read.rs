@@ -35,13 +35,13 @@ const PER_SITE: u64 = 512;
 /// Why a stream gives no graph.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// It ends before its objects do.
+    /// The stream ends before its objects do.
     #[error("it ended early")]
     Short,
-    /// It isn't such a stream, or of another version.
+    /// The stream is of another kind, or of another version.
     #[error("it is no graph of objects that this rperf can read")]
     Other,
-    /// It is damaged.
+    /// The stream is damaged.
     #[error("it is damaged")]
     Damaged,
     /// There are more objects or references than are read.
@@ -50,7 +50,7 @@ pub enum ReadError {
     /// There is more than this machine has the memory for.
     #[error("this machine has too little free memory for so many objects and references")]
     NoMemory,
-    /// It can't be read.
+    /// The stream can't be read.
     #[error(transparent)]
     Io(io::Error),
 }

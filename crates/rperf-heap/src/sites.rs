@@ -2,10 +2,10 @@
 //! they are held.
 //!
 //! A sample stands for `w` objects, the reciprocal of the probability with which it was drawn, and so for `w`
-//! times the bytes that its object has by now, in its slot and from malloc. The variance of such a sum is that
-//! of w (w - 1) bytes² for each sample. The objects of a class that something refers to are counted: where its rows would
-//! have more than that together, each is smaller, those the most whose errors are the largest parts of them. A small slot
-//! may have much from malloc, and one such sample stands for many.
+//! times the bytes that its object has by now, in its slot and from malloc. The variance of such a sum is
+//! that of w (w - 1) bytes² for each sample. The objects of a class that something refers to are counted:
+//! where its rows would have more than that together, each is smaller, those the most whose errors are the
+//! largest parts of them. A small slot may have much from malloc, and one such sample stands for many.
 
 use crate::file::{CodePlace, SitePath, SiteRow, Sites, Sum};
 use crate::graph::NONE;

@@ -22,8 +22,8 @@ pub const OBJECTS_END: u8 = 6;
 /// The session that follows samples of objects: for how long it has run, in ns, the bytes that a sample stands
 /// for, those of objects that aren't followed, and how many samples come. There is one at most, in front of them.
 pub const SESSION: u8 = 7;
-/// A site, which has the next number, the first one 1: method, path and line of the place where objects are made, the same of the
-/// application's (0: none), the endpoint (0: none).
+/// A site, which has the next number, the first one 1: method, path and line of the place where objects are
+/// made, the same of the application's (0: none), the endpoint (0: none).
 pub const SITE: u8 = 8;
 /// A sample: the object's number, that of its site (0: not known), the bytes of its slot, the mean gap, its age
 /// in ns and in collections.

@@ -106,7 +106,7 @@ fn weights_aggregate(bencher: Bencher<'_, '_>, threads: u32) {
         });
 }
 
-/// One profile into another of the same program.
+/// Merges a profile into another of the same program.
 #[divan::bench(args = [1, 8], sample_count = 10)]
 fn merge(bencher: Bencher<'_, '_>, threads: u32) {
     let other = profile(threads);

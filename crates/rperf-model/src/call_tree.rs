@@ -13,7 +13,7 @@ impl NodeId {
     pub const ROOT: NodeId = NodeId(0);
 }
 
-/// One node: the stack of its parent plus one frame at one line.
+/// A node: the stack of its parent plus one frame at one line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Node {
     /// The caller's node; always a smaller id than the node's own.

@@ -10,7 +10,7 @@ use crate::{FrameId, Node, Profile, State, WeightKey};
 const THREAD_EXITED: &str = "[thread exited]";
 const NO_FRAMES: &str = "[no frames]";
 
-/// One frame of a stack as shown.
+/// A frame of a stack as shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DisplayFrame {
     /// A frame of the call tree, at a line (0: not known).

@@ -58,8 +58,8 @@ pub fn folded_frame(strings: &mut Strings, frames: &mut Frames) -> FrameId {
 }
 
 impl CallTree {
-    /// This tree, with the lightest of its stacks folded so far that `limits` are kept. `folded` is
-    /// the frame `[folded]`; `rows` are all rows, each key once.
+    /// Returns the tree with the lightest of its stacks folded so far that `limits` are kept, where
+    /// the leaves allow it. `folded` is the frame `[folded]`; `rows` are all rows, each key once.
     pub fn fold(&self, folded: FrameId, rows: &[FoldRow], limits: FoldLimits) -> FoldedTree {
         let plan = Plan::new(self, folded, rows, limits);
         let mut tree = CallTree::with_capacity(plan.nodes());

@@ -12,9 +12,10 @@ pub enum LatencyClass {
     Typical,
     /// More than these, but not so much as the slowest.
     Slow,
-    /// It took as long as the slowest one in a hundred, or nearly so.
+    /// A request that took as long as the slowest one in a hundred, or nearly so.
     Tail,
-    /// It had not ended as its samples were needed, or there was no more room for them.
+    /// A request that had not ended when its samples were needed, or for whose samples there was no
+    /// more room.
     Open,
 }
 

@@ -38,14 +38,14 @@ pub enum MergeError {
 impl Profile {
     /// Adds everything in `other` to this profile.
     ///
-    /// Weights of equal stacks, threads, labels and states are summed, counters
-    /// too. Columns are matched by name and unit, and keep our order and default. The
-    /// threads of `other` are taken as new ones, with seqs after ours; of thread 0
-    /// there is only one. The times of the runs are united, and time lines stay as they are, up to
-    /// a limit; latencies of a method are added, requests of an endpoint, and what tests and
-    /// collections took. Raw samples stay only if both have them, since they must add up to the
-    /// weights. Levels, such as objects in use, are added up if they are of different processes; of two looks at
-    /// the same ones the later one's stay; if only some are the same, there are none, and a note says so. If there are more nodes or rows than [`MERGED`] says, the lightest stacks are folded.
+    /// Weights of equal stacks, threads, labels and states are summed, counters too. Columns are matched by
+    /// name and unit, and keep our order and default. The threads of `other` are taken as new ones, with seqs
+    /// after ours; of thread 0 there is only one. The times of the runs are united, and time lines stay as
+    /// they are, up to a limit; latencies of a method are added, requests of an endpoint, and what tests and
+    /// collections took. Raw samples stay only if both have them, since they must add up to the weights.
+    /// Levels, such as objects in use, are added up if they are of different processes; of two looks at the
+    /// same ones the later one's stay; if only some are the same, there are none, and a note says so. If
+    /// there are more nodes or rows than [`MERGED`] says, the lightest stacks are folded.
     ///
     /// This profile is unchanged if there is an error.
     pub fn merge(&mut self, other: &Profile) -> Result<(), MergeError> {

@@ -45,11 +45,11 @@ pub enum Traced {
 /// Whether a process has found a method that a user has chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Chosen {
-    /// It has.
+    /// The process has found the method.
     Found,
-    /// It hasn't.
+    /// The process hasn't found the method.
     NotFound,
-    /// It has, and its calls can't be traced.
+    /// The process has found the method, but its calls can't be traced.
     NotTraceable,
 }
 

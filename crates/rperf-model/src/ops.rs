@@ -71,7 +71,7 @@ impl OpSums {
     /// Calls in one request from which on it is repeated there.
     pub const REPEATED: u64 = 5;
 
-    /// One request in so many has to repeat it, so that the endpoint does.
+    /// The endpoint repeats an op if at least one request in so many does.
     const REPEATING: u64 = 10;
 
     /// Adds `other`, saturating.

@@ -204,7 +204,7 @@ pub struct Profile {
     pub threads: Vec<Thread>,
     /// All label sets.
     pub label_sets: LabelSets,
-    /// One row for each (node, thread, labels, state).
+    /// The rows of values: one for each (node, thread, labels, state).
     pub weights: Weights,
     /// The samples one by one, in the order they were taken, where they were
     /// kept. `weights` then holds their sums.

@@ -75,7 +75,7 @@ impl fmt::Display for RequestId {
     }
 }
 
-/// One of the slowest requests.
+/// A request that is one of the slowest.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Slowest {
     /// Which one it is.

@@ -41,7 +41,7 @@ pub struct SumsFacts {
     pub mode: String,
     /// Samples per second.
     pub frequency: u32,
-    /// It is told who has the GVL while others wait for it.
+    /// Whether the session measures who has the GVL while others wait for it.
     pub blames: bool,
     /// When the session began, on the monotonic clock.
     pub start_ns: u64,

@@ -18,7 +18,7 @@ pub struct WeightKey {
     pub state: State,
 }
 
-/// One row: a key with one value for each column of the profile's schema.
+/// A row: a key with one value for each column of the profile's schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Weight<'a> {
     /// Where the values belong.

@@ -14,7 +14,7 @@ struct Bell {
     heard: Guarded<UnixStream>,
 }
 
-/// It stays in memory, as the port's thread and Ruby threads share it. Null without one.
+/// The bell, which stays in memory, as the port's thread and Ruby threads share it. Null without one.
 static BELL: AtomicPtr<Bell> = AtomicPtr::new(ptr::null_mut());
 
 fn current() -> Option<&'static Bell> {

@@ -1,4 +1,4 @@
-//! One client of the port. Reads a request, and nothing more until its answer is out: so a client
+//! A client of the port. Reads a request, and nothing more until its answer is out: so a client
 //! costs a bounded amount of memory, and holds up nobody else. On the port's thread.
 
 use crate::descriptors::Guarded;
@@ -32,11 +32,11 @@ const SLOWEST_READER: u64 = 64 * 1024;
 enum Phase {
     /// Nothing, or it is sending the head of a request.
     Asking,
-    /// It waits for an answer that isn't there yet.
+    /// The client waits for an answer that isn't there yet.
     Waiting,
-    /// It takes in an answer.
+    /// The client takes in an answer.
     Answered,
-    /// It gets its answer from elsewhere.
+    /// The client gets its answer from elsewhere.
     HandedOver,
 }
 
@@ -72,15 +72,15 @@ pub struct MayWake(pub bool);
 /// What becomes of the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
-    /// It goes on.
+    /// The connection goes on.
     Stays,
-    /// It ends.
+    /// The connection ends.
     Ends,
 }
 
 /// A client.
 pub struct Connection {
-    /// It has asked for news of the session.
+    /// Whether the client has asked for news of the session.
     pub is_watching: bool,
     /// No other connection of this process has it.
     pub id: u64,
@@ -96,9 +96,9 @@ pub struct Connection {
     pub names_process: bool,
     /// The client sends nothing any more, but may still read.
     pub has_ended_asking: bool,
-    /// It has come over TCP, so each of its requests needs the token.
+    /// Whether the client has come over TCP, so each of its requests needs the token.
     pub needs_token: bool,
-    /// It may ask: the last request had the token, if it needs one.
+    /// Whether the client may ask: the last request had the token, if it needs one.
     pub is_known: bool,
     /// The next request has come before the answer to this one.
     asks_on: bool,
@@ -295,7 +295,7 @@ impl Connection {
         self.answers_profile = true;
     }
 
-    /// This is the answer; as much of it is sent as the client takes in now.
+    /// Sets the answer; [`Self::write`] sends as much of it as the client takes in.
     pub fn answer(&mut self, bytes: Vec<u8>) {
         let at_slowest = Duration::from_secs(bytes.len() as u64 / SLOWEST_READER);
         self.due = Instant::now() + SMALL_ANSWER.max(at_slowest);

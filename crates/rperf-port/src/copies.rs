@@ -145,7 +145,7 @@ impl Copies {
         Ok(())
     }
 
-    /// One was made.
+    /// Notes that the copy `pid` was made.
     pub fn note(&mut self, pid: i32) {
         (self.pid, self.began, self.is_ours) = (Some(pid), Some(Instant::now()), true);
         self.reap();

@@ -24,7 +24,7 @@ pub struct Holder {
 }
 
 impl Holder {
-    /// That of the number.
+    /// The socket that listens at the loopback port `number`, if Linux tells.
     #[expect(clippy::disallowed_methods, reason = "files of the kernel's")]
     pub fn of(number: u16) -> Option<Self> {
         let mut tables = TABLES.iter().filter_map(|it| fs::read_to_string(it).ok());

@@ -74,10 +74,10 @@ pub enum OpenError {
     /// Its place can't be used.
     #[error(transparent)]
     Place(#[from] PlaceError),
-    /// It can't be at the address that was asked for.
+    /// The port can't be at the TCP address that was asked for, or there is no token.
     #[error(transparent)]
     Tcp(#[from] TcpError),
-    /// It is open, and not over TCP.
+    /// The port is open already, but not over TCP.
     #[error("it is open already, without TCP; ask for TCP where it is opened first")]
     WithoutTcp,
     /// The program has privileges that its user doesn't have.

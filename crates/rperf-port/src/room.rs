@@ -13,7 +13,7 @@ const OWN: u64 = 16 << 20;
 /// The file of a control group with 1 if all of its processes are ended together where memory gets short.
 const TOGETHER: &str = "memory.oom.group";
 
-/// That there is too little room.
+/// The lack of memory for a copy.
 pub struct Lack {
     /// Bytes that are needed.
     pub needed: u64,

@@ -20,7 +20,7 @@ cmdline             the command line
 pub enum Route {
     /// What the program is; and the VM is asked for a sign of life, if it `looks`.
     Hello { looks: bool },
-    /// This is the answer.
+    /// The answer, as text.
     Text(Vec<u8>),
     /// The VM has to be asked.
     Wait(Wait),

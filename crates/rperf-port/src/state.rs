@@ -96,7 +96,7 @@ impl Port {
         }))
     }
 
-    /// That of this process.
+    /// The port of this process, if it has one.
     pub fn current() -> Option<&'static Port> {
         // SAFETY: null, or a Port that is never freed.
         unsafe { PORT.load(SeqCst).as_ref() }
@@ -107,7 +107,7 @@ impl Port {
         PORT.store(ptr::from_ref(self).cast_mut(), SeqCst);
     }
 
-    /// It is this process's port no longer. Returns whether it was until now.
+    /// Takes the port away from this process. Returns whether it was the process's port until now.
     pub fn leave(&'static self) -> bool {
         let own = ptr::from_ref(self).cast_mut();
         let left = PORT.compare_exchange(own, ptr::null_mut(), SeqCst, SeqCst);
@@ -178,7 +178,7 @@ impl Port {
         self.owes.load(SeqCst)
     }
 
-    /// It has gone out, or nobody wants it.
+    /// Notes that the profile that was handed over has gone out, or that nobody wants it.
     pub fn owes_nothing(&self) {
         self.owes.store(false, SeqCst);
     }

@@ -60,7 +60,7 @@ pub fn native_threads() -> Vec<NativeThread> {
     threads
 }
 
-/// One of them; `None` if it has ended.
+/// The native thread of this number; `None` if it has ended.
 pub fn native_thread(tid: i32) -> Option<NativeThread> {
     seen(tid, &Waits::begin())
 }

@@ -100,7 +100,7 @@ pub fn unused_signal() -> Option<i32> {
 #[cfg(not(target_os = "linux"))]
 pub fn learn(_: i32) {}
 
-/// It isn't.
+/// Whether [`wake`] can wake a main thread that waits: elsewhere it can't.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn is_possible() -> bool {
     false

@@ -102,7 +102,7 @@ impl Measure {
         self.objects as u8 | u8::from(self.requests) << 2 | u8::from(self.ops) << 3
     }
 
-    /// That with this number; nothing if there is none.
+    /// The measure that has this number; bits without a meaning are ignored.
     pub fn of_code(code: u8) -> Self {
         let objects = match code & 3 {
             1 => Objects::Made,

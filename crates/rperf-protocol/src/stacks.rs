@@ -21,14 +21,14 @@ pub enum Source {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ThreadState {
-    /// It has the GVL; or, as a native thread, a CPU.
+    /// The thread has the GVL; or, as a native thread, a CPU.
     Running,
-    /// It waits for something else than the GVL.
+    /// The thread waits for something else than the GVL.
     Blocked,
-    /// It could run, but for the GVL.
+    /// The thread could run, but for the GVL.
     #[serde(rename = "waits for the GVL")]
     WaitsForGvl,
-    /// It is about to end.
+    /// The thread is about to end.
     Ending,
     /// A word of a later version.
     #[serde(untagged)]

@@ -100,7 +100,7 @@ impl Sender {
         }
     }
 
-    /// One more profile.
+    /// Adds a profile to those that wait. If there are too many, the oldest one is lost.
     pub fn add(&mut self, body: Vec<u8>) {
         if self.waiting.len() == MOST {
             self.waiting.pop_front();

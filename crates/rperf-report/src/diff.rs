@@ -44,7 +44,7 @@ pub enum Change {
     More,
     /// There is less of it: a method got faster.
     Less,
-    /// It may be noise.
+    /// The difference may be noise.
     Noise,
     /// The profiles don't tell how many samples are behind it, and there are no several
     /// runs.

@@ -48,7 +48,7 @@ pub struct Measure {
 /// The verdict about an amount.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// It grows, and has done so all the time.
+    /// The amount grows, and has done so all the time.
     Grows,
     /// There is more than in the beginning, but it didn't grow all the time, or fell again.
     GrewOnce,

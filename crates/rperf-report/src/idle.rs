@@ -65,8 +65,8 @@ pub struct Idle {
 }
 
 impl Idle {
-    /// That of `profile`. There is none where the values aren't times on the clock, nor if all is
-    /// idle: then a view without it would be empty.
+    /// The idle time of `profile`. There is none where the values aren't times on the clock, nor if
+    /// all is idle: then a view without it would be empty.
     pub fn of(profile: &Profile) -> Self {
         let column = profile.schema.default_column();
         let rows = match profile.schema.default_own() {
@@ -171,7 +171,7 @@ fn main_threads(profile: &Profile, stacks: &[Stack]) -> FxHashSet<u32> {
 /// What a stack says of its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
-    /// It is a part of some work.
+    /// The time is a part of some work.
     Work,
     /// The thread waits for work, if it isn't a main thread.
     IdleIfNotMain,
@@ -217,9 +217,9 @@ struct Stack {
     is_through_others: bool,
     /// How it waits, by the frames of Ruby itself at its end.
     waiting: Option<Waiting>,
-    /// It fetches work, and nothing of the program's came since.
+    /// Whether a method of the stack fetches work, with no frame of the program after it.
     is_fetching: bool,
-    /// It is in a server's code, and nothing of the program's came since.
+    /// Whether the stack is in a server's code, with no frame of the program after it.
     is_in_server: bool,
     is_in_middleware: bool,
     has_loop: bool,

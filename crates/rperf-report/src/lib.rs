@@ -6,11 +6,12 @@
 //! question is about one column of a profile's values.
 //!
 //! - [`Top`], [`Totals`] and [`Lines`] are sums;
-//! - [`Tree`] is the call tree, [`CallGraph`] has each function once, [`Neighbours`] are
-//!   callers and callees, [`Listing`] has the lines of a method or file, [`Path`]s the stacks with the most, [`Wait`]s the
-//!   time in which threads didn't run;
-//! - [`Idle`] is the time of threads that wait for work, [`Boot`] that of loading files,
-//!   [`Tests`] that of a suite's tests, [`OpTimes`] that of queries and the like, [`Why`] says what slow requests have that others don't;
+//! - [`Tree`] is the call tree, [`CallGraph`] has each function once, [`Neighbours`] are callers and
+//!   callees, [`Listing`] has the lines of a method or file, [`Path`]s the stacks with the most, [`Wait`]s
+//!   the time in which threads didn't run;
+//! - [`Idle`] is the time of threads that wait for work, [`Boot`] that of loading files, [`Tests`] that of
+//!   a suite's tests, [`OpTimes`] that of queries and the like, [`Why`] says what slow requests have that
+//!   others don't;
 //! - [`Filter`] makes a smaller profile of a profile, [`choose_values()`] says which of
 //!   its values it is about;
 //! - [`Diff`] has the changes between runs, told from noise;

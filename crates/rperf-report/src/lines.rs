@@ -16,8 +16,7 @@ pub(crate) mod listing;
 /// belongs to the line that called them, as in Ruby's backtraces.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Lines {
-    /// One entry for each line in any stack, largest self value first, then largest
-    /// total.
+    /// The totals of each line in any stack, largest self value first, then largest total.
     pub lines: Vec<LineTotals>,
     /// Value of the stacks of which the innermost line is not known, or that have no
     /// frame in a file at all. With the self values it adds up to all weights.

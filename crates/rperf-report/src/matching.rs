@@ -41,7 +41,7 @@ pub(crate) struct MethodKey {
 type MethodId = (String, Meaning);
 
 impl MethodKey {
-    /// That of `function`, which is one of the profile with these paths.
+    /// The key of `function`, which is one of the profile with these paths.
     pub(crate) fn of(function: &Function, paths: &CodePaths) -> Self {
         Self {
             id: (function.name.clone(), paths.meaning(&function.path)),

@@ -176,9 +176,9 @@ fn counted(
 enum Home {
     /// Arenas of malloc.
     Arena,
-    /// This row.
+    /// The row that the mapping counts for.
     Row(RowKind),
-    /// It isn't known: malloc's large blocks are among these.
+    /// Memory of an unknown use, such as malloc's large blocks.
     Unknown,
 }
 

@@ -64,7 +64,8 @@ pub struct Method {
     pub bytes: i64,
     /// How long its calls took that have ended, with all that passed in them.
     pub latency: Option<Latency>,
-    /// It calls itself, by whatever way: where calls are counted.
+    /// Whether the method calls itself, directly or through others; known only where calls are
+    /// counted.
     pub is_recursive: bool,
 }
 
@@ -113,9 +114,9 @@ pub struct Methods {
     pub has_calls: bool,
     /// The values are times, and it has CPU time beside them.
     pub has_cpu: bool,
-    /// It counts objects.
+    /// Whether the profile counts objects.
     pub has_objects: bool,
-    /// It has how long calls took, of all of them, and the rows are methods.
+    /// Whether the rows are methods, and the profile tells how long all calls took.
     pub has_latency: bool,
 }
 

@@ -24,7 +24,7 @@ pub struct Neighbours {
     pub callees: Vec<Neighbour>,
 }
 
-/// One side of a call.
+/// A caller or a callee of the function, with the calls between them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Neighbour {
     /// The caller, or the callee.

@@ -20,7 +20,7 @@ const THREADS: usize = 8;
 /// Samples between two pauses, in which the worker can follow.
 const BURST: usize = 4_096;
 
-/// One stack after the other, all different in their upper half.
+/// Stacks, one after the other, all different in their upper half.
 struct Stacks {
     all: Vec<Vec<FrameWord>>,
     next: usize,

@@ -37,8 +37,8 @@ pub use sample_point::SamplePoint;
 /// The seq under which the time of threads without any stack is recorded.
 pub const UNATTRIBUTED: u32 = 0;
 
-/// One thread's accounting. All times are CLOCK_MONOTONIC in ns; `cpu` closures
-/// read the thread's CPU clock and are called only where a sample needs it.
+/// The accounting of one thread. All times are CLOCK_MONOTONIC in ns; `cpu` closures read the
+/// thread's CPU clock and are called only where a sample needs it.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Accounting {
@@ -70,7 +70,7 @@ pub struct Accounting {
     gc_cause: Option<GcCause>,
     /// The point of the last sample in each state: takes the remainders.
     last_points: ByState<Option<SamplePoint>>,
-    /// That of the last sample of CPU time without the GVL (cpu mode).
+    /// The point of the last sample of CPU time without the GVL (cpu mode).
     last_without_gvl: Option<SamplePoint>,
 }
 

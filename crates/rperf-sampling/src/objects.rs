@@ -1,10 +1,10 @@
-//! Objects that a program makes, sampled by their bytes: a byte in so many is drawn at random, and the
-//! object that it is of becomes a sample, with its stack, class and labels.
+//! Objects that a program makes, sampled by their bytes: a byte in so many is drawn at random, and the object
+//! that it is of becomes a sample, with its stack, class and labels.
 //!
-//! The bridge's hook on new objects counts the bytes down ([`Countdown`]), and hands in what becomes a
-//! sample ([`ObjectSampler`]). If objects are followed, it says which have to be put where the collector
-//! takes them from ([`Held`]). All with the GVL, in the hook on new objects; only a stack, a class or a label set that is new takes memory. docs/internals/sampled-objects.md has the
-//! rules.
+//! The bridge's hook on new objects counts the bytes down ([`Countdown`]), and hands in what becomes a sample
+//! ([`ObjectSampler`]). If objects are followed, it says which have to be put where the collector takes them
+//! from ([`Held`]). All with the GVL, in the hook on new objects; only a stack, a class or a label set that
+//! is new takes memory. docs/internals/sampled-objects.md has the rules.
 
 mod age;
 mod countdown;
@@ -70,7 +70,7 @@ impl ObjectSampler {
         }
     }
 
-    /// One that follows objects for as long as they live.
+    /// A sampler that follows objects for as long as they live.
     pub fn with_objects_in_use(self, seed: u64) -> Self {
         Self {
             in_use: Some(InUse::new(seed)),
@@ -78,7 +78,7 @@ impl ObjectSampler {
         }
     }
 
-    /// One that shares the time of collections among the sites of objects.
+    /// A sampler that shares the time of collections among the sites of objects.
     pub fn with_gc_costs(self) -> Self {
         Self {
             gc_costs: Some(GcCosts::default()),
@@ -180,7 +180,8 @@ impl ObjectSampler {
         self.in_use.as_ref()?.next_held()
     }
 
-    /// It is no longer held: it was put away, and its number tells whether it lives, or it isn't followed.
+    /// Releases an object that was held: it was put away, and its number tells whether it lives, or it isn't
+    /// followed.
     pub fn release(&mut self, held: Held, put: Put) {
         if let Some(in_use) = &mut self.in_use {
             in_use.release(held, put);

@@ -37,8 +37,8 @@ use thread_recording::{ThreadRecording, Wake};
 const PAUSE: Duration = Duration::from_millis(250);
 const PAUSE_TICKS: u32 = 256;
 
-/// One part in so many of that pause is left once a log was filling: deep stacks that have little in
-/// common take much room.
+/// The divisor of that pause once a log was filling: deep stacks that have little in common take much
+/// room.
 const FILLING_PART: u32 = 8;
 
 /// Threads that have ended, after which the worker comes at once.

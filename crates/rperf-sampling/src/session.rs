@@ -1,5 +1,5 @@
-//! One profiling session as the bridge uses it: the call tree, the active buffer
-//! and the worker behind one [`Session`]. All calls under the GVL.
+//! A profiling session as the bridge uses it: the call tree, the active buffer and the worker behind one
+//! [`Session`]. All calls under the GVL.
 
 use crate::accounting::{Accounting, Dues};
 use crate::collect::buffer::ActiveBuffer;

@@ -55,8 +55,8 @@ pub struct Registers {
 pub enum Form {
     /// Both in the control frame.
     InFrame,
-    /// That of a call in a record, whose address it puts into the native stack; the other in the
-    /// control frame.
+    /// The program counter of a call in a record, whose address the code puts into the native stack;
+    /// the other one in the control frame.
     InRecord {
         /// Where a record has it.
         late: LateFrames,

@@ -12,7 +12,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, symlink};
 use std::path::Path;
 
-/// One stretch of profiling in a process. A process that becomes another program by exec can have
+/// A stretch of profiling in one process. A process that becomes another program by exec can have
 /// several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct MemberId {
@@ -55,21 +55,21 @@ pub enum Event {
 )]
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Change {
-    /// It is about to write its profile.
+    /// The member is about to write its profile.
     Ending,
     /// Its profile is there; this is what its process has counted.
     Delivered(ProcessStats),
-    /// It has said to the user why there is no profile.
+    /// The member has said to the user why there is no profile.
     Failed,
-    /// It is an `rperf` command, which is no part of the session.
+    /// The member is an `rperf` command, which is no part of the session.
     Withdrawn,
     /// Its process is about to become another program.
     Exec,
-    /// That has failed.
+    /// The exec has failed.
     ExecFailed,
     /// Its process is about to go on as a daemon, in a child.
     Daemon,
-    /// That has failed.
+    /// The change into a daemon has failed.
     DaemonFailed,
 }
 

@@ -20,7 +20,7 @@ pub enum InputError {
         /// Why not.
         reason: Unreadable,
     },
-    /// It is something else.
+    /// The file's content is no profile that can be read.
     #[error("{}: {error}", path.display())]
     Content {
         /// The file.
@@ -33,19 +33,19 @@ pub enum InputError {
 /// Why a file can't be read.
 #[derive(Debug, thiserror::Error)]
 pub enum Unreadable {
-    /// It isn't there, nor has `rperf record` written it.
+    /// The file isn't there; it is the one that `rperf record` writes by default.
     #[error("there is no such file; 'rperf record' writes one")]
     NotRecorded,
-    /// It isn't there.
+    /// The file isn't there.
     #[error("there is no such file")]
     NotFound,
     /// Its permissions don't allow it.
     #[error("permission denied")]
     PermissionDenied,
-    /// It is a directory.
+    /// The path names a directory.
     #[error("it is a directory")]
     Directory,
-    /// It is a pipe or a device.
+    /// The path names a pipe or a device.
     #[error("it is no regular file")]
     NoRegularFile,
     /// The system can't.

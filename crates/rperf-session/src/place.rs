@@ -69,7 +69,7 @@ pub enum PlaceError {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     directory: PathBuf,
-    /// It is the user's, which goes with the last thing in it.
+    /// Whether the directory is the user's: it is removed with the last thing in it.
     is_users: bool,
     process: ProcessId,
 }
@@ -82,7 +82,7 @@ pub struct TokenFile {
 }
 
 impl Place {
-    /// That of this program: in the user's directory, or in `directory`, which is absolute.
+    /// The place of this program's port: in the user's directory, or in `directory`, which is absolute.
     pub fn own(directory: Option<&Path>) -> Result<Self, PlaceError> {
         let is_users = directory.is_none();
         let directory = match directory {

@@ -18,7 +18,7 @@ pub struct ProcessId {
 }
 
 impl ProcessId {
-    /// This process.
+    /// The process that calls this.
     pub fn own() -> Self {
         let pid = std::process::id() as i32;
         let start = kernel_state(pid).map_or(0, |(_, start)| start);

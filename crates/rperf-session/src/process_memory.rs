@@ -19,7 +19,7 @@ use std::io;
 /// Why the memory of a process can't be looked at.
 #[derive(Debug, thiserror::Error)]
 pub enum Unreadable {
-    /// This system has no such files.
+    /// The system has no such files: only Linux does.
     #[error("only Linux tells what is resident")]
     System,
     /// The kernel doesn't let this user do it.

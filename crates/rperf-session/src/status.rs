@@ -25,7 +25,7 @@ pub struct Member {
     pub begun_ns: u64,
     /// What has become of it.
     pub outcome: Outcome,
-    /// It is about to write its profile.
+    /// Whether the member is about to write its profile.
     pub ending: bool,
 }
 
@@ -36,11 +36,11 @@ pub struct Member {
 )]
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Outcome {
-    /// It has said nothing more.
+    /// The member has said nothing more.
     Silent,
     /// Its profile is there.
     Delivered(ProcessStats),
-    /// It has said to the user why there is no profile.
+    /// The member has said to the user why there is no profile.
     Failed,
 }
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 /// Others may write to it.
 const WRITABLE_BY_OTHERS: u32 = 0o022;
-/// They may not remove what isn't theirs.
+/// The bit of a directory's mode with which others can't remove files that aren't theirs.
 const STICKY: u32 = 0o1000;
 /// Whose a file is whose owner has no number in this user namespace (Linux's `overflowuid`).
 const UNKNOWN: u32 = 65_534;

@@ -28,7 +28,7 @@ enum Into {
     No,
     /// The table comes first.
     Table,
-    /// They come next.
+    /// The columns come next.
     Columns,
 }
 

@@ -15,7 +15,7 @@ pub(super) struct Reader<'a> {
     has_ansi_names: bool,
     /// A name in double quotes has been seen where MySQL would take none.
     saw_ansi_name: bool,
-    /// One that may be MySQL's string has been left out.
+    /// Whether a name in double quotes was left out that may be MySQL's string.
     left_out_name: bool,
     saw_backtick: bool,
 }

@@ -10,7 +10,7 @@ pub(super) struct Cut;
 /// What a backslash does in a literal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Backslash {
-    /// It is a character like others.
+    /// The backslash is a character like others.
     Plain,
     /// A quote behind it doesn't end the literal.
     Escapes,

@@ -100,7 +100,7 @@ pub struct App {
     pub message: Option<String>,
     /// A profile of the past is looked at: there is no time that could be marked or stopped.
     pub is_saved: bool,
-    /// It is known for whom others wait.
+    /// Whether the sums tell for whom others wait.
     pub has_blame: bool,
     /// The lines of the screen.
     pub lines: Vec<Line>,

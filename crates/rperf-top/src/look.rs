@@ -8,7 +8,7 @@ use ratatui::style::{Color, Modifier, Style};
 pub struct Look {
     /// Colours are wanted.
     pub colour: bool,
-    /// It shows Unicode.
+    /// Whether the terminal shows Unicode.
     pub unicode: bool,
 }
 

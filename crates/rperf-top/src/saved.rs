@@ -14,7 +14,7 @@ const UNIT: &str = "nanoseconds";
 pub struct Shows<'a> {
     /// Whether each row of weights is the time of an idle thread.
     pub idle_rows: &'a [bool],
-    /// That time is shown as all other.
+    /// Whether the time of idle threads is shown like all other time.
     pub shows_idle: bool,
 }
 

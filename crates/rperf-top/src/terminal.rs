@@ -45,7 +45,7 @@ impl Guard {
         execute!(stdout(), EnterAlternateScreen, Hide)
     }
 
-    /// It is as it was before.
+    /// Makes the terminal what it was before.
     pub fn give_back(&self) {
         put_back();
     }

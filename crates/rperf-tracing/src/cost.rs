@@ -144,7 +144,7 @@ pub(crate) struct Times {
     pub(crate) calls: u64,
     /// While its thread ran, without the cost of tracing.
     pub(crate) running_ns: u64,
-    /// That cost.
+    /// The cost of tracing.
     pub(crate) overhead_ns: u64,
     /// CPU time while its thread ran, without that cost, if it was measured.
     pub(crate) cpu_ns: u64,

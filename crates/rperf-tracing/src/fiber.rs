@@ -41,7 +41,7 @@ pub(crate) struct Open {
 }
 
 impl Open {
-    /// One that an event told of.
+    /// A frame that an event told of.
     #[inline]
     pub(crate) fn told(node: u32, depth: u32, word: FrameWord) -> Self {
         Self {

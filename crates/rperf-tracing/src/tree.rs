@@ -28,7 +28,7 @@ pub struct TracedFrame {
     pub method: usize,
 }
 
-/// One node.
+/// A node of the call tree.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TracedNode {
     pub(crate) frame: TracedFrame,

@@ -25,7 +25,7 @@ pub struct Stack<'a> {
     pub cut: bool,
 }
 
-/// One node: its parent, the index of its frame in the frame table, and a line.
+/// A node: its parent, the index of its frame in the frame table, and a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CapturedNode {
     /// The caller; a smaller id than the node's own, or the root.
@@ -71,8 +71,8 @@ pub struct TreeSize {
 /// Frames that a tree holds at most before its epoch must end.
 const FULL_FRAMES: usize = 1 << 15;
 
-/// One part in so many of the cap is there for leaves of stacks that find no room, and as much
-/// again for those that find none there either.
+/// The divisor of the cap: so much more room is there for leaves of stacks that find no room, and as
+/// much again for those that find none there either.
 const LEAVES_PART: usize = 8;
 
 /// The call tree as it is captured. Nodes and frames only ever grow, up to a cap. Stacks that would
@@ -222,7 +222,7 @@ impl CapturedTree {
         }
     }
 
-    /// This tree, which will hold at most `frame_cap` different frames.
+    /// The tree, which will hold at most `frame_cap` different frames.
     pub fn with_frames_up_to(self, frame_cap: usize) -> Self {
         Self { frame_cap, ..self }
     }

@@ -46,7 +46,7 @@ pub struct FrameNames {
 }
 
 impl FrameNames {
-    /// These `frames`, the first of which have the `names`.
+    /// The `frames`, the first of which have the `names`.
     pub fn new(frames: Vec<FrameWord>, names: Vec<Arc<ResolvedFrame>>) -> Self {
         Self { frames, names }
     }
@@ -98,7 +98,7 @@ pub struct NamingJobs {
     last: u64,
 }
 
-/// One thread's frames among the [`NamingJobs`].
+/// The id of one thread's frames among the [`NamingJobs`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct JobId(u64);
 

@@ -21,7 +21,7 @@ pub enum GcEvent {
 /// Where the collection stands at an event, as the VM tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GcPhase {
-    /// It is in its marking phase, which may take several pieces.
+    /// Whether the collection is in its marking phase, which may take several pieces.
     pub is_marking: bool,
     /// Why it runs, where that is known: asked for at the end of a piece alone.
     pub cause: Option<GcCause>,
@@ -47,7 +47,7 @@ impl GcMoment {
     }
 }
 
-/// One piece of garbage collection work on a thread.
+/// A piece of garbage collection work on a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GcWork {
     /// When it began and ended.

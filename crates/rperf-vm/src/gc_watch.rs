@@ -19,7 +19,7 @@ pub static GC_WATCH: GcWatch = GcWatch::new();
 /// What the GC hook has told.
 #[derive(Debug)]
 pub struct GcWatch {
-    /// This VM loses events.
+    /// Whether this VM loses events.
     can_miss: AtomicBool,
     /// A collection is in its marking phase, which may take several pieces.
     marking: AtomicBool,

@@ -19,9 +19,8 @@ const TEXT_CAP: usize = 32 << 20;
 /// In place of a number: the set found no room.
 const REFUSED: u32 = u32::MAX;
 
-/// One set of labels, as a program has put it on a fiber; clones are the same set. It gets
-/// a number only when it is first sampled: the sets of a server's requests, most of which
-/// end between two samples, take no room.
+/// A set of labels, as a program has put it on a fiber; clones are the same set. It gets a number only when
+/// it is first sampled: the sets of a server's requests, most of which end between two samples, take no room.
 #[derive(Debug, Clone)]
 pub struct LabelSet {
     content: Arc<Content>,
@@ -86,7 +85,7 @@ impl LabelSet {
         }
     }
 
-    /// This set, of a request.
+    /// A copy of the set that is of a request.
     pub fn in_request(&self, request: RequestNumber) -> Self {
         Self {
             request,
@@ -94,7 +93,7 @@ impl LabelSet {
         }
     }
 
-    /// This set, in an op.
+    /// A copy of the set that is in an op.
     pub fn in_op(&self, op: OpNumber) -> Self {
         Self { op, ..self.clone() }
     }
@@ -111,13 +110,13 @@ impl LabelSet {
         self.request
     }
 
-    /// That of the samples of another Ractor, which is called so.
+    /// The label set of another Ractor's samples, with the Ractor's `name`.
     pub fn of_ractor(name: &str) -> Self {
         Self::of([(RACTOR.into(), name.into())].into())
     }
 
-    /// This one, of no request and in no op, with a program's `changes`: new values, or none for keys that are
-    /// taken away.
+    /// A copy of the set, of no request and in no op, with a program's `changes`: new values, or none for
+    /// keys that are taken away.
     pub fn with(&self, changes: impl IntoIterator<Item = (String, Option<String>)>) -> Self {
         let mut pairs = self.content.texts.to_vec();
         for (key, value) in changes {

@@ -7,7 +7,7 @@
 pub struct StackDigest(u64);
 
 impl StackDigest {
-    /// That of a made-up stack.
+    /// The digest of a made-up stack.
     #[cfg(any(test, feature = "fake-vm"))]
     pub fn of(word: usize) -> Self {
         Self::default().with(word)

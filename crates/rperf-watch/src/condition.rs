@@ -25,18 +25,19 @@ impl Stuck {
 /// What a program is doing, as far as that matters to those who ask it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Condition {
-    /// It answers, or hasn't been asked.
+    /// The program answers, or hasn't been asked.
     Answers,
-    /// It runs no Ruby code: all its threads wait, or one keeps the GVL in native code.
+    /// The program runs no Ruby code: all its threads wait, or one keeps the GVL in native code.
     RunsNoRuby {
         /// The share of a CPU that it uses meanwhile, if that is known.
         share_of_cpu: Option<f64>,
     },
-    /// It doesn't answer, and nothing of ours is in it that would.
+    /// The program doesn't answer: it has no helper that would, or its last answer hasn't come in time.
     NoAnswer,
-    /// It doesn't answer, though something of ours is in it that would.
+    /// The program doesn't answer, as a thread keeps the GVL: that thread is known, or else
+    /// a helper in the program would have answered.
     Stuck(Stuck),
-    /// It was stopped by a signal.
+    /// A signal or a debugger has stopped the program.
     Stopped,
     /// Another program runs in its process, or it has closed its port.
     Became,
@@ -64,10 +65,10 @@ pub enum Event {
     Watches {
         /// The session.
         session: Session,
-        /// It is like the one that was wanted.
+        /// Whether the session is like the one that was wanted.
         is_as_wanted: bool,
     },
-    /// It has begun a session of its own in the place of ours.
+    /// The program has begun a session of its own in the place of ours.
     TookOver(Session),
     /// Its profile begins anew.
     BeginsAnew(Session),

@@ -40,7 +40,7 @@ pub trait Connection: Send {
     /// Nothing more will be asked: a profile that is under way ends now, and is the answer.
     fn end_asking(&mut self);
 
-    /// One more connection to the same process.
+    /// Makes one more connection to the same process.
     fn another(&self) -> Result<Box<dyn Connection>, Failure>;
 
     /// The state of its process, as the system tells.

@@ -62,23 +62,23 @@ pub enum Failure {
     NoProcess,
     /// Its process belongs to this user, and we are neither that nor root.
     OtherUser(u32),
-    /// It was stopped by a signal.
+    /// A signal or a debugger has stopped the process.
     Stopped,
     /// No Ruby is in its process.
     NoRuby,
     /// Its user has more than so many programs, which is no reason to wait for all of them.
     TooMany(usize),
-    /// It has no port.
+    /// The process has no port.
     NoPort,
-    /// It was asked in vain.
+    /// The program was asked in vain.
     Asking(AskError),
     /// Its calls are traced, and a trace isn't cut to a stretch of time.
     Traced,
-    /// It runs no Ruby code, so its session hasn't begun.
+    /// The program runs no Ruby code, so its session hasn't begun.
     RunsNoRuby,
     /// No Ruby code ran while a profile was waited for.
     NothingRan,
-    /// It was lost before there was a profile of it.
+    /// The program was lost before there was a profile of it.
     Lost(Lost),
     /// The profile that it has sent is none.
     Unreadable(ReadError),

@@ -24,11 +24,11 @@ const LONGEST_LINE: usize = 4096;
 /// The state of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// It is there.
+    /// The process is there.
     There,
     /// A signal or a debugger has stopped it.
     Stopped,
-    /// It has ended, though its parent may not have waited for it.
+    /// The process has ended, though its parent may not have waited for it.
     Gone,
 }
 

@@ -139,7 +139,7 @@ impl Program {
         hello.map(Stuck::of).filter(|it| it.silence >= STUCK)
     }
 
-    /// One more connection to it.
+    /// Makes one more connection to the program.
     pub(crate) fn another(&self) -> Result<Box<dyn Connection>, Failure> {
         self.client.another()
     }

@@ -33,9 +33,9 @@ const MAX_PAGES: usize = 1 << 14;
 /// What is known of a program after it was asked.
 #[derive(Debug)]
 pub enum News {
-    /// It runs no Ruby code, so its session hasn't begun, or nothing is known of it yet.
+    /// The program has sent nothing new: it is stopped or runs no Ruby code, or its session hasn't begun.
     Waits,
-    /// It can be watched from now on.
+    /// The program can be watched from now on.
     Begins,
     /// The profile has begun anew.
     BeginsAnew,
@@ -50,7 +50,7 @@ pub enum News {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// It isn't known whether a session runs.
+    /// The program hasn't said whether a session runs.
     New,
     /// A session was asked for.
     Asked,
@@ -70,7 +70,7 @@ pub struct Pull {
     failures: u32,
     /// The session was begun for us.
     is_ours: bool,
-    /// It was watched before.
+    /// Whether the program was watched before.
     has_begun: bool,
     /// An answer is under way since then.
     asked: Option<Instant>,
@@ -127,7 +127,7 @@ impl Pull {
         &self.facts.mode
     }
 
-    /// One step: the program is asked for what has changed, or for a session. It may take `wait`
+    /// Takes one step: asks the program for what has changed, or for a session. It may take `wait`
     /// for what needs its VM.
     pub fn step(&mut self, wait: Duration, feed: &Feed) -> Result<News, AskError> {
         match self.try_step(wait, feed) {

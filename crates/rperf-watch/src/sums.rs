@@ -110,7 +110,7 @@ pub struct Process {
     pub program: String,
     /// Facts about its session, as of the last page.
     pub facts: SumsFacts,
-    /// It is a profile with other values than those of sampling: only their times are known.
+    /// Whether the profile has other values than those of sampling: only their times are known.
     pub is_foreign: bool,
     /// The length of the last interval; 0 if nothing is known of it.
     pub elapsed_ns: u64,
@@ -127,7 +127,7 @@ pub struct Process {
     pub is_stuck: bool,
     /// What its memory is of, if somebody has looked.
     pub memory: ProcessMemory,
-    /// It can't be watched any more.
+    /// Whether the program can't be watched any more, as when it has ended.
     pub has_ended: bool,
     /// What comes counts as the time in which it is watched.
     counts: bool,
@@ -204,7 +204,7 @@ pub struct Sums {
     shortened: usize,
     /// The last intervals, the newest last.
     pub history: VecDeque<Figures>,
-    /// It is a profile of the past: nothing comes any more.
+    /// Whether these are the sums of a saved profile: nothing comes any more.
     pub is_saved: bool,
     /// Whether there is a mark.
     pub has_mark: bool,

@@ -7,7 +7,7 @@ use nix::unistd::Uid;
 pub enum Users {
     /// Each of them.
     All,
-    /// These.
+    /// The users with these numbers.
     Only(Vec<u32>),
 }
 

@@ -55,7 +55,7 @@ pub struct Stretch {
 }
 
 impl Stretch {
-    /// It begins.
+    /// Begins a stretch.
     pub fn begin() -> Self {
         Self {
             began: Instant::now(),

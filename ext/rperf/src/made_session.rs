@@ -97,21 +97,21 @@ pub fn of(settings: &Arc<Settings>) -> Option<Arc<MadeSession>> {
     open().into_iter().find(is_of)
 }
 
-/// This process becomes another program, which is to see nothing of its sessions.
+/// Hides this process's sessions: it becomes another program, which is to see nothing of them.
 pub fn hide_all() {
     for session in open() {
         session.hide();
     }
 }
 
-/// It has not become another program.
+/// Shows this process's sessions again: it has not become another program.
 pub fn show_all() {
     for session in open() {
         session.show_again();
     }
 }
 
-/// This process is about to go on as a daemon, in a child.
+/// Notes that this process is about to go on as a daemon, in a child.
 pub fn note_daemon() {
     BECOMES_DAEMON.store(process::id(), SeqCst);
 }

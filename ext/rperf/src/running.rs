@@ -45,11 +45,11 @@ pub struct Running {
 
 /// What a session does.
 pub enum Kind {
-    /// It takes samples.
+    /// A session that takes samples.
     Sampling(Box<SamplingSession>),
-    /// It counts and times all calls.
+    /// A session that counts and times all calls.
     Tracing(Box<TraceSession>),
-    /// It measures what tracing costs, and is nobody's to end.
+    /// A session that measures what tracing costs, and is nobody's to end.
     Calibration(Box<TraceSession>),
     /// Its chosen methods are all.
     Chosen,

@@ -136,7 +136,7 @@ fn slot(
     slot.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// That of this process: a forked child has inherited its parent's.
+/// The `Whole` of this process: a forked child has inherited its parent's.
 fn current() -> Option<Arc<Whole>> {
     let whole = slot(&WHOLE).clone();
     whole.filter(|it| it.process == process::id())

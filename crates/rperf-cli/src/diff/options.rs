@@ -103,7 +103,7 @@ pub enum View {
     },
     /// The web viewer as this file.
     Html(PathBuf),
-    /// One table.
+    /// A single table of all that differs.
     Top,
     /// A page with one table for each direction.
     Text,

@@ -24,7 +24,7 @@ pub struct Page<'a> {
     pub options: &'a Options,
 }
 
-/// One table of all that differs.
+/// A single table of all that differs.
 pub fn top(page: &Page<'_>) -> String {
     let rows: Vec<&DiffRow> = page.diff.rows.iter().collect();
     let mut text = head(page);

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 pub struct Side {
     /// 0 for the base, 1 for the target.
     number: usize,
-    /// One by one.
+    /// The runs, one by one.
     pub runs: Vec<Run>,
     /// The runs for each value type of the first profile; `None` if a file lacks the type.
     pub runs_by_type: Vec<Option<Vec<Run>>>,
@@ -37,7 +37,7 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// One that has read nothing yet.
+    /// A reader that has read nothing yet.
     pub fn new(options: &'a Options) -> Self {
         Self {
             options,

@@ -60,7 +60,7 @@ fn identity(path: &Path) -> Option<(u64, u64)> {
     fs::symlink_metadata(path).ok().map(number)
 }
 
-/// One of this user's that nobody listens at any more is in the way.
+/// Removes a socket of this user's that nobody listens at any more: it is in the way.
 fn remove_dead(path: &Path) -> io::Result<()> {
     let Ok(found) = fs::symlink_metadata(path) else {
         return Ok(());

@@ -31,7 +31,7 @@ const IDLE: Duration = Duration::from_secs(1);
 /// Signals that end it.
 const ENDS: [Signal; 3] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP];
 
-/// One of them has come.
+/// Whether one of these signals has come.
 static ENDED: AtomicBool = AtomicBool::new(false);
 
 extern "C" fn end(_: libc::c_int) {

@@ -144,7 +144,7 @@ impl Site {
     }
 }
 
-/// One of the profiles that are under way.
+/// A place among the profiles that are under way.
 struct Turn<'a>(&'a AtomicUsize);
 
 impl<'a> Turn<'a> {

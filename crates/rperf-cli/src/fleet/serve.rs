@@ -37,7 +37,7 @@ const MAX_CLIENTS: usize = 16;
 /// Signals that end it.
 const ENDS: [Signal; 3] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP];
 
-/// One of them has come.
+/// Whether one of these signals has come.
 static ENDED: AtomicBool = AtomicBool::new(false);
 
 extern "C" fn end(_: libc::c_int) {

@@ -50,7 +50,7 @@ impl Change {
         signed(self.now.objects).saturating_sub(signed(self.before.objects))
     }
 
-    /// One standard deviation of the change of bytes, where these are estimates.
+    /// The standard deviation of the change of bytes, where these are estimates.
     fn deviation(&self) -> Option<u64> {
         let variances = [self.before.variance, self.now.variance];
         let sum = variances

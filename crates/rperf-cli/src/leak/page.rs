@@ -147,7 +147,7 @@ fn no_sites(file: &LeakFile) -> String {
 struct Part<'a, T> {
     table: &'a GrowthTable<T>,
     heading: &'a str,
-    /// One of its rows, and several.
+    /// The words for one of its rows, and for several.
     kinds: [&'a str; 2],
     total: u64,
     rows: usize,

@@ -68,7 +68,7 @@ enum PortState {
     NoAnswer,
     /// Its user has too many.
     NotAsked,
-    /// It speaks another version.
+    /// The program speaks another version of the port's protocol.
     OtherVersion,
 }
 

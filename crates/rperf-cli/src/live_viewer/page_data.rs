@@ -3,7 +3,7 @@
 use rperf_format::viewer::{Comparison, TitledProfile, View};
 use rperf_model::Profile;
 
-/// These, with their titles.
+/// The page's data: these profiles with their titles, and the comparison, if there is one.
 pub fn data(
     profiles: &[(&str, &Profile)],
     comparison: Option<Comparison>,

@@ -24,9 +24,9 @@ const MOST_SAID: u64 = 4096;
 pub enum NotDrawn {
     /// There is no such program.
     Missing,
-    /// It didn't end in time.
+    /// The program didn't end in time.
     Slow(Duration),
-    /// It, or the way to it, failed.
+    /// The program failed, or a step around it did, such as starting it.
     Failed(String),
 }
 

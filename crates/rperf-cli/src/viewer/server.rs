@@ -39,7 +39,7 @@ const CLOSED: &str = "this address leads to the viewer once, within a minute, \
 /// Signals that end the server.
 const ENDS: [Signal; 3] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP];
 
-/// One of them has come.
+/// Whether one of these signals has come.
 static ENDED: AtomicBool = AtomicBool::new(false);
 
 /// What there is below the page's address, for the page's own requests.
@@ -59,7 +59,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// One line for people.
+    /// An answer of one line for people.
     pub fn text(status: &'static str, line: &str) -> Self {
         Answer {
             status,

@@ -55,7 +55,7 @@ fn collections(why: &Why<'_>) -> Vec<Value> {
     why.collections.iter().map(of).collect()
 }
 
-/// One of them.
+/// An endpoint, and why it is slow.
 pub fn endpoint(why: &Why<'_>) -> Value {
     let mut object = times(&why.times);
     let sites = Part::ALL.map(|part| {

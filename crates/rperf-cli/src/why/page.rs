@@ -89,7 +89,7 @@ fn causes(first: &[Why<'_>], screen: Screen) -> String {
     text
 }
 
-/// One of them.
+/// An endpoint, and why it is slow.
 pub fn endpoint(profile: &Profile, why: &Why<'_>, screen: Screen) -> String {
     let requests = why.times.requests;
     let walls = &requests.walls;

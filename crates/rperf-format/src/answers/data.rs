@@ -23,12 +23,12 @@ pub enum Data {
 }
 
 impl Data {
-    /// These values in a row.
+    /// A list of these values.
     pub fn list(items: impl IntoIterator<Item = Data>) -> Self {
         Data::List(items.into_iter().collect())
     }
 
-    /// These values with their names.
+    /// Fields with these names and values.
     pub fn fields(fields: impl IntoIterator<Item = (&'static str, Data)>) -> Self {
         Data::Fields(fields.into_iter().collect())
     }

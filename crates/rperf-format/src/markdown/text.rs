@@ -55,7 +55,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// One with these headings.
+    /// A table with these headings.
     pub fn new(headings: &[&str], numbers: usize) -> Self {
         let rules = (0..headings.len()).map(|index| if index < numbers { "--:" } else { "---" });
         let mut table = Self {

@@ -9,7 +9,7 @@ use serde::Serialize;
 pub struct Columns {
     /// Their bytes, one behind the other.
     pub body: Vec<u8>,
-    /// One entry for each column.
+    /// The entries of the columns, one for each.
     pub directory: Vec<ColumnEntry>,
 }
 

@@ -87,7 +87,7 @@ impl Limits {
     }
 }
 
-/// One of the tables.
+/// A table about a suite: of its tests, files or factories, or of its sums.
 struct Table {
     name: String,
 }

@@ -55,7 +55,7 @@ struct FrameRow {
 #[derive(Debug)]
 pub(super) struct Rows<'a>(Vec<Row<'a>>);
 
-/// One row, as indexes into the tables.
+/// A row of a profile, as indexes into the tables.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Row<'a> {
     pub(super) node: u32,

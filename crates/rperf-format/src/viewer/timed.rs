@@ -12,7 +12,7 @@ const UNKNOWN: i64 = -1;
 
 /// Sums of time.
 pub(super) trait Timed {
-    /// One for each of [`TIMES`].
+    /// The sums of time, one for each of [`TIMES`].
     fn times(&self) -> [u64; 6];
     /// The objects that were made, if that is known.
     fn objects(&self) -> Option<u64>;

@@ -171,7 +171,7 @@ fn stackprof() -> File {
         .sample(&["(marking)"], &[2, 2_001])
 }
 
-/// One type, which is named as the default, and no period.
+/// A profile with one type, which is named as the default, and no period.
 fn pf2() -> File {
     File::new(&[("cpu", "nanoseconds")], "cpu")
         .sample(&["Integer#times", "<main>"], &[10_000_000])

@@ -3,7 +3,7 @@
 use super::Target;
 use std::hint::black_box;
 
-/// One for each kind of harm.
+/// The readers, one for each kind of harm.
 pub const PLANTED: [Target; 5] = [
     planted("planted-panic", |input| {
         assert!(!is_harmful(input), "planted");

@@ -28,7 +28,7 @@ pub fn read_statement(input: &[u8]) {
     is_one_value(&format!("{tag}${text}{tag}$"));
 }
 
-/// It is as if there were any value, or nothing from there on is seen.
+/// Checks that a literal counts as any value, or that nothing from there on is seen.
 fn is_one_value(literal: &str) {
     let found = fingerprint(format!("a = {literal} AND b").as_bytes());
     assert!(

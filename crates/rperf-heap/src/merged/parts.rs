@@ -87,7 +87,7 @@ pub(super) struct Row {
 pub(super) struct Cut {
     pub(super) count: u64,
     pub(super) bytes: u64,
-    /// One of them that has nothing below it.
+    /// The name and class of the last such group, if it has nothing below it.
     pub(super) leaf: Option<(Name, u32)>,
 }
 

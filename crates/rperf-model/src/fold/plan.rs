@@ -14,7 +14,7 @@ const ATTEMPTS: usize = 10;
 const LEAVES_KNOWN: usize = 4;
 const SPARE_PART: usize = 20;
 
-/// One that fills so many eighths of the room, or more, is good enough.
+/// A plan that fills so many eighths of the room, or more, is good enough.
 const FILLED_EIGHTHS: usize = 7;
 
 /// A node by its weight: heavier ones come first, and of equal ones those above.
@@ -43,11 +43,11 @@ struct Nodes<'a> {
 struct Facts {
     /// The weight of its rows and of those below.
     total: u64,
-    /// It has rows.
+    /// Whether the node has rows.
     has_rows: bool,
     /// Nodes below it have rows.
     has_rows_below: bool,
-    /// It is `[folded]`, or a leaf under that.
+    /// Whether the node is `[folded]`, or a leaf under that.
     is_folded: bool,
 }
 

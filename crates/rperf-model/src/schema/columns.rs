@@ -131,7 +131,7 @@ impl Schema {
         Self::new(types.collect(), Column(default))
     }
 
-    /// This schema with further columns behind its own.
+    /// The schema with further columns behind its own.
     pub fn with(&self, columns: impl IntoIterator<Item = OwnColumn>) -> Self {
         let mut schema = self.clone();
         let types = columns.into_iter().map(OwnColumn::value_type);

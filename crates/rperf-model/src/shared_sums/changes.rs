@@ -25,7 +25,7 @@ pub struct Cursor {
     pub nodes: u64,
     /// Label sets.
     pub label_sets: u64,
-    /// It has all changes of rows up to this generation.
+    /// The generation up to which the reader has all changes of rows.
     pub since: u64,
     /// And up to this one, those of the rows before `place`.
     pub until: u64,

@@ -21,12 +21,12 @@ impl TestProfile {
         Self { profile }
     }
 
-    /// One of CPU time.
+    /// A profile of CPU time.
     pub fn cpu() -> Self {
         Self::new(test_support::cpu_schema())
     }
 
-    /// One of wall time.
+    /// A profile of wall time.
     pub fn wall() -> Self {
         Self::new(test_support::wall_schema())
     }

@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DiffError {
-    /// They measure different things.
+    /// The profiles measure different things.
     #[error(
         "the profiles can't be compared: one has {base}, another {target} (--value chooses one that both have)"
     )]

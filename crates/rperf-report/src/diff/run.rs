@@ -1,5 +1,5 @@
-//! One run as a comparison needs it: sums by function, each with the variance of its noise. Called
-//! by `diff`; any thread.
+//! A run as a comparison needs it: sums by function, each with the variance of its noise. Called by
+//! `diff`; any thread.
 
 use crate::calls::shows_calls;
 use crate::code_paths::CodePaths;

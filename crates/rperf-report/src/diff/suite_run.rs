@@ -88,7 +88,7 @@ impl TestValue {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NoTests {
-    /// It has none.
+    /// The profile has no tests.
     #[error("the profile has no tests")]
     None,
     /// The objects of some aren't known.
@@ -155,7 +155,7 @@ impl Run {
         })
     }
 
-    /// These runs with the tests alone that both sides have: what a limit is for.
+    /// The runs with nothing but the tests that both sides have: a limit is for these.
     pub fn tests_of_both(sides: [&[Run]; 2]) -> [Vec<Run>; 2] {
         let ids = sides.map(|runs| {
             let rows = runs.iter().flat_map(|run| &run.rows);

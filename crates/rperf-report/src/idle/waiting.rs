@@ -80,7 +80,7 @@ impl Waiting {
         self != Waiting::Fetch
     }
 
-    /// That of `method`, if it waits; `is_rubys`: it is Ruby's, and no gem's.
+    /// The kind of wait of `method`, if it waits; `is_rubys`: it is Ruby's, and no gem's.
     pub(super) fn of(method: &str, is_rubys: bool) -> Option<Self> {
         if STANDS_FOR.contains(&method) {
             return Some(Waiting::ForWork);

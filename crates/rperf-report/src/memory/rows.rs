@@ -105,7 +105,7 @@ impl RowKind {
         }
     }
 
-    /// That with this name.
+    /// The kind of row with this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.name() == name)
     }

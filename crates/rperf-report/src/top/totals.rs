@@ -11,7 +11,7 @@ pub struct Totals {
     pub value: i64,
     /// All samples; 0 if the profile does not count them.
     pub samples: i64,
-    /// One value for each, in the order of [`StateRow::ALL`].
+    /// The value of each row, in the order of [`StateRow::ALL`].
     rows: [i64; StateRow::ALL.len()],
 }
 

@@ -184,7 +184,8 @@ impl Texts<'_> {
         (told.collect(), is_measured.then_some(known))
     }
 
-    /// One with these stacks, each with the time by which it kept others waiting.
+    /// The holder with these stacks, each with the time by which it kept others waiting, or kept
+    /// slow requests waiting longer than typical ones.
     fn holder(
         &self,
         name: Option<&str>,

@@ -7,7 +7,7 @@ use rperf_model::RequestSums;
 pub struct Means {
     /// A request from the half in the middle.
     pub typical: i64,
-    /// One of the slowest in a hundred.
+    /// A request of the tail, the slowest one in a hundred.
     pub tail: i64,
 }
 

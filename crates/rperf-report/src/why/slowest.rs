@@ -5,7 +5,7 @@ use rperf_model::label_keys::{LATENCY, REQUEST};
 use rperf_model::{LatencyClass, Profile, Requests, Slowest};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// One of them.
+/// A request among the slowest of its endpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SlowRequest {
     /// What it took.

@@ -21,7 +21,7 @@ pub struct Began {
 }
 
 impl Activity {
-    /// It gives the GVL up now, or was first seen without it.
+    /// The activity of a thread that gives the GVL up now, or was first seen without it.
     pub(super) fn off(now: u64, or_before: bool) -> Self {
         Activity::Off {
             since: now,

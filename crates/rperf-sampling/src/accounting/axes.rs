@@ -11,7 +11,7 @@ use std::mem::{replace, take};
 /// For each state by its number.
 pub(super) type ByState<T> = [T; State::ALL.len()];
 
-/// One axis for each state but running, and one of CPU time.
+/// The axes: one for each state but running, and one of CPU time without the GVL.
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct Axes {

@@ -6,7 +6,7 @@ use super::sample_point::SamplePoint;
 use rperf_model::State;
 use std::mem::take;
 
-/// That of one thread.
+/// The blame of one thread.
 #[derive(Debug, Default)]
 pub(super) struct Blame {
     /// Up to which sum of all waits it is accounted; `None` while the thread hasn't the GVL, or it

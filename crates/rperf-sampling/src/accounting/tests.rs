@@ -70,7 +70,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// One simulated thread with the truth about it.
+/// A simulated thread with the truth about it.
 struct Simulated {
     accounting: Accounting,
     now: u64,

@@ -21,7 +21,7 @@ pub enum Message {
     Ask(Request),
     /// The epoch is over, with these last samples. Its frames are being given names.
     EpochOver(Vec<Sample>),
-    /// They have names: the epoch goes into the profile.
+    /// The frames of the epoch have names: the epoch goes into the profile.
     EpochNamed(Box<NamedEpoch>),
     /// Somebody watches, and this is new.
     News(Box<News>),

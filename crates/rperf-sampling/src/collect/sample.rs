@@ -1,5 +1,5 @@
-//! One sample, and the table that sums samples. The sampling side makes samples;
-//! the worker alone owns a table.
+//! A sample, and the table that sums samples. The sampling side makes samples; the worker alone owns a
+//! table.
 
 use crate::Values;
 use crate::accounting::UNATTRIBUTED;
@@ -28,12 +28,12 @@ const KEPT: u16 = 1 << 8;
 /// What is told of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestNews {
-    /// It has ended, and is of this class: of its samples only remainders follow. `is_kept`: they are
-    /// told apart from all others.
+    /// The request has ended, and is of this class: of its samples only remainders follow. `is_kept`:
+    /// they are told apart from all others.
     Ended { class: LatencyClass, is_kept: bool },
     /// Its samples are told apart no more.
     LetGo,
-    /// It has waited for the GVL since then, up to now.
+    /// The request has waited for the GVL since then, up to now.
     Waited { since_ns: u64 },
 }
 

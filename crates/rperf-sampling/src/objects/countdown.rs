@@ -12,7 +12,7 @@ const MOST: u64 = 1 << 12;
 pub struct Countdown(AtomicI64);
 
 impl Countdown {
-    /// One that doesn't end.
+    /// A countdown that doesn't end.
     pub const fn stopped() -> Self {
         Self(AtomicI64::new(i64::MAX))
     }

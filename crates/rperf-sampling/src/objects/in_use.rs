@@ -17,7 +17,7 @@ const MOST: usize = 1 << 16;
 /// New ones that are held at most: they are 256 MB of slots, made without a safepoint in between.
 const HELD: usize = 1 << 12;
 
-/// They are looked through when they have doubled, from so many on.
+/// Samples are looked through when they have doubled, from so many on.
 const FEW: usize = 1 << 10;
 
 /// A new object that has yet to be put away.
@@ -32,7 +32,7 @@ pub struct Held {
 /// What became of an object that was held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Put {
-    /// It was put away when so many collections had begun.
+    /// The object was put away when so many collections had begun.
     Since(u64),
     /// There was no room for it.
     NoRoom,
@@ -151,7 +151,7 @@ impl InUse {
         self.held.front().copied()
     }
 
-    /// It is no longer held.
+    /// Releases an object that was held.
     pub(super) fn release(&mut self, held: Held, put: Put) {
         if self.held.front() != Some(&held) {
             return;
@@ -279,7 +279,7 @@ impl InUse {
 }
 
 impl Site {
-    /// This site in a call tree that has been built anew: `nodes` are the new ones.
+    /// The site in a call tree that has been built anew: `nodes` are the new ones.
     pub(super) fn in_tree(self, nodes: &[NodeId]) -> Option<Self> {
         let node = nodes.get(self.node.0 as usize).copied();
         node.map(|node| Self { node, ..self })

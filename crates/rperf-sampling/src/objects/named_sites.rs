@@ -46,8 +46,8 @@ pub struct PlacedSamples<N> {
 }
 
 impl<N: Borrow<ResolvedFrame>> PlacedSamples<N> {
-    /// These samples. `names` are those of their words, in their order. Until all are placed there are no
-    /// sites.
+    /// The samples, none of them placed yet. `names` are those of their words, in their order. Until all are
+    /// placed there are no sites.
     pub fn new(samples: FollowedSamples, names: Vec<N>) -> Self {
         Self {
             is_app: Vec::with_capacity(names.len()),

@@ -24,7 +24,7 @@ pub struct UnsharedGc {
 pub struct GcTimes {
     /// Minor marking and sweeping of the collection that had begun when this was taken last.
     pub before_ns: u64,
-    /// That of the collections that have begun since.
+    /// Minor marking and sweeping of the collections that have begun since.
     pub since_ns: u64,
     /// Whether some have.
     pub has_begun: bool,

@@ -12,9 +12,9 @@ const ROOM: usize = 64;
 /// The thread got its GVL, or gave it up, at this time in ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MissedEvent {
-    /// It got the GVL; it was ready since then, or 0.
+    /// The thread got the GVL. The second time is the one since which it was ready, or 0.
     Resumed(u64, u64),
-    /// It gave the GVL up.
+    /// The thread gave the GVL up.
     Suspended(u64),
 }
 

@@ -134,7 +134,7 @@ impl Recorder {
         self.is_busy.load(Acquire)
     }
 
-    /// It doesn't run any more. Returns whether it did, and its place, if it had one.
+    /// The thread doesn't run any more. Returns whether it did, and its place, if it had one.
     pub fn leave_place(&self) -> Option<Option<usize>> {
         match self.place.swap(NOWHERE, Relaxed) {
             NOWHERE => None,
@@ -143,7 +143,7 @@ impl Recorder {
         }
     }
 
-    /// It runs, in this place if there was one.
+    /// The thread runs, in this place if there was one.
     pub fn set_place(&self, place: Option<usize>) {
         self.place.store(place.unwrap_or(WITHOUT_PLACE), Relaxed);
         self.last_place.store(place.unwrap_or(0), Relaxed);

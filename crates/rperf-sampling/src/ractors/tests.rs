@@ -277,7 +277,7 @@ fn the_worker_empties_logs_and_merges_what_has_ended() {
     assert!(others.tend(&holders).is_some());
 }
 
-/// One of each stack, of so many nanoseconds, which are in `tree` then.
+/// Samples, one of each stack, of so many nanoseconds. The stacks are in `tree` then.
 fn samples<'a>(
     tree: &mut CapturedTree,
     stacks: impl IntoIterator<Item = (&'a [FrameWord], u64)>,

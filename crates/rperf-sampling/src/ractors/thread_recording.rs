@@ -24,7 +24,7 @@ const DEPTH: usize = 2048;
 /// Words of the log: 64 kB. The worker empties it some times a second.
 const LOG_WORDS: usize = 1 << 13;
 
-/// One part in so many of an interval: after a shorter run the CPU clock isn't read.
+/// The divisor of an interval: after a run shorter than that part the CPU clock isn't read.
 const CLOCK_PART: u64 = 8;
 
 /// Nodes that the call tree holds at most.
@@ -209,7 +209,7 @@ impl ThreadRecording {
         Some((moment.monotonic_ns, work))
     }
 
-    /// Such a piece of work has ended at `now`; `tick` is the last one.
+    /// A piece of garbage collection work has ended at `now`; `tick` is the last tick.
     pub fn collected(
         &mut self,
         vm: &impl VmFrames,

@@ -17,7 +17,7 @@ pub struct OffGvl {
 }
 
 impl RunningSession {
-    /// That of `thread`; `None` if it runs, or its time doesn't count now.
+    /// The time of `thread` without the GVL; `None` if it runs, or its time doesn't count now.
     pub fn off_gvl(&self, gvl: &Gvl<'_>, thread: &ThreadState) -> Option<OffGvl> {
         let Began { at_ns, or_before } =
             thread.gvl_part(gvl)?.accounting.as_ref()?.off_gvl_began()?;

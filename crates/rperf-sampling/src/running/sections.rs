@@ -66,7 +66,7 @@ impl Sections {
         self.pauses.fetch_add(1, Relaxed);
     }
 
-    /// It ends.
+    /// A pause that lasts for a block ends.
     pub fn remove_pause(&self) {
         self.pauses.fetch_sub(1, Relaxed);
     }
@@ -86,12 +86,12 @@ impl Sections {
         self.count.load(Relaxed) == 1
     }
 
-    /// One begins.
+    /// A section begins.
     pub fn add(&self) {
         self.count.fetch_add(1, Relaxed);
     }
 
-    /// One ends. Returns whether it was the last.
+    /// A section ends. Returns whether it was the last.
     pub fn remove(&self) -> bool {
         self.count.fetch_sub(1, Relaxed) == 1
     }

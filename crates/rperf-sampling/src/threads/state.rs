@@ -18,8 +18,8 @@ pub fn last_serial() -> u64 {
     SERIALS.load(Relaxed)
 }
 
-/// One Ruby thread of the main Ractor. The VM's thread-specific slot points to it from the
-/// thread's first event to the session's end; the session owns it.
+/// A Ruby thread of the main Ractor. The VM's thread-specific slot points to it from the thread's
+/// first event to the session's end; the session owns it.
 #[derive(Debug)]
 pub struct ThreadState {
     /// The thread; only used while it has not ended.

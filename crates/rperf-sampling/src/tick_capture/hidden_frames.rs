@@ -78,9 +78,9 @@ pub struct Suspect {
 pub enum Leaf {
     /// The stack is whole.
     Reported,
-    /// This frame comes on top.
+    /// The stack lacks this frame, which comes on top.
     Hidden(FrameWord),
-    /// That must be found out.
+    /// The stack may lack its leaf, which must be found out.
     Unknown(Suspect),
 }
 

@@ -197,7 +197,7 @@ impl OpenFile {
         }
     }
 
-    /// It is this one, which has just been opened.
+    /// Sets the file to this one, which has just been opened.
     fn set(&self, number: c_int) {
         let (device, inode) = identity(number).unwrap_or_default();
         self.device.store(device, SeqCst);
@@ -205,7 +205,7 @@ impl OpenFile {
         self.number.store(number, SeqCst);
     }
 
-    /// It becomes what `other` is, which is none then.
+    /// Closes the file and becomes what `other` is, which is none then.
     fn take(&self, other: &OpenFile) {
         self.close();
         self.device.store(other.device.load(SeqCst), SeqCst);

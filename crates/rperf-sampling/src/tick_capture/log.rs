@@ -9,7 +9,7 @@ use rperf_vm::{FiberWord, FrameWord, Stack};
 /// Words of a log: 1 MB.
 const WORDS: usize = 1 << 17;
 
-/// One part in so many may be in use before somebody should empty the log. The next
+/// The divisor of a log's room: once that part is in use, somebody should empty the log. The next
 /// collection has to look at all of it.
 const FILLING_PART: usize = 4;
 
@@ -156,7 +156,7 @@ impl TickLog {
         true
     }
 
-    /// One more tick for the last record, if it can take it.
+    /// Adds a tick to the last record, if it can take it. Returns whether it could.
     fn repeat(&mut self, times: TickTimes, fiber: FiberWord) -> bool {
         let Some(at) = self.last_record.filter(|_| self.merges) else {
             return false;

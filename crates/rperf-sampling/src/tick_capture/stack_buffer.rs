@@ -1,5 +1,5 @@
-//! One stack, kept so that the frames it shares with the next one stay in slot.
-//! Its owner allocates it once: changing it is async-signal-safe.
+//! A stack, kept so that the frames it shares with the next one stay in slot. Its owner allocates
+//! it once: changing it is async-signal-safe.
 
 use rperf_vm::{FrameWord, Stack, equal_from_the_end};
 

@@ -13,7 +13,7 @@ impl Calm {
     /// At the beginning: nothing has disturbed it yet.
     pub(crate) const COMPLETE: Self = Self(CALM);
 
-    /// That of [`Calm::ticks`].
+    /// The calm of so many ticks, as [`Calm::ticks`] tells them.
     pub(crate) fn of(ticks: u32) -> Self {
         Self(ticks)
     }

@@ -52,13 +52,13 @@ impl IdleTimes {
         self.interval.store(interval as u32, Relaxed);
     }
 
-    /// That interval.
+    /// The interval between ticks, in ns, as it counts here.
     pub(crate) fn interval(&self) -> u32 {
         self.interval.load(Relaxed)
     }
 
-    /// One begins at `now`, as a thread gives the GVL up at this `place`. Returns whether it is expected
-    /// to be worth a stop of the timer: also if nothing is known.
+    /// An idle time begins at `now`, as a thread gives the GVL up at this `place`. Returns whether it is
+    /// expected to be worth a stop of the timer: also if nothing is known.
     pub(crate) fn begin(&self, place: usize, now: u64) -> bool {
         let row = row_of(place);
         self.place.store(row, Relaxed);
@@ -108,7 +108,8 @@ mod tests {
         times
     }
 
-    /// One of this length at `place`. Returns whether it was expected to be worth a stop.
+    /// Begins and ends an idle time of this length at `place`. Returns whether it was expected to be
+    /// worth a stop.
     fn pass(times: &IdleTimes, place: usize, idle: u64) -> bool {
         let expected = times.begin(place, 5);
         times.end(5 + idle);

@@ -13,7 +13,7 @@ use rperf_vm::NativeId;
 const MEANT: u64 = 1 << 32;
 /// The timer is about to send it.
 const SENDING: u64 = 2 << 32;
-/// It is sent, and not answered yet.
+/// The signal is sent, and not answered yet.
 const SENT: u64 = 3 << 32;
 
 /// How often a thread lets others run until the signal is sent. One system call takes the timer

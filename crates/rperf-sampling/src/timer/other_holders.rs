@@ -22,12 +22,12 @@ const TAKEN: NativeId = NativeId(u32::MAX);
 /// What the timer has found a native thread at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Found {
-    /// It runs.
+    /// The thread runs.
     Awake,
-    /// It waits in the kernel for another thread, as it does where another Ractor collects
+    /// The thread waits in the kernel for another one, as it does where another Ractor collects
     /// garbage. A signal does no harm there, but its stack must not be read.
     Stopped,
-    /// It sleeps in another system call, which a signal could end early.
+    /// The thread sleeps in another system call, which a signal could end early.
     Asleep,
 }
 
@@ -56,7 +56,8 @@ struct Place {
     /// The native thread, or 0 if the place is free.
     native_id: AtomicU32,
     interruption: Interruption,
-    /// It slept in the kernel at the last tick. When it wakes, it runs there before it is out.
+    /// Whether the thread slept in the kernel at the last tick. When it wakes, it runs there before
+    /// it is out.
     was_asleep: AtomicBool,
     /// What its stacks are taken for.
     owner: AtomicPtr<c_void>,

@@ -132,7 +132,7 @@ impl Ticks {
         let _ = self.at_each.set(call);
     }
 
-    /// These ticks, but they interrupt threads of other Ractors, too.
+    /// The ticks, which interrupt threads of other Ractors from now on, too.
     pub(crate) fn with_others(self, interrupter: Interrupter) -> Self {
         Self {
             others: OtherHolders::new(interrupter),
@@ -330,7 +330,7 @@ impl Ticks {
         self.collecting_ns.store(now, Relaxed);
     }
 
-    /// It ends a piece of this work.
+    /// The thread with the GVL ends a piece of garbage collection.
     #[inline]
     pub fn end_collecting(&self) {
         self.collecting_ns.store(0, Relaxed);

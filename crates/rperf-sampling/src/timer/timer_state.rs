@@ -4,9 +4,9 @@
 use crate::sync::{AtomicU8, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use crate::timer::idle_times::IdleTimes;
 
-/// It is stopped.
+/// The timer is stopped.
 const RESTS: u8 = 0;
-/// It will expire.
+/// The timer will expire.
 const RUNS: u8 = 1;
 /// Somebody owns it: after a tick, to set it, or to stop it.
 const TAKEN: u8 = 2;
@@ -74,7 +74,7 @@ impl TimerState {
         self.idle_times.begin(place, now)
     }
 
-    /// It is never to be stopped by hooks.
+    /// Hooks may never stop the timer.
     pub fn never_stop(&self) {
         self.may_stop_ns.store(u64::MAX, Relaxed);
     }
@@ -129,7 +129,7 @@ mod tests {
 
     const INTERVAL: u64 = 1_000_000;
 
-    /// It starts at `now`, and is asked and stopped as often as it may be, after idle times of this
+    /// Starts the timer at `now`, and asks and stops it as often as is allowed, after idle times of this
     /// length. Returns how often that was until `end`: questions, and stops.
     fn stops(timer: &TimerState, mut now: u64, end: u64, idle: u64, interval: u64) -> (u64, u64) {
         let (mut questions, mut stops) = (0, 0);

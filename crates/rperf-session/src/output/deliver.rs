@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 /// A profile that couldn't be written where it should be, and what has become of it.
 #[derive(Debug, thiserror::Error)]
 pub enum Misplaced {
-    /// It is in another file.
+    /// The profile is in another file.
     #[error("can't write the profile to {} ({reason}); it is in {} (pprof)", path.display(), instead.display())]
     Elsewhere {
         /// Where it should be.
@@ -25,7 +25,7 @@ pub enum Misplaced {
         /// Where it is.
         instead: PathBuf,
     },
-    /// It is nowhere.
+    /// The profile is lost: it is in no file.
     #[error(
         "can't write the profile to {} ({reason}); it is lost: neither can a file in \
          {} be written ({second}); free some space or set TMPDIR",

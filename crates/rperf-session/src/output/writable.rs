@@ -15,16 +15,16 @@ use std::path::{Component, Path, PathBuf};
 /// What a path must be for a file to be written there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Unwritable {
-    /// It is relative, and the current directory is gone.
+    /// The path is relative, and the current directory is gone.
     #[error("an absolute path, as the current directory is gone")]
     NoCurrentDirectory,
-    /// It names a descriptor that is closed, or open for reading only.
+    /// The path names a descriptor that is closed, here or on exec, or open for reading only.
     #[error("open for writing")]
     Closed,
-    /// It is a directory.
+    /// The path names a directory.
     #[error("a file, and that is a directory")]
     Directory,
-    /// It can only be a directory, but there is none.
+    /// The path ends with a `/`, so it can only name a directory, but there is none.
     #[error("a file, without a '/' at the end")]
     TrailingSlash,
     /// The directory isn't there.

@@ -20,7 +20,7 @@ pub enum InvalidSetting {
         /// The value that was given.
         shown: String,
     },
-    /// One setting goes with some values of another only.
+    /// A setting goes only with some values of another one.
     #[error("{given} goes with {allowed}, not with {other}")]
     GoesWith {
         /// The setting that limits the other one, with its value.

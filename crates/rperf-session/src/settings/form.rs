@@ -55,7 +55,7 @@ pub enum Value {
     Bool(bool),
     /// A number.
     Integer(u32),
-    /// One of the words that are allowed.
+    /// A word, one of those that are allowed.
     Word(&'static str),
     /// Some of them.
     Words(Vec<&'static str>),
@@ -82,11 +82,11 @@ pub enum Form {
     True,
     /// Off.
     False,
-    /// This word; a Symbol in Ruby.
+    /// A fixed word; a Symbol in Ruby.
     Word(&'static str),
     /// Any of these words, with commas between several; in Ruby a Symbol, or an Array of them.
     Words(&'static [&'static str]),
-    /// This word, where timers can signal.
+    /// A fixed word, allowed only where timers can signal; a Symbol in Ruby.
     WordWithTimerSignals(&'static str),
     /// A whole number in a range, of these things.
     Number(u32, u32, &'static str),

@@ -21,7 +21,7 @@ enum Token {
     Any,
     One,
     Character(char),
-    /// One of these ranges, or none of them.
+    /// A character in one of these ranges, or with `false` in none of them.
     Set(bool, Vec<(char, char)>),
 }
 

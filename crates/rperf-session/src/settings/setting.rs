@@ -6,7 +6,7 @@ use super::form::{Form, Source};
 /// What the name of a variable begins with.
 pub const PREFIX: &str = "RPERF_";
 
-/// One thing that can be set.
+/// A thing that can be set.
 #[derive(Debug)]
 pub struct Setting {
     /// Its name: of the keyword as it is, of the flag with dashes, of the variable in capitals.

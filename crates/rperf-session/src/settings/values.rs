@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 pub enum Signal {
     /// None: a thread that sleeps.
     None,
-    /// This real-time signal.
+    /// The real-time signal with this number.
     Number(i32),
 }
 
@@ -74,7 +74,7 @@ impl Settings {
         }
     }
 
-    /// These settings with another output, which nobody has checked.
+    /// Returns these settings with another output, which nobody has checked.
     pub fn with_output(mut self, path: impl Into<PathBuf>) -> Self {
         self.put(&OUTPUT, Some(Value::Path(path.into())));
         self

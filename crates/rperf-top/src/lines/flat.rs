@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// One for each method that has had time.
+/// Returns a line for each method that has had time.
 pub fn methods(sums: &Sums, question: &Question<'_>) -> Vec<Line> {
     by_process(sums, question, |process| {
         let (methods, all) = sums.method_times(question.scope, question.filter, process);
@@ -25,7 +25,7 @@ pub fn methods(sums: &Sums, question: &Question<'_>) -> Vec<Line> {
     })
 }
 
-/// One for each thread that has had time.
+/// Returns a line for each thread that has had time.
 pub fn threads(sums: &Sums, question: &Question<'_>) -> Vec<Line> {
     by_process(sums, question, |process| {
         let mut found: BTreeMap<u32, Times> = BTreeMap::new();
@@ -65,7 +65,7 @@ pub fn threads(sums: &Sums, question: &Question<'_>) -> Vec<Line> {
     })
 }
 
-/// One for each label that something has had.
+/// Returns a line for each label that something has had.
 pub fn labels(sums: &Sums, question: &Question<'_>) -> Vec<Line> {
     by_process(sums, question, |process| {
         let (scope, filter) = (question.scope, question.filter);

@@ -3,7 +3,7 @@
 use crate::line::{Line, Question, What, key};
 use rperf_watch::sums::{Sums, Times};
 
-/// One for each row, and one for all of a program.
+/// Returns a line for each row, and one for the sum of each program.
 pub fn memory(sums: &Sums, question: &Question<'_>) -> Vec<Line> {
     let mut lines = Vec::new();
     let known: Vec<_> = (0..)

@@ -13,17 +13,18 @@ use std::borrow::Cow;
 /// Whether a frame is left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exclusion {
-    /// It is not.
+    /// A frame that isn't left out.
     None,
-    /// It was asked for.
+    /// A frame that somebody asked to leave out.
     Asked,
-    /// It is the profiler's own, and so are the core methods that it calls.
+    /// A frame of the profiler's own. Core methods that it calls are its own, too.
     Own,
-    /// It is the profiler's own, and what it calls may be the program's.
+    /// A frame of the profiler's own; what it calls may be the program's.
     PassesOn,
-    /// It is not, but a core method in Ruby.
+    /// A core method in Ruby, which isn't left out by itself.
     Core,
-    /// It loads files: the profiler's, if nobody told of its call and that is all it leads to.
+    /// A frame that loads files. It is the profiler's if no event told of its call and it leads to
+    /// the profiler's own frames, of which no event told either.
     Loader,
 }
 

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 pub enum Unknown {
     /// The VM is of a version that nobody has looked at.
     Version,
-    /// It isn't of the form that is expected.
+    /// The VM isn't of the form that is expected.
     Form,
     /// Nobody can look whether it is: the process gets no pipe.
     Access,
@@ -66,7 +66,7 @@ pub struct BlockLayout {
     pub special_variables: usize,
     /// The definition, in a method entry. Its first bits have its kind.
     pub definition: usize,
-    /// These bits.
+    /// The bits of the definition that have its kind.
     pub definition_kinds: u32,
     /// The kind of a method of C.
     pub c_method: u32,
@@ -77,7 +77,8 @@ pub struct BlockLayout {
 /// [`VmFrames::fills_frames_late`](super::VmFrames::fills_frames_late).
 #[derive(Debug, Clone, Copy)]
 pub struct LateFrames {
-    /// That word, in a control frame. The address is right before the place that it names.
+    /// The word, in a control frame, that names a place in the native stack. The address is right
+    /// before that place.
     pub place: usize,
     /// The value of that word in frames of C methods, which have no record.
     pub c_method: usize,
@@ -104,7 +105,8 @@ impl LateFramesFound {
         Self(AtomicU8::new(NONE))
     }
 
-    /// One was found, and it was as expected, or not. Once one was, all are believed.
+    /// A frame was found, and it was as expected, or not. Once one was as expected, all are
+    /// believed.
     #[inline]
     pub(crate) fn note(&self, fits: bool) {
         if fits {

@@ -15,7 +15,7 @@ impl Sums {
         (process.elapsed_ns, process.sampling_ns) = (0, 0);
     }
 
-    /// It is over, and was so long.
+    /// Ends the interval of the process `number`: it took `elapsed_ns`, and sampling `sampling_ns` of that.
     pub fn end_interval(&mut self, number: u32, elapsed_ns: u64, sampling_ns: u64) {
         let process = &mut self.processes[number as usize];
         (process.elapsed_ns, process.sampling_ns) = (elapsed_ns, sampling_ns);

@@ -50,9 +50,9 @@ pub struct Reading {
 pub struct Place {
     /// Its stack, or that of the last caller with room.
     pub stack: u32,
-    /// It has none of its own.
+    /// Whether the node has no stack of its own, as there was no room for it.
     pub has_no_room: bool,
-    /// It is a stack of the thread that answers for the VM.
+    /// Whether the stack is one of the helper, the thread that answers for the VM.
     pub is_helpers: bool,
 }
 

@@ -35,7 +35,7 @@ pub struct Row {
     pub recent: u64,
     /// For how long others have waited for the GVL meanwhile, in ns.
     pub recent_blame: u64,
-    /// It is the time of an idle thread.
+    /// Whether the row is the time of an idle thread.
     pub is_idle: bool,
 }
 

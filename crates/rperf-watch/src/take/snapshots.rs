@@ -24,7 +24,7 @@ pub struct Snapshots {
 
 /// What the profile has been so far.
 pub struct Snapshot {
-    /// It, as the program has sent it.
+    /// The profile as the program has sent it.
     pub file: Vec<u8>,
     /// When it was asked for.
     pub taken: Instant,

@@ -24,13 +24,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqC
 static ON_THREADS: ThreadHook = ThreadHook::new();
 static ON_COLLECTIONS: GcHook<Collections> = GcHook::new();
 
-/// This event comes from C code of the VM's: no Ruby code is compiled anew for it.
+/// The hook on switches of fibers. Its event comes from C code of the VM's: no Ruby code is compiled
+/// anew for it.
 static ON_SWITCHES: EventHook = EventHook::new(on_switch, FIBER_SWITCH);
 
-/// Whether the other two are registered. A forked child inherits them.
+/// Whether the hooks on collections and on switches are registered. A forked child inherits them.
 static ARE_ADDED: AtomicBool = AtomicBool::new(false);
 
-/// How many hooks on collections had been registered when these were.
+/// How many hooks on collections had been registered when these two were.
 static ADDITIONS_SEEN: AtomicU64 = AtomicU64::new(0);
 
 /// The hook on threads was removed for the fork that is under way.

@@ -121,7 +121,7 @@ pub fn new(ruby: &Ruby, _: &Gvl<'_>) -> Obj<AccountObject> {
 }
 
 impl Account {
-    /// One that isn't open yet.
+    /// An account that isn't open yet.
     pub fn new() -> Self {
         Self(GvlCell::new(State::New))
     }

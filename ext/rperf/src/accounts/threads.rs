@@ -24,7 +24,7 @@ pub struct AccountedThread {
     /// When it became ready to run after it gave the GVL up last, in ns on the monotonic clock; 0 if it
     /// isn't.
     pub ready_ns: AtomicU64,
-    /// It has ended.
+    /// Whether the thread has ended.
     pub is_over: AtomicBool,
 }
 
@@ -33,7 +33,7 @@ pub fn make_key() {
     ACCOUNTED.make();
 }
 
-/// This moment, which is now, on the calling thread, which has the GVL.
+/// The present moment, on the calling thread, which has the GVL.
 #[inline]
 pub fn moment(process: &ProcessAccounts, gvl: &Gvl<'_>, now_ns: u64) -> Moment {
     Moment {

@@ -135,7 +135,7 @@ pub fn leave_at_once(gvl: &mut Gvl<'_>, undo: RArray) -> Result<bool, Error> {
 /// What becomes of ops that have begun within what is left, and go on.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum LeftOps {
-    /// They go on: their library ends them later.
+    /// The ops go on: their library ends them later.
     GoOn,
     /// Nothing will end them: their request, job or test is over.
     End,

@@ -87,7 +87,7 @@ fn try_take(
     })
 }
 
-/// One after the other, each of which is on the stack while it is used.
+/// The items of an array, one after the other, each of which is on the stack while it is used.
 fn items(array: RArray) -> impl Iterator<Item = Result<Value, Error>> {
     (0..array.len()).map(move |place| array.entry(place as isize))
 }

@@ -27,7 +27,7 @@ pub fn is_rperf(ruby: &Ruby, error: &Error) -> bool {
     class.is_ok_and(|class| error.is_kind_of(class))
 }
 
-/// One line on an error: its message, and what class it is of.
+/// A line on an error: its message, and what class it is of.
 pub fn line(error: &Error) -> String {
     let text = match error.error_type() {
         ErrorType::Error(class, message) => {

@@ -61,7 +61,7 @@ pub fn from_hash(ruby: &Ruby, hash: RHash) -> Result<Profile, Error> {
     Ok(profile)
 }
 
-/// One row of the Hash's samples.
+/// A row of the Hash's samples.
 struct Sample {
     time_ns: u64,
     key: WeightKey,
@@ -209,7 +209,7 @@ impl Input<'_> {
         Ok(ids)
     }
 
-    /// One row: frames, weight, thread, label set, count, CPU time, time.
+    /// Reads a row: frames, weight, thread, label set, count, CPU time, time.
     fn sample(
         &self,
         profile: &mut Profile,

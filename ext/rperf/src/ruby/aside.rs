@@ -135,8 +135,8 @@ fn block_signals() -> libc::sigset_t {
 }
 
 /// In the copy, before anything else: it reaches nobody but by `kept`, is in no group of processes that is
-/// stopped together, has handlers of no signal, leaves no core (it has all that the program knows), takes no CPU that others want, is the first one to go where
-/// memory gets short, and ends soon.
+/// stopped together, has handlers of no signal, leaves no core (it has all that the program knows), takes no
+/// CPU that others want, is the first one to go where memory gets short, and ends soon.
 fn shut_off(kept: c_int) {
     // SAFETY: system calls on numbers, and on memory of this function.
     unsafe {

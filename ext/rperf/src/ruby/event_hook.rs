@@ -16,7 +16,7 @@ pub fn can_remove_internal() -> bool {
 /// What is told of internal events: they switch no tracing of Ruby code on, and threads of other
 /// Ractors may have them.
 pub trait OnInternalEvent {
-    /// One happened on the calling thread.
+    /// An event happened on the calling thread.
     fn happened(gvl: AnyGvl<'_>, event: u32);
 }
 

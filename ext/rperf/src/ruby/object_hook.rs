@@ -52,8 +52,8 @@ pub trait OnDrawnObject {
     /// The bytes until the next one.
     const COUNTDOWN: &'static Countdown;
 
-    /// It ends within this object, which was made on the calling thread of the main Ractor; `None`: it is
-    /// the VM's own.
+    /// The countdown ends within this object, which was made on the calling thread of the main Ractor;
+    /// `None`: the object is the VM's own.
     fn drawn(gvl: &Gvl<'_>, object: Option<NewObject>);
 
     /// An object of a program was made on a thread of another Ractor, which is the calling one.

@@ -39,8 +39,8 @@ pub fn name_frames(
     false
 }
 
-/// Names `frames` of a traced session and classes of its objects, which are alive, for `limit` at most: those that have no
-/// name yet. Returns whether there are more.
+/// Names `frames` of a traced session and classes of its objects, which are alive, for `limit` at most: those
+/// that have no name yet. Returns whether there are more.
 pub fn name_traced(
     gvl: &mut Gvl<'_>,
     limit: Duration,

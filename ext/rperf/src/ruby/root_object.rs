@@ -7,7 +7,7 @@ use rb_sys::VALUE;
 use rperf_vm::FrameWord;
 use std::sync::OnceLock;
 
-/// Such an object, which runs write barriers.
+/// An object of this kind, which runs write barriers.
 pub struct RootObject {
     data_type: DataType,
     object: OnceLock<VALUE>,

@@ -107,7 +107,7 @@ pub fn of_main(_gvl: &Gvl<'_>, thread: RubyThread<'_>) -> Option<&'static str> {
 pub struct ThreadName<'g>(RubyThread<'g>);
 
 impl<'g> ThreadName<'g> {
-    /// That of `thread`.
+    /// The name of `thread`.
     ///
     /// # Safety
     /// The calling thread holds the GVL of the thread's Ractor for `'g`.

@@ -32,7 +32,7 @@ pub fn loaded() -> Version {
     (major as u32, minor as u32)
 }
 
-/// This Ruby's version.
+/// The first two numbers of this Ruby's version, or of the one that it is taken for.
 fn running() -> Version {
     let simulated = SIMULATED.and_then(|name| {
         let mut numbers = name.split('.').map(|number| number.parse().ok());
@@ -41,7 +41,7 @@ fn running() -> Version {
     simulated.unwrap_or_else(loaded)
 }
 
-/// This Ruby's version as people write it: three numbers.
+/// The version of this Ruby as people write it: three numbers.
 fn name() -> String {
     // SAFETY: the VM's version is a C string.
     let name = || unsafe { CStr::from_ptr(&raw const ruby_version) }.to_string_lossy();

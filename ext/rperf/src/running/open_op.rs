@@ -28,7 +28,7 @@ pub struct Nested {
 }
 
 impl OpenOp {
-    /// One that isn't open yet.
+    /// An op that isn't open yet.
     pub fn new(outer: VALUE, within: VALUE) -> Self {
         Self {
             outer,

@@ -25,9 +25,9 @@ use rperf_vm::{Gvl, clock};
 
 /// How time begins and ends to count in a session.
 pub struct Switch {
-    /// It begins for these threads.
+    /// Time begins to count for these threads.
     pub open: fn(&Gvl<'_>, &LiveThreads),
-    /// It ends. Lets no other thread run, and no interrupt come.
+    /// Time no longer counts. Lets no other thread run, and no interrupt come.
     pub close: fn(&Gvl<'_>),
 }
 
@@ -35,7 +35,7 @@ pub struct Switch {
 /// has run meanwhile may have begun another session.
 pub type SwitchOf = fn(&Running) -> Option<&'static Switch>;
 
-/// That of sessions that sample.
+/// The switch of sessions that sample.
 pub const SAMPLING: Switch = Switch {
     open: |gvl, threads| {
         if let Some(session) = sampling(gvl) {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 pub enum TakenObjects {
     /// Each was counted.
     Counted(AllocationSums),
-    /// They were sampled. Other Ractors have made so many more, as far as the VM tells.
+    /// Sampled objects, and how many more other Ractors have made, as far as the VM tells.
     Sampled(SampledObjects, u64),
 }
 

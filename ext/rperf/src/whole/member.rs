@@ -28,7 +28,7 @@ pub struct Member {
 }
 
 impl Member {
-    /// It begins now. `shows_memory`: it says what its memory is of at its end.
+    /// A member that begins now. `shows_memory`: it says what its memory is of at its end.
     pub fn new(
         ruby: &Ruby,
         directory: PathBuf,

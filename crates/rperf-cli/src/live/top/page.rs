@@ -117,7 +117,7 @@ fn cells(interval: &Interval, own: &Times, total: &Times) -> [String; 5] {
 }
 
 impl Page<'_> {
-    /// One object, without a line break.
+    /// The page as one JSON object, without a line break.
     pub fn to_json(&self) -> Value {
         let (facts, interval) = (self.facts, self.interval);
         let all = &interval.all;

@@ -1,4 +1,4 @@
-//! One sample that is being read. Called by the reader; any thread.
+//! A sample that is being read. Called by the reader; any thread.
 
 use crate::ReadError;
 use crate::pprof::message::push;

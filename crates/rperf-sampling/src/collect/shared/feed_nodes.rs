@@ -14,8 +14,8 @@ pub(super) struct FeedNodes(Vec<Spot>);
 enum Spot {
     /// Here.
     At(NodeId),
-    /// It found no room, or was folded: once it has samples, it is a leaf under `[folded]` below
-    /// `home`.
+    /// The node found no room, or was folded: once it has samples, it is a leaf under `[folded]`
+    /// below `home`.
     Below {
         home: NodeId,
         frame: FrameId,
@@ -26,7 +26,7 @@ enum Spot {
 /// The frame of a node that is to be added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FeedFrame {
-    /// One of the table's.
+    /// A frame of the table's.
     Frame(FrameId),
     /// `[folded]`.
     Folded,

@@ -68,14 +68,14 @@ pub enum Flow {
 pub enum Effect {
     /// Nothing that counts.
     Nothing,
-    /// It puts a constant into a register.
+    /// Puts a constant into a register.
     Constant {
         /// The register.
         register: Register,
         /// The constant.
         value: usize,
     },
-    /// It puts 16 bits of a constant into a register, so many bits up, and leaves the others.
+    /// Puts 16 bits of a constant into a register, so many bits up, and leaves the others.
     Part {
         /// The register.
         register: Register,
@@ -84,11 +84,11 @@ pub enum Effect {
         /// How many are below them.
         shift: u32,
     },
-    /// It puts something else into a register.
+    /// Puts something else into a register.
     Overwrites(Register),
-    /// It puts something else into several registers.
+    /// Puts something else into several registers.
     OverwritesSome,
-    /// It stores a word.
+    /// Stores a word.
     Stores {
         /// The register with the address.
         base: Register,
@@ -102,7 +102,7 @@ pub enum Effect {
 /// A word that is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Word {
-    /// That of a register.
+    /// The word of a register.
     Of(Register),
     /// A constant.
     Constant(usize),

@@ -153,7 +153,7 @@ impl Branches {
         }
     }
 
-    /// One that wasn't followed yet.
+    /// The next target that wasn't followed yet.
     fn next(&mut self) -> Option<usize> {
         let next = self.targets[..self.known].get(self.followed)?;
         self.followed += 1;

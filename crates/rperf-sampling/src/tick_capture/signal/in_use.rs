@@ -13,7 +13,7 @@ impl Users {
         Self(AtomicUsize::new(0))
     }
 
-    /// One has left to whom [`Lent::with`] doesn't return.
+    /// A user has left: at the end of [`Lent::with`], or where that doesn't return to the user.
     pub(super) fn leave(&self) {
         self.0.fetch_sub(1, SeqCst);
     }

@@ -7,13 +7,13 @@ use rperf_model::{
     Frame, LabelSetId, Node, NodeId, SamplingStats, Schema, StringId, Thread, WeightKey,
 };
 
-/// One second of one thread: a quarter of it at work, the rest blocked.
+/// A profile of one second of one thread: a quarter of it at work, the rest blocked.
 pub(crate) fn profile() -> Profile {
     let states = [(State::Running, 250), (State::GvlBlocked, 750)];
     profile_of(wall_schema(), &states)
 }
 
-/// Such a profile of CPU time, all of it at work.
+/// A profile of the CPU time of one thread, all of it at work.
 pub(crate) fn cpu_profile() -> Profile {
     profile_of(cpu_schema(), &[(State::Running, 240)])
 }

@@ -2,5 +2,6 @@
 
 use rperf_sampling::objects::Countdown;
 
-/// It doesn't end while nothing counts: then the hook on new objects, where it has to stay, returns at once.
+/// The countdown doesn't end while nothing counts: then the hook on new objects, where it has to stay,
+/// returns at once.
 pub static COUNTDOWN: Countdown = Countdown::stopped();

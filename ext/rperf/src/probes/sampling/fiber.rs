@@ -18,7 +18,8 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 /// Whether the hook is registered.
 static IS_ADDED: AtomicBool = AtomicBool::new(false);
 
-/// This event comes from C code of the VM's: no Ruby code is compiled anew for it.
+/// The hook on switches of fibers. Its event comes from C code of the VM's: no Ruby code is
+/// compiled anew for it.
 static HOOK: EventHook = EventHook::new(on_switch, FIBER_SWITCH);
 
 /// Registers the hook, unless it is there. With the GVL, outside of hooks.

@@ -15,9 +15,9 @@ pub fn prepare() -> bool {
     counters::prepare_live_objects() && gc_cause::is_known()
 }
 
-/// Tells the sampler of collections, if one has begun since it was told: what is sampled next isn't theirs. So many have
-/// begun in all: the time of those between sections isn't told, nor, by some VMs, that of other Ractors', but they have
-/// taken what was sampled before. In the hook on new objects.
+/// Tells the sampler of collections, if one has begun since it was told: what is sampled next isn't theirs.
+/// So many have begun in all: the time of those between sections isn't told, nor, by some VMs, that of other
+/// Ractors', but they have taken what was sampled before. In the hook on new objects.
 #[inline]
 pub fn tell_begun(session: &SamplingSession, sampler: &mut ObjectSampler, collections: u64) {
     if sampler.has_collected(collections) || session.unshared_gc.has_begun() && sampler.shares_gc()

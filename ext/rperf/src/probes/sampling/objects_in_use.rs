@@ -22,7 +22,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 static JOB: Job = Job::new();
 
-/// They are put away at once if so many ns have gone by since others were, or when they are so many.
+/// Objects that are held are put away at once if so many ns have gone by since others were, or when they are
+/// so many.
 const SOON: u64 = 10_000_000;
 const SOME: usize = 16;
 
