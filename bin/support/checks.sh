@@ -2,6 +2,8 @@
 
 CHECKS_PASSED=0
 CHECKS_FAILED=()
+# What each took: its seconds, and its name.
+CHECK_TIMES=()
 FAILURES="$ROOT/tmp/failures"
 
 # check NAME CMD...: runs it, notes how it went, and goes on. RPERF_FAILURES names a file for what the end of
@@ -19,6 +21,7 @@ check() {
     CHECKS_FAILED+=("$name")
     printf -- '-- %s: FAILED (%d s)\n' "$name" $((SECONDS - started))
   fi
+  CHECK_TIMES+=("$((SECONDS - started)) $name")
 }
 
 # begin_check NAME CMD...: runs it beside what follows, until end_check, which
@@ -41,8 +44,9 @@ timed() {
 }
 
 end_check() {
-  local status=ok
+  local status=ok seconds
   wait "$BEGUN_PID" || status=FAILED
+  seconds=$(cat "$BEGUN_LOG.seconds")
   printf '\n== %s\n' "$BEGUN_NAME"
   cat "$BEGUN_LOG"
   if [ "$status" = ok ]; then
@@ -50,13 +54,16 @@ end_check() {
   else
     CHECKS_FAILED+=("$BEGUN_NAME")
   fi
-  printf -- '-- %s: %s (%d s, beside others)\n' "$BEGUN_NAME" "$status" "$(cat "$BEGUN_LOG.seconds")"
+  printf -- '-- %s: %s (%d s, beside others)\n' "$BEGUN_NAME" "$status" "$seconds"
+  CHECK_TIMES+=("$seconds $BEGUN_NAME, beside others")
   rm -f "$BEGUN_LOG" "$BEGUN_LOG.seconds"
 }
 
 summary() {
   local name
-  printf '\n'
+  printf '\n%7s  check\n' s
+  printf '%s\n' ${CHECK_TIMES[@]+"${CHECK_TIMES[@]}"} | sort -rn | awk '{ s = $1; $1 = ""; printf "%7d %s\n", s, $0 }'
+  printf '%7d  all, with the set-up\n\n' "$SECONDS"
   for name in ${CHECKS_FAILED[@]+"${CHECKS_FAILED[@]}"}; do
     printf 'failed: %s\n' "$name"
     [ ! -e "$FAILURES/$name" ] || cat "$FAILURES/$name"
