@@ -30,6 +30,7 @@ begin_check() {
   BEGUN_NAME=$1 BEGUN_LOG="$ROOT/tmp/begun.log"
   shift
   mkdir -p "$ROOT/tmp"
+  rm -f "$BEGUN_LOG.seconds"
   timed "$BEGUN_LOG.seconds" "$@" </dev/null >"$BEGUN_LOG" 2>&1 &
   BEGUN_PID=$!
 }
@@ -46,7 +47,7 @@ timed() {
 end_check() {
   local status=ok seconds
   wait "$BEGUN_PID" || status=FAILED
-  seconds=$(cat "$BEGUN_LOG.seconds")
+  seconds=$(cat "$BEGUN_LOG.seconds" 2>/dev/null) || seconds=0
   printf '\n== %s\n' "$BEGUN_NAME"
   cat "$BEGUN_LOG"
   if [ "$status" = ok ]; then
@@ -62,7 +63,7 @@ end_check() {
 summary() {
   local name
   printf '\n%7s  check\n' s
-  printf '%s\n' ${CHECK_TIMES[@]+"${CHECK_TIMES[@]}"} | sort -rn | awk '{ s = $1; $1 = ""; printf "%7d %s\n", s, $0 }'
+  printf '%s\n' ${CHECK_TIMES[@]+"${CHECK_TIMES[@]}"} | sort -rn | awk 'NF { s = $1; $1 = ""; printf "%7d %s\n", s, $0 }'
   printf '%7d  all, with the set-up\n\n' "$SECONDS"
   for name in ${CHECKS_FAILED[@]+"${CHECKS_FAILED[@]}"}; do
     printf 'failed: %s\n' "$name"

@@ -197,6 +197,7 @@ list_tools() {
     "cargo-cyclonedx $CYCLONEDX_VERSION" "$libc"
   for ruby in "$@"; do "$ruby" -e 'puts RUBY_DESCRIPTION' || exit 1; done
   "$RUBY" -e 'puts "RubyGems #{Gem::VERSION}"'
+  tar --version | sed -n 1p && xz --version | sed -n 1p || exit 1
 }
 
 # package_name PLATFORM: of the gem's file, without its ending.

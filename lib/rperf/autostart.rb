@@ -34,11 +34,11 @@ module Rperf
 
       # What the environment may say beside it.
       BESIDE_ACCOUNTS = %w[ENABLED MODE LISTEN LISTEN_WAKE LISTEN_HELPER LISTEN_TOKEN LISTEN_TOKEN_FILE].freeze
-      # What the port itself reads in the environment.
       TOKENS = %w[LISTEN_TOKEN LISTEN_TOKEN_FILE].freeze
       private_constant :BESIDE_ACCOUNTS, :TOKENS
 
-      # The variables are no longer in the environment, for the program not to see them.
+      # Native code reads the tokens in the environment, from which Launch has taken them: they are there only while
+      # the port opens, so that neither the program nor its children see them.
       def open_port(launch)
         tokens = launch.variables.slice(*TOKENS).transform_keys { |key| "#{Launch::PREFIX}#{key}" }
         ENV.update(tokens)

@@ -251,8 +251,8 @@ fn check_ops(profile: &Profile, options: &Options) -> Result<(), Refusal> {
     }
     if profile.ops.is_empty() {
         return Err(Refusal::usage(
-            "the profile has no ops: the program called none, or they weren't measured, as 'rperf record \
-             --measure ops' does (rperf help ops)",
+            "the profile has no ops: the program called none, or they weren't measured \
+             ('rperf record --measure ops' measures them; rperf help ops)",
         ));
     }
     if !options.filter.is_empty() {

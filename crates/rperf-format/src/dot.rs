@@ -336,7 +336,7 @@ fn calls(calls: i64) -> String {
     format!("{} {noun}", grouped(calls))
 }
 
-/// The lines as text for between quotes. Between two of them is `ending`, which says how they are
+/// The lines as the text of a quoted string, with `ending` between two of them, which says how they are
 /// aligned; `\l` follows the last one, too.
 fn lines(lines: &[String], ending: &str) -> String {
     let is_left = ending == "\\l";

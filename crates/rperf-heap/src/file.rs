@@ -47,7 +47,7 @@ pub struct TreeRow {
     pub objects: u64,
     /// The bytes of these.
     pub bytes: u64,
-    /// The number of the row's objects and of all objects below.
+    /// How many objects the row and all rows below it have.
     pub retained_objects: u64,
     /// The bytes of these.
     pub retained_bytes: u64,

@@ -219,10 +219,13 @@ impl<'a> Names<'a> {
     pub fn nameless(&self, place: u32) -> String {
         let kind = self.graph.kinds[place as usize];
         let name = self.of_place(place);
-        match () {
-            () if kind.is_thread() || kind.is_fiber() => format!("stack of {name}"),
-            () if kind.is_singleton() => name,
-            () => format!("{name} (methods)"),
+        if kind.is_thread() || kind.is_fiber() {
+            format!("stack of {name}")
+        } else if kind.is_singleton() {
+            // The name says it already.
+            name
+        } else {
+            format!("{name} (methods)")
         }
     }
 

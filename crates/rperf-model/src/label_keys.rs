@@ -20,7 +20,7 @@ pub const RACTOR: &str = "%ractor";
 pub const CLASS: &str = "%class";
 /// How long objects that are alive have been there.
 pub const AGE: &str = "%age";
-/// A call of a chosen method, one of the slowest, on the rows of that call.
+/// A call of a chosen method that is among the slowest, on the rows of that call.
 pub const CALL: &str = "%call";
 /// The class of the request that a sample is of: how long it took among its like.
 pub const LATENCY: &str = "%latency";

@@ -37,7 +37,7 @@ use thread_recording::{ThreadRecording, Wake};
 const PAUSE: Duration = Duration::from_millis(250);
 const PAUSE_TICKS: u32 = 256;
 
-/// The divisor of that pause once a log was filling: deep stacks that have little in common take much
+/// Divides the pause of [`PAUSE_TICKS`] once a log was filling: deep stacks that have little in common take much
 /// room.
 const FILLING_PART: u32 = 8;
 

@@ -61,7 +61,7 @@ pub struct RunningSession {
     others_ready: OthersReady,
     /// Who waits for the main Ractor's GVL, where that is measured.
     waiters: Option<Arc<Waiters>>,
-    /// The thread that profiles are without, by the number of [`VmThread`]; 0: none.
+    /// The thread that profiles are without, by the number of its [`VmThread`](rperf_vm::VmThread); 0: none.
     left_out: AtomicUsize,
     /// The threads of other Ractors.
     others: Arc<OtherRactors>,

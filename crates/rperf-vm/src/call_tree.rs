@@ -71,7 +71,7 @@ pub struct TreeSize {
 /// Frames that a tree holds at most before its epoch must end.
 const FULL_FRAMES: usize = 1 << 15;
 
-/// The divisor of the cap: so much more room is there for leaves of stacks that find no room, and as
+/// Divides the cap: such a part of it is further room, for leaves of stacks that find no room, and as
 /// much again for those that find none there either.
 const LEAVES_PART: usize = 8;
 

@@ -5,9 +5,9 @@ use rperf_model::RequestSums;
 /// What a typical request has of something, and one of the tail, in the mean.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Means {
-    /// A request from the half in the middle.
+    /// The mean of typical requests: of the half in the middle.
     pub typical: i64,
-    /// A request of the tail, the slowest one in a hundred.
+    /// The mean of the tail: of the slowest one in a hundred.
     pub tail: i64,
 }
 

@@ -4,11 +4,11 @@
 use super::{Accounting, Activity};
 use crate::Mode;
 
-/// The divisor of an interval: after less time than that part with the GVL, the CPU clock isn't read as
-/// the GVL is given up.
+/// Divides an interval: after less time than such a part with the GVL, the CPU clock isn't read as the
+/// GVL is given up.
 const CLOCK_PART: u64 = 8;
 
-/// The divisor of an interval where the CPU clock was read as the thread got the GVL.
+/// Divides an interval likewise where the CPU clock was read as the thread got the GVL.
 const SHORT_CLOCK_PART: u64 = 50;
 
 impl Accounting {

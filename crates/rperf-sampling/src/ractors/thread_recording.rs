@@ -24,7 +24,7 @@ const DEPTH: usize = 2048;
 /// Words of the log: 64 kB. The worker empties it some times a second.
 const LOG_WORDS: usize = 1 << 13;
 
-/// The divisor of an interval: after a run shorter than that part the CPU clock isn't read.
+/// Divides an interval: after a run shorter than such a part the CPU clock isn't read.
 const CLOCK_PART: u64 = 8;
 
 /// Nodes that the call tree holds at most.

@@ -6,8 +6,7 @@ use crate::accounting::Accounting;
 use crate::session::Session;
 use crate::threads::GvlPart;
 use crate::tick_capture::at_work::other_ractors;
-use rperf_vm::{Gvl, RequestNumber, VmThread, Waiters, Waits, clock};
-use std::sync::Arc;
+use rperf_vm::{Gvl, RequestNumber, VmThread, Waits, clock};
 use std::sync::atomic::Ordering::Relaxed;
 
 impl RunningSession {
@@ -22,7 +21,8 @@ impl RunningSession {
         }
     }
 
-    /// Profiles of the session are without the calling thread: nobody is to blame for its waits.
+    /// Leaves out the waits of `thread`, the calling one, which profiles of the session are without: nobody
+    /// is to blame for them.
     pub fn leave_out_waits(&self, _: &Gvl<'_>, thread: VmThread) {
         self.left_out.store(thread.0, Relaxed);
     }
@@ -84,12 +84,13 @@ impl RunningSession {
     }
 
     /// `thread` has got the GVL at `now`. Called before ticks know that, because a tick counts who waits.
-    /// Returns whether its wait was counted, or isn't to be.
+    /// Returns whether its wait was counted, or is left out: else nobody knows who had the GVL.
     #[inline]
     pub(super) fn leave_waits(&self, thread: VmThread, now: u64) -> bool {
-        let is_told =
-            |it: &Arc<Waiters>| it.leave(thread, now).is_some() || self.is_left_out(thread);
-        self.waiters.as_ref().is_some_and(is_told)
+        let Some(waiters) = &self.waiters else {
+            return false;
+        };
+        waiters.leave(thread, now).is_some() || self.is_left_out(thread)
     }
 
     /// A thread has got the GVL at `now`, after it was `ready` from that time on, or 0; `was_counted` is

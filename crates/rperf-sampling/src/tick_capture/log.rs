@@ -9,7 +9,7 @@ use rperf_vm::{FiberWord, FrameWord, Stack};
 /// Words of a log: 1 MB.
 const WORDS: usize = 1 << 17;
 
-/// The divisor of a log's room: once that part is in use, somebody should empty the log. The next
+/// Divides a log's room: once such a part is in use, somebody should empty the log. The next
 /// collection has to look at all of it.
 const FILLING_PART: usize = 4;
 

@@ -146,14 +146,14 @@ pub static SPANS: Setting = Setting {
         short: None,
         takes: Takes::Value(
             "TIME",
-            "Also a time line of the calls that take so long, such as 1ms",
+            "Also a time line of the calls that take at least this long, such as 1ms",
         ),
         record_only: false,
     }),
     ..Setting::named(
         "spans",
         &[Time],
-        "a time line of the calls that take so long",
+        "a time line of the calls that take at least this long",
     )
 };
 

@@ -69,7 +69,8 @@ pub fn begin(ruby: &Ruby, gvl: &mut Gvl<'_>, sampling: Sampling) -> Result<bool,
     Ok(begun)
 }
 
-/// The calling thread is the helper: clients' profiles are without it.
+/// The calling thread is the helper: clients' profiles are without it, and nobody is to blame for its
+/// waits.
 pub fn note_helper(gvl: &Gvl<'_>) {
     if let Some(seq) = seq_of_current(gvl) {
         HELPER.store(seq, SeqCst);

@@ -17,6 +17,8 @@ pub fn perform(ruby: &Ruby, helper: RModule, question: Question) -> Result<(), E
         Task::Begin => begin(ruby, gvl, helper, question),
         Task::End => end(ruby, gvl, question),
         Task::Look => {
+            // It may be a new one.
+            live::note_helper(gvl);
             request::answer(question, Reply::Here);
             Ok(())
         }

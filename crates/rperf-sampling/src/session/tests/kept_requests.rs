@@ -19,7 +19,7 @@ fn end(session: &mut Session, request: u32, place: AmongSlowest) {
     session.end_request(RequestNumber(request), LatencyClass::Tail, place);
 }
 
-/// The place of a request that is one of the slowest, in place of another one or not.
+/// A request that is one of the slowest, with or without another one that makes room.
 fn slow(session: &Session, in_place_of: Option<u32>) -> AmongSlowest {
     let session = session.request_word();
     AmongSlowest {

@@ -13,7 +13,8 @@ impl Users {
         Self(AtomicUsize::new(0))
     }
 
-    /// A user has left: at the end of [`Lent::with`], or where that doesn't return to the user.
+    /// A user has left: at the end of [`Lent::with`], or in the handler of a fault, from which that never
+    /// returns.
     pub(super) fn leave(&self) {
         self.0.fetch_sub(1, SeqCst);
     }
