@@ -16,11 +16,11 @@ module PrintedCommands
   RUN = %w[console sh ruby].freeze
   READ = %w[text].freeze
   # Reasons not to run a block: a spec can't have these things, or mustn't do them.
-  REASONS = ["in a Rails app", "in a config.ru", "in an app that runs on and on", "in a checkout", "needs Sidekiq",
-             "needs RSpec", "needs Minitest", "needs the profile of", "needs Docker", "needs Go", "needs jq",
-             "needs a Rakefile", "runs for ever", "a server runs until", "may end with status 3", "needs Graphviz",
-             "needs valgrind", "needs a program with Ractors", "an app with these methods", "needs a terminal",
-             "writes to /usr/local"].freeze
+  REASONS = ["in a Rails app", "in a config.ru", "in a Gemfile", "in an app that runs on and on", "in a checkout",
+             "needs Sidekiq", "needs a Gemfile", "needs RSpec", "needs Minitest", "needs the profile of",
+             "needs Docker", "needs Go", "needs jq", "needs a Rakefile", "runs for ever", "a server runs until",
+             "may end with status 3", "needs Graphviz", "needs valgrind", "needs a program with Ractors",
+             "an app with these methods", "needs a terminal", "writes to /usr/local"].freeze
   PAGES = ["README.md", *Dir["docs/guide/*.md", base: ROOT]].freeze
 
   def self.to_run(page)

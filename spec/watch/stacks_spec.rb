@@ -220,7 +220,7 @@ RSpec.describe "rperf stacks", vm: true do
   it "says which thread of the profile it is, and its labels" do
     working("Rperf.start(mode: :wall)\nThread.new { Rperf.label(job: 'a \e[1m') { sleep } }") do |program|
       answer = nil
-      wait_until("label") { (answer = stacks_of(program).first)["threads"].any? { |it| it["labels"].any? } }
+      wait_until("label") { (answer = stacks_of(program).first)["threads"].any? { |it| it["labels"]&.any? } }
       numbers, labels = answer["threads"].map { |it| it.values_at("profile_thread", "labels") }.transpose
       expect(numbers).to contain_exactly(Integer, Integer)
       expect(numbers.uniq.size).to eq(2)
