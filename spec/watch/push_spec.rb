@@ -288,16 +288,16 @@ RSpec.describe "rperf push", if: RUBY_PLATFORM.include?("linux") do
   it "has a Ruby that sends, which no key reaches, and which is started again if it ends" do
     listening(app("loop { 1.0.to_s }")) do
       receiver(200) do |url|
-        command = rperf_command("push", "--to", url, "--every", "1", "--match", name)
+        command = rperf_command("push", "--to", url, "--every", Commands::SLOWNESS.to_s, "--match", name)
         env = clean_environment.merge("RUBYOPT" => "-W0", "RPERF_MODE" => "cpu")
         pid = Process.spawn(env, *command, err: path_to("err"), pgroup: true)
-        requests.pop(timeout: 30)
+        requests.pop(timeout: 30 * Commands::SLOWNESS)
         poster = posters(pid).fetch(0)
         expect(Process.getpgid(poster)).to eq(poster)
         expect(File.read("/proc/#{poster}/environ")).not_to match(/RUBYOPT|RPERF_/)
         Process.kill(:KILL, poster)
         wait_until("word of it") { File.read(path_to("err")).include?("has ended") }
-        2.times { expect(requests.pop(timeout: 30)).not_to be_nil }
+        2.times { expect(requests.pop(timeout: 30 * Commands::SLOWNESS)).not_to be_nil }
         Process.kill(:INT, -pid)
         expect(Process.wait2(pid).last.exitstatus).to eq(0)
       end
