@@ -32,12 +32,16 @@ RSpec.describe "Tokens and passwords" do
   end
 
   it "can be given where the program is also profiled, or has accounts", vm: true do
-    profiled = { "RPERF_OUTPUT" => path_to("out.pb.gz") }
-    { profiled => "[]", { "RPERF_MODE" => "account" } => '["RPERF_LISTEN_TOKEN"]' }.each do |asked, seen|
+    path = write_file("token", token)
+    File.chmod(0o600, path)
+    modes = [{ "RPERF_OUTPUT" => path_to("out.pb.gz") }, { "RPERF_MODE" => "account" }]
+    tokens = [{ "RPERF_LISTEN_TOKEN" => token }, { "RPERF_LISTEN_TOKEN_FILE" => path }]
+    modes.product(tokens) do |mode, given|
       address = "127.0.0.1:#{Servers.free_port}"
-      port = { "RPERF_LISTEN" => "tcp://#{address}", "RPERF_LISTEN_TOKEN" => token }
-      listening("p ENV.keys.grep(/TOKEN/); sleep", env: { "RPERF_ENABLED" => "1", **port, **asked }) do |it|
-        expect(it.lines).to eq([seen])
+      env = { "RPERF_ENABLED" => "1", "RPERF_LISTEN" => "tcp://#{address}", **given, **mode }
+      listening("p ENV.keys.grep(/TOKEN/); sleep", env:) do |it|
+        # With accounts the variables are there for children, which have their own.
+        expect(it.lines).to eq([mode.key?("RPERF_MODE") ? given.keys.inspect : "[]"])
         expect([token, token.reverse].map { |one| status("http://#{address}", one) }).to eq([200, 401])
       end
     end

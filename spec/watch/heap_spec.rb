@@ -125,6 +125,20 @@ RSpec.describe "rperf heap", vm: true, emulated: false, if: Gem::Platform.local.
     end
   end
 
+  it "tells what methods hold, and singleton methods" do
+    code = <<~RUBY
+      class Api; end
+      def text(bytes) = "x" * bytes
+      text(#{mb}).then { |page| Api.define_method(:page) { page } }
+      text(#{2 * mb}).then { |page| Api.define_singleton_method(:page) { page } }
+    RUBY
+    holding(code) do |pid, _|
+      listed = answer_of(pid)
+      expect(holder(listed, "class Api (methods)")["retained_bytes"]).to be_within(0.05 * mb).of(mb)
+      expect(holder(listed, "singleton methods of Api")["retained_bytes"]).to be_within(0.05 * mb).of(2 * mb)
+    end
+  end
+
   it "tells what the main script's local variables hold" do
     holding("big = Array.new(20_000) { |n| n.to_s * 20 }", rest: "p big.size") do |pid, _|
       main = holder(answer_of(pid), "local variables of the main script")
