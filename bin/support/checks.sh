@@ -91,7 +91,7 @@ decides_by_sentences() {
   local looks='(contains|starts_with|ends_with|strip_prefix|strip_suffix|split_once|find)\("|[!=]= "'
   found=$(
     while read -r file; do
-      [ "$file" != crates/rperf-model/src/code_path.rs ] || continue
+      [ "$file" != crates/rperf-model/src/frames/code_path.rs ] || continue
       code_of "$file" | grep -v assert |
         grep -nE "($looks)[^\"]*$words|^ *(\| )?\"[^\"]*$words[^\"]*\"( \||,? =>| if )" | sed "s|^|$file:|"
     done < <(rust_files | grep -v '/tests[./]\|_tests[./]\|test_support')
@@ -127,6 +127,20 @@ directories_are_directories() {
     { echo 'the word is "directory"' && false; }
 }
 
+# A crate's root is its table of contents: what belongs together has a directory there.
+roots_have_rooms() {
+  local root most count bad=0
+  for root in crates/*/src ext/*/src; do
+    case $root in
+      crates/rperf-sampling/* | crates/rperf-tracing/*) most=15 ;;
+      *) most=25 ;;
+    esac
+    count=$(find "$root" -maxdepth 1 -name '*.rs' | wc -l)
+    [ "$count" -le "$most" ] || { echo "$root: $count files; $most at most" && bad=1; }
+  done
+  [ "$bad" -eq 0 ]
+}
+
 # Each shipped crate asks for what clippy.toml disallows.
 crates_ask_for_disallowed_methods() {
   local file bad=0
@@ -154,6 +168,7 @@ house_rules() {
   directories_are_directories || bad=1
   decides_by_sentences || bad=1
   arguments_have_names || bad=1
+  roots_have_rooms || bad=1
   crates_ask_for_disallowed_methods || bad=1
   [ "$bad" -eq 0 ]
 }

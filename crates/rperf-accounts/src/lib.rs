@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod account_ops;
+mod endpoint;
 mod figures;
 mod judged;
 mod ops;
@@ -18,6 +19,7 @@ mod table;
 mod thread;
 
 pub use account_ops::{AccountOp, AccountOps};
+pub use endpoint::endpoint_path;
 pub use figures::{Figures, Value};
 pub use judged::{JudgedRequests, RequestName};
 pub use ops::{OpCall, SessionOps};

@@ -3,13 +3,13 @@
 //! front, for which clap has no message of one line.
 
 use crate::diff::{self, DiffArgs};
-use crate::heap::{self, HeapArgs};
-use crate::leak::{self, LeakArgs};
 use crate::live::choose::Choice;
 use crate::live::ps::{self, PsArgs};
 use crate::live::stacks::StacksArgs;
 use crate::live::top::TopArgs;
 use crate::live::users::UserArgs;
+use crate::memory::heap::{self, HeapArgs};
+use crate::memory::leak::{self, LeakArgs};
 use crate::memory::{self, MemoryArgs};
 use crate::report::ReportArgs;
 use crate::why::{self, WhyArgs};
@@ -413,7 +413,7 @@ pub struct AttachArgs {
 #[derive(Debug, clap::Args)]
 pub struct SnapshotArgs {
     /// The program's process
-    #[arg(value_name = "PID", value_parser = crate::checked::pid)]
+    #[arg(value_name = "PID", value_parser = crate::shared_args::checked::pid)]
     pub pid: i32,
     /// File to write the profile to [default: rperf.data]
     #[arg(short, long, value_name = "PATH")]

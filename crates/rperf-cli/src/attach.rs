@@ -4,12 +4,13 @@
 pub mod snapshot;
 
 use crate::args::AttachArgs;
+use crate::launch::delivery;
 use crate::live::choose::Chosen;
 use crate::live::words::{of_event, of_failure};
 use crate::options::{Options, sampling_of};
 use crate::progress::Progress;
 use crate::signals::Actions;
-use crate::{FAILURE, Refusal, delivery, say};
+use crate::{FAILURE, Refusal, say};
 use nix::sys::signal::{SigHandler, Signal};
 use rperf_model::Profile;
 use rperf_protocol::ask::Wanted;

@@ -2,9 +2,13 @@
 //! merges what they leave, and says what became of it. Called by `run` and `runs`, on the main
 //! thread.
 
+pub(crate) mod delivery;
+pub(crate) mod runs;
+
 use crate::options::Options;
 use crate::process::{self, End};
-use crate::{EXCEEDED, FAILURE, NOT_EXECUTABLE, Refusal, USAGE, command, delivery, forward, say};
+use crate::process::{command, forward};
+use crate::{EXCEEDED, FAILURE, NOT_EXECUTABLE, Refusal, USAGE, say};
 use rperf_format::bytes_text;
 use rperf_session::directory;
 use rperf_session::environment::{self, Environment};

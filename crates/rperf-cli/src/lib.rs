@@ -8,36 +8,25 @@
 
 mod args;
 mod attach;
-mod checked;
 mod clients;
-mod command;
-mod delivery;
 mod diff;
 mod fleet;
-mod forward;
-mod heap;
 mod help;
 mod installation;
-mod kept_rows;
 mod launch;
-mod leak;
 mod live;
-mod live_viewer;
 mod memory;
 mod misuse;
 mod options;
 mod output;
-mod path_args;
 mod places;
 mod process;
 mod progress;
 mod refusal;
 mod report;
-mod runs;
+mod shared_args;
 mod signals;
-mod source_file;
 mod viewer;
-mod viewer_args;
 mod why;
 
 pub use installation::Installation;
@@ -78,14 +67,14 @@ fn run_subcommand(subcommand: Subcommand, installation: &Installation) -> Result
         Ok(launched.status())
     };
     match subcommand {
-        Subcommand::Record(args) => runs::record(args, installation),
+        Subcommand::Record(args) => launch::runs::record(args, installation),
         Subcommand::Trace(args) => launch(Options::for_trace(args)?),
         Subcommand::Stat(args) => launch(Options::for_page(args.page, args.report)?),
         Subcommand::Exec(args) => launch(Options::for_page(args, true)?),
         Subcommand::Report(args) => match args.live {
             Some(pid) => {
                 let (interval, opens_browser) = args.for_live()?;
-                live_viewer::run(pid, interval, opens_browser)
+                live::viewer::run(pid, interval, opens_browser)
             }
             None => report::run(args),
         },
@@ -94,8 +83,8 @@ fn run_subcommand(subcommand: Subcommand, installation: &Installation) -> Result
         Subcommand::Ps(args) => live::ps::run(&args),
         Subcommand::Stacks(args) => live::stacks::run(&args),
         Subcommand::Memory(args) => memory::run(&args),
-        Subcommand::Heap(args) => heap::run(&args),
-        Subcommand::Leak(args) => leak::run(&args),
+        Subcommand::Heap(args) => memory::heap::run(&args),
+        Subcommand::Leak(args) => memory::leak::run(&args),
         Subcommand::Top(args) => live::top::run(&args, installation),
         Subcommand::Attach(args) => attach::run(&args),
         Subcommand::Snapshot(args) => attach::snapshot::run(&args),

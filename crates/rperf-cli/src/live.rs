@@ -7,4 +7,5 @@ pub mod stacks;
 mod thread_state;
 pub mod top;
 pub mod users;
+pub(crate) mod viewer;
 pub mod words;

@@ -1,15 +1,18 @@
 //! `rperf memory`: what the resident memory of a program is made of, now or in a file. Called by `run`, on
 //! the main thread.
 
+pub(crate) mod heap;
+pub(crate) mod kept_rows;
+pub(crate) mod leak;
 mod page;
 
 pub use page::{elapsed, since};
 
-use crate::checked;
-use crate::kept_rows::{self, is_number, refused};
 use crate::live::words::{message, of_failure};
 use crate::refusal::{FAILURE, Refusal};
 use crate::report::screen::Screen;
+use crate::shared_args::checked;
+use kept_rows::{is_number, refused};
 use rperf_format::{MemoryFile, NoMemoryFile, bytes_text};
 use rperf_protocol::json::read;
 use rperf_session::process_id::ProcessId;

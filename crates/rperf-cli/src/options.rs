@@ -4,7 +4,7 @@
 use crate::Refusal;
 use crate::args::flags::PushFlags;
 use crate::args::{PageArgs, RecordArgs, TraceArgs};
-use crate::checked::{refuse_reports_file, size};
+use crate::shared_args::checked::{refuse_reports_file, size};
 use rperf_model::{Mode, TRACE};
 use rperf_protocol::ask::Sampling;
 use rperf_protocol::measure::{Measure, Objects};

@@ -1,7 +1,9 @@
 //! Runs a program as a child, waits for it, and ends as it did. Called by
 //! `launch`, on the main thread, which waits here for the program's whole life.
 
-use crate::forward;
+pub(crate) mod command;
+pub(crate) mod forward;
+
 use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::Signal;
 use rperf_session::os::{self, OsStats};

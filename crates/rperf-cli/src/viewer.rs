@@ -4,9 +4,10 @@
 mod browser;
 mod entrance;
 mod server;
+pub(crate) mod source_file;
 
 use crate::output::shown;
-use crate::{FAILURE, Refusal, say, source_file};
+use crate::{FAILURE, Refusal, say};
 use rperf_format::viewer::{self, View};
 use rperf_model::Profile;
 use rperf_report::numbers::grouped;

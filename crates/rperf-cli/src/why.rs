@@ -8,10 +8,10 @@ mod ops;
 mod page;
 
 use crate::Refusal;
-use crate::path_args::PathArgs;
 use crate::report::load;
 use crate::report::screen::Screen;
 use crate::report::write_text;
+use crate::shared_args::path_args::PathArgs;
 use rperf_report::{EndpointTimes, Why};
 use std::ffi::OsString;
 use std::path::Path;

@@ -1,8 +1,8 @@
 //! Waits for the GVL that no stack is to blame for: they have frames of their own, so that blame adds up
 //! to all waits. Used where a profile is made of what was collected. Any thread, no I/O.
 
-use crate::frame_kind::{HAND_OVER_FRAME, UNKNOWN_HOLDER_FRAME};
-use crate::label_keys::RACTOR;
+use crate::frames::frame_kind::{HAND_OVER_FRAME, UNKNOWN_HOLDER_FRAME};
+use crate::labels::label_keys::RACTOR;
 use crate::{Frame, LabelSetId, Node, NodeId, OwnColumn, Profile, State, WeightKey};
 
 impl Profile {

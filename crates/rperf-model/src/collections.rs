@@ -1,6 +1,8 @@
 //! What collections took, by their cause: exact sums, beside the samples. Made by the engine, kept in
 //! files, read by reports. Any thread, no I/O.
 
+pub(crate) mod gc_cause;
+
 use crate::{GcCause, Histogram};
 use std::collections::BTreeMap;
 

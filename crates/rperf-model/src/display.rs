@@ -4,7 +4,7 @@
 //! Every format, the totals and the Ruby API take their stacks from here, so
 //! that all of them show the same. Any thread, no I/O.
 
-use crate::frame_kind::THREAD;
+use crate::frames::frame_kind::THREAD;
 use crate::{FrameId, Node, Profile, State, WeightKey};
 
 const THREAD_EXITED: &str = "[thread exited]";

@@ -6,7 +6,7 @@
 //! `[folded]` in between. Its rows keep their thread, labels and state. So the self time of each
 //! method and line stays as it was, and so does the total of each node that is still there.
 
-use crate::frame_kind::FOLDED_FRAME;
+use crate::frames::frame_kind::FOLDED_FRAME;
 use crate::{CallTree, Frame, FrameId, Frames, Node, NodeId, Strings};
 
 mod limits;

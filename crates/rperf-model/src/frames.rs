@@ -1,5 +1,8 @@
 //! Frames: the methods, blocks and scripts that stacks are made of. Any thread, no I/O.
 
+pub(crate) mod code_path;
+pub mod frame_kind;
+
 use crate::StringId;
 use rustc_hash::FxHashMap;
 

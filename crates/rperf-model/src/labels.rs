@@ -1,6 +1,8 @@
 //! Label sets: the key-value pairs that a program puts on its samples. Filled by the engine, traces and the
 //! readers, read by filters and formats. Any thread, no I/O.
 
+pub mod label_keys;
+
 use crate::StringId;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;

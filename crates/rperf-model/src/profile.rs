@@ -1,6 +1,9 @@
 //! The profile itself and the small types in it. Built by the engine's worker, traces and the
 //! readers, read by everything else. Any thread, no I/O.
 
+pub(crate) mod meta;
+pub(crate) mod origin;
+
 use crate::{
     CallTree, Collections, Column, Frames, LabelSets, Latencies, Note, Ops, OwnColumn, Requests,
     Schema, StringId, Strings, Suite, TimeLine, ValueType, Weight, WeightKey, Weights,

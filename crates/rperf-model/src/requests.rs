@@ -2,6 +2,9 @@
 //! the sums of their accounts, so that there are means per request. Made by the extension, kept in
 //! files, and read by `rperf why`. Any thread, no I/O.
 
+pub(crate) mod latency_class;
+pub(crate) mod ops;
+
 use crate::{LatencyClass, Quantiles};
 use std::fmt;
 

@@ -16,7 +16,7 @@ pub use folding::Moved;
 pub use rows::{SumsRow, SumsValues};
 
 use crate::fold::FoldLimits;
-use crate::frame_kind::TRUNCATED_FRAME;
+use crate::frames::frame_kind::TRUNCATED_FRAME;
 use crate::{
     CallTree, Frame, FrameId, Frames, LabelSet, LabelSetId, LabelSets, Mode, Node, NodeId, Strings,
     WeightKey,

@@ -1,8 +1,8 @@
 //! The states of a thread: running, blocked, waiting, collecting garbage. Used from the engine to
 //! the formats. Any thread, no I/O.
 
-use crate::frame_kind;
-use crate::label_keys::{GC, GVL};
+use crate::frames::frame_kind;
+use crate::labels::label_keys::{GC, GVL};
 
 /// The state of a thread during a sample's weight. All but `Running` are shown
 /// as a synthetic leaf frame below the sample's stack.

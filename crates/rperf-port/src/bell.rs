@@ -1,7 +1,7 @@
 //! What wakes a helper that waits for questions all the time: a pair of sockets. The port's thread
 //! writes to one, and the helper, a Ruby thread, waits for the other to be readable.
 
-use crate::descriptors::Guarded;
+use crate::socket::descriptors::Guarded;
 use nix::sys::socket::{MsgFlags, recv};
 use std::io::{self, Write};
 use std::os::fd::{AsFd, AsRawFd, RawFd};

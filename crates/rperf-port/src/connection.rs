@@ -1,9 +1,9 @@
 //! A client of the port. Reads a request, and nothing more until its answer is out: so a client
 //! costs a bounded amount of memory, and holds up nobody else. On the port's thread.
 
-use crate::descriptors::Guarded;
 use crate::profiling::Profiling;
 use crate::socket::Socket;
+use crate::socket::descriptors::Guarded;
 use crate::step::Pull;
 use crate::task::Task;
 use nix::sys::socket::{MsgFlags, recv};

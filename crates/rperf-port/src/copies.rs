@@ -1,10 +1,11 @@
 //! Copies of the process that send the graph of all objects: one at a time, and not one after the other. On
 //! the port's thread.
 
+pub mod handed_over;
+pub(crate) mod room;
+
 use crate::connection::{Connection, Wait};
-use crate::handed_over;
 use crate::questions::Questions;
-use crate::room;
 use crate::state::Port;
 use crate::task::{Reply, Task};
 use nix::errno::Errno;

@@ -10,12 +10,7 @@
 pub mod bell;
 mod connection;
 mod copies;
-mod descriptors;
 mod facts;
-pub mod handed_over;
-mod holder;
-mod listener;
-mod malloc;
 pub mod memory;
 mod profiling;
 pub mod pull;
@@ -23,30 +18,29 @@ mod pulls;
 mod questions;
 mod refusals;
 pub mod request;
-mod room;
 mod route;
 mod server;
 mod session;
 mod socket;
-mod sockets;
 pub mod stacks;
 mod state;
 mod step;
 pub mod task;
-mod tcp;
 mod waits;
 pub mod wake;
 
+pub use copies::handed_over;
 pub use state::{Program, Running};
 
-use descriptors::Guarded;
-use holder::Holder as NumberHolder;
-use listener::Listener;
 use nix::sys::signal::{SigSet, SigmaskHow};
 use rperf_session::os;
 use rperf_session::place::{Place, PlaceError};
 use rperf_session::privileges;
 use server::Server;
+use socket::descriptors::Guarded;
+use socket::holder::Holder as NumberHolder;
+use socket::listener::Listener;
+use socket::tcp::{Tcp, TcpError};
 use state::Port;
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -57,7 +51,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 use step::Holder;
 use task::{Message, ProfileUpTo, Why};
-use tcp::{Tcp, TcpError};
 
 /// The name that the thread has in lists of native threads.
 const THREAD_NAME: &str = "rperf-port";
@@ -172,7 +165,7 @@ fn open_at(
 /// In a forked child, before Ruby runs: the port is the parent's, so its descriptors are closed
 /// here. Async-signal-safe: only atomics and system calls.
 pub fn forget_in_child() {
-    descriptors::close_in_child();
+    socket::descriptors::close_in_child();
     bell::forget();
     handed_over::forget();
     request::forget_in_child();

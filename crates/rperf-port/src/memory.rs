@@ -1,7 +1,8 @@
 //! What memory is of, as far as only the program knows: what the VM says, and what malloc has counted.
 //! The VM's answer is made on a Ruby thread, and becomes a message on the port's.
 
-use crate::malloc;
+pub(crate) mod malloc;
+
 use rperf_protocol::json::written;
 use rperf_protocol::memory::{Heap, Memory, ObjectsAnswer, Pool, Stacks};
 use rperf_protocol::stacks::Source;

@@ -2,13 +2,13 @@
 //! time. Nothing here waits for Ruby, or for a client.
 
 use crate::connection::{Connection, Fate, Wait};
-use crate::descriptors::Guarded;
 use crate::facts;
-use crate::listener::{Accepted, Listener};
 use crate::pulls::Pulls;
 use crate::route::{Route, route};
 use crate::session::{self, Vm};
 use crate::socket::Socket;
+use crate::socket::descriptors::Guarded;
+use crate::socket::listener::{Accepted, Listener};
 use crate::state::Port;
 use crate::step::Step;
 use crate::task::Message;

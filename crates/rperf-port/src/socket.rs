@@ -1,5 +1,10 @@
 //! A connection, whichever way the client has come. On the port's thread.
 
+pub(crate) mod descriptors;
+pub(crate) mod holder;
+pub(crate) mod listener;
+pub(crate) mod tcp;
+
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd};

@@ -2,10 +2,10 @@
 //! on the port's thread.
 
 use crate::bell;
-use crate::descriptors::Guarded;
+use crate::socket::descriptors::Guarded;
+use crate::socket::tcp::Tcp;
 use crate::step::Step;
 use crate::task::Message;
-use crate::tcp::Tcp;
 use crate::wake;
 use rperf_protocol::hello::Session;
 use rperf_session::place::Place;

@@ -6,10 +6,12 @@
     reason = "the kernel's files, which nobody can exchange"
 )]
 
-use crate::descriptors::Guarded;
-use crate::sockets::Sockets;
+pub(crate) mod sockets;
+
+use crate::socket::descriptors::Guarded;
 use nix::fcntl::{OFlag, open, openat};
 use nix::sys::stat::Mode;
+use sockets::Sockets;
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::Read;

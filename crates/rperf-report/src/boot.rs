@@ -8,8 +8,8 @@
 
 mod load_tree;
 
-use crate::code_paths::CodePaths;
-use crate::groups::{gem, is_file};
+use crate::stack::groups::{gem, is_file};
+use crate::text::code_paths::CodePaths;
 use crate::top::Sort;
 use load_tree::{LoadTree, What};
 use rperf_model::{Column, FrameId, NodeId, Profile, StringId};

@@ -1,7 +1,7 @@
 //! How often methods were called, in profiles whose calls were traced: for the tables of methods.
 //! Used by text reports and `rperf report`; any thread.
 
-use crate::groups::Function;
+use crate::stack::groups::Function;
 use crate::top::{By, Top};
 use rperf_model::OwnColumn::{self, BlockCalls};
 use rperf_model::numbers::{counted, grouped};

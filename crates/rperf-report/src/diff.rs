@@ -14,10 +14,10 @@ pub use scaling::{Normalize, PerRequest};
 pub use suite_run::{NoTests, TestValue};
 
 use crate::chance::false_discovery_limit;
-use crate::groups::Function;
 use crate::matching::Matched;
+use crate::stack::groups::Function;
+use crate::text::units::nanoseconds_per;
 use crate::top::Sort;
-use crate::units::nanoseconds_per;
 use found::FoundMethods;
 use rperf_model::ValueType;
 use run::Amount;

@@ -9,9 +9,9 @@ mod tag_filter;
 pub use tag_filter::TagFilter;
 
 use crate::idle::Idle;
-use crate::keys::set_keys;
-use crate::pattern::{PatternError, regex};
-use crate::tags::ThreadNames;
+use crate::rows::keys::set_keys;
+use crate::rows::tags::ThreadNames;
+use crate::text::pattern::{PatternError, regex};
 use frames::{FrameFilters, Frames};
 use regex::Regex;
 use rperf_model::label_keys::{PID, THREAD_SEQ};

@@ -11,7 +11,7 @@ mod sums;
 mod trim;
 
 use crate::filter::add_thread_frames;
-use crate::groups::{CoreMethods, FrameKey, Function, Groups};
+use crate::stack::groups::{CoreMethods, FrameKey, Function, Groups};
 use crate::top::thread_name;
 use limits::RankText;
 pub use limits::{Cut, GraphLimits};

@@ -11,8 +11,8 @@
 
 mod waiting;
 
-use crate::units::Scale;
-use crate::walk::add;
+use crate::stack::walk::add;
+use crate::text::units::Scale;
 use rperf_model::frame_kind::{is_main, method_of};
 use rperf_model::{
     Category, Column, DisplayFrame, FrameId, FrameKind, LabelSetId, NodeId, Origin, OwnColumn,

@@ -1,8 +1,8 @@
 //! Totals of a profile by line of source. Used by the text report. Any thread, no I/O.
 
-use crate::code_paths::CodePaths;
-use crate::groups::is_file;
-use crate::walk::{OnceSums, Values, Visitor, walk};
+use crate::stack::groups::is_file;
+use crate::stack::walk::{OnceSums, Values, Visitor, walk};
+use crate::text::code_paths::CodePaths;
 use rperf_model::{Column, Frame, FrameId, Node, NodeId, Profile, Strings, Weight};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;

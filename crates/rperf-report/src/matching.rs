@@ -1,8 +1,8 @@
 //! Finds the methods of one profile in another: by name and by what their paths mean. Used by
 //! comparisons, and where calls of a trace are joined with samples; any thread.
 
-use crate::code_paths::{CodePaths, Meaning};
-use crate::groups::Function;
+use crate::stack::groups::Function;
+use crate::text::code_paths::{CodePaths, Meaning};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::hash::Hash;
 

@@ -1,13 +1,13 @@
 //! All that is known of each method at once: its own time and that of its callees, calls, waits,
 //! garbage collection, objects. Used by `rperf report --methods` and JSON; any thread.
 
-use crate::code_paths::CodePaths;
-use crate::groups::{FrameKey, Function, Groups};
-use crate::in_ops::op_texts;
-use crate::states::state_rows;
-use crate::tags::tag_texts;
+use crate::rows::in_ops::op_texts;
+use crate::rows::states::state_rows;
+use crate::rows::tags::tag_texts;
+use crate::stack::groups::{FrameKey, Function, Groups};
+use crate::stack::walk::{OnceSums, Values, Visitor, add, walk_summing};
+use crate::text::code_paths::CodePaths;
 use crate::top::{By, Sort, thread_name};
-use crate::walk::{OnceSums, Values, Visitor, add, walk_summing};
 use rperf_model::{Column, Histogram, Node, NodeId, OwnColumn, Profile, State, Weight};
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;

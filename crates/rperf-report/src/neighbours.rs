@@ -1,9 +1,9 @@
 //! Callers and callees of functions, with the calling lines. Used by
 //! `rperf report --callers`; any thread.
 
-use crate::groups::{FrameKey, Function, GroupId, Groups};
-use crate::pattern::NamePattern;
-use crate::walk::{OnceSums, Values, Visitor, walk};
+use crate::stack::groups::{FrameKey, Function, GroupId, Groups};
+use crate::stack::walk::{OnceSums, Values, Visitor, walk};
+use crate::text::pattern::NamePattern;
 use rperf_model::{Column, Node, NodeId, Profile, Weight};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;

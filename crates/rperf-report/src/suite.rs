@@ -2,7 +2,7 @@
 //! the gems is from exact accounts. Asked by `rperf report --tests` and for JSON; any thread.
 
 use crate::filter::{Filter, TagFilter};
-use crate::groups::CoreMethods;
+use crate::stack::groups::CoreMethods;
 use crate::top::{By, Sort, Top};
 use rperf_model::{FrameKind, Profile, SuiteKey, SuiteKind, SuiteSums};
 use std::cmp::Reverse;

@@ -1,11 +1,11 @@
 //! The rows with the most: by function, file, directory, gem, label, op, thread or state.
 //! Used by text reports, `rperf report` and diffs; any thread.
 
-use crate::groups::{CoreMethods, FrameKey, Function, GroupId, Groups};
-use crate::in_ops::op_texts;
-use crate::states::state_rows;
-use crate::tags::tag_texts;
-use crate::walk::{OnceSums, Values, Visitor, add, walk};
+use crate::rows::in_ops::op_texts;
+use crate::rows::states::state_rows;
+use crate::rows::tags::tag_texts;
+use crate::stack::groups::{CoreMethods, FrameKey, Function, GroupId, Groups};
+use crate::stack::walk::{OnceSums, Values, Visitor, add, walk};
 use rperf_model::{Column, LabelSetId, Node, NodeId, Profile, Weight};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;

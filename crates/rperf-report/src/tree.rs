@@ -5,8 +5,8 @@
 //! A branch is opened only if it is shown, so that the many small ones cost nothing,
 //! and without recursion, so that stacks of any depth are fine.
 
-use crate::groups::{FrameKey, Function, GroupId, Groups};
-use crate::walk::Index;
+use crate::stack::groups::{FrameKey, Function, GroupId, Groups};
+use crate::stack::walk::Index;
 use rperf_model::{Column, NodeId, Profile};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;

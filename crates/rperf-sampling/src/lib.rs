@@ -11,7 +11,6 @@ mod accounting;
 mod collect;
 mod config;
 mod counters;
-mod endpoint;
 pub mod objects;
 mod ractors;
 mod recording;
@@ -30,7 +29,6 @@ pub use collect::sample::{Sample, SampleSums, SumLimits};
 pub use collect::shared::SharedTable;
 pub use config::{DEFAULT_MAX_NODES, Missing, SessionConfig, StartError, StartOptions};
 pub use counters::{Capture, CaptureCounters, SessionCounters};
-pub use endpoint::endpoint_path;
 pub use ractors::{OtherThread, ThreadSlot};
 pub use recording::{NotedLabels, Position, SampleStack};
 pub use running::{

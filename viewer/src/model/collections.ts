@@ -1,4 +1,4 @@
-// Why the collections ran that slow requests had to wait for, by samples: as crates/rperf-report/src/why/collections.rs.
+// Why the collections ran that slow requests had to wait for, by samples: as crates/rperf-report/src/requests/why/collections.rs.
 import type { Requests } from "../format/requests.ts";
 import { endpointTimes, excess, kindsOf, type Means, meansOf, PART_OF_STATE, SITES } from "./requests.ts";
 import type { View } from "./view.ts";

@@ -2,9 +2,10 @@
 //! thread.
 
 use crate::args::SnapshotArgs;
+use crate::launch::delivery;
 use crate::live::words::of_failure;
 use crate::options::Options;
-use crate::{FAILURE, Refusal, delivery, say};
+use crate::{FAILURE, Refusal, say};
 use rperf_session::merge::Merged;
 use rperf_session::page::stat::CommandTimes;
 use rperf_session::process_id::ProcessId;

@@ -3,7 +3,7 @@
 //! and what watches a fleet, on the main thread and on others of theirs.
 
 use super::users::UserArgs;
-use crate::checked::pid;
+use crate::shared_args::checked::pid;
 use crate::{FAILURE, Refusal};
 use rperf_report::numbers::counted;
 use rperf_report::regex;

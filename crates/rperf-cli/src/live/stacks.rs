@@ -5,8 +5,8 @@ mod json;
 
 use super::thread_state::{in_words, waits_in};
 use super::words::of_failure;
-use crate::path_args::PathArgs;
 use crate::report::screen::{Screen, columns};
+use crate::shared_args::path_args::PathArgs;
 use crate::{FAILURE, Refusal};
 use rperf_protocol::hello::Hello;
 use rperf_protocol::limits::MAX_STACKS as MOST;
@@ -39,7 +39,7 @@ const LEFT_OUT: &str = "too many, or Ruby would have run the program's own `to_s
 #[derive(Debug, clap::Args)]
 pub struct StacksArgs {
     /// The program's process
-    #[arg(value_name = "PID", value_parser = crate::checked::pid)]
+    #[arg(value_name = "PID", value_parser = crate::shared_args::checked::pid)]
     pub pid: i32,
     /// Print one JSON object
     #[arg(long)]

@@ -10,7 +10,7 @@ use super::graph_args::{GraphArgs, SVG_FILE, node_kind};
 use super::pages::TreeOptions;
 use super::view_args::{Belongs, HTML_FILE, ViewArgs, only_one, refuse_strangers};
 use crate::Refusal;
-use crate::checked::{self, parse_format};
+use crate::shared_args::checked::{self, parse_format};
 use rperf_format::answers::{LEAST_PERCENT, ROWS};
 use rperf_format::markdown::METHODS;
 use rperf_format::{Format, GraphOptions};
@@ -35,7 +35,7 @@ pub struct ReportArgs {
     #[command(flatten)]
     pub view: ViewArgs,
     /// Look at a running program with a port: the web viewer on snapshots of it
-    #[arg(long, value_name = "PID", value_parser = crate::checked::pid)]
+    #[arg(long, value_name = "PID", value_parser = crate::shared_args::checked::pid)]
     pub live: Option<i32>,
     /// With --live: seconds between two snapshots, 1 to 3600 [default: 10]
     #[arg(long, value_name = "S", value_parser = interval, requires = "live")]

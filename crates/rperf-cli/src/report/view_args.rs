@@ -1,9 +1,9 @@
 //! The options that `rperf report` and `rperf diff` share, and what belongs to which view.
 
 use crate::Refusal;
-use crate::checked::writable;
-use crate::path_args::PathArgs;
-use crate::viewer_args::ViewerArgs;
+use crate::shared_args::checked::writable;
+use crate::shared_args::path_args::PathArgs;
+use crate::shared_args::viewer_args::ViewerArgs;
 use rperf_model::OwnColumn;
 use rperf_report::Sort;
 use std::ffi::OsString;

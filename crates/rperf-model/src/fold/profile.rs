@@ -1,7 +1,7 @@
 //! Folding of whole profiles.
 
 use super::{FoldLimits, FoldedTree, folded_frame};
-use crate::frame_kind::FOLDED_FRAME;
+use crate::frames::frame_kind::FOLDED_FRAME;
 use crate::{Column, Frame, FrameId, Profile, RawSamples, WeightTable, Weights};
 
 /// What lies under `[folded]` in a profile.

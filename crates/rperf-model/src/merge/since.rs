@@ -3,7 +3,7 @@
 
 use super::Ids;
 use crate::fold::settle;
-use crate::label_keys::{CALL, LATENCY, REQUEST};
+use crate::labels::label_keys::{CALL, LATENCY, REQUEST};
 use crate::{Profile, SamplingStats, Suite, WeightTable, Weights};
 use std::borrow::Cow;
 

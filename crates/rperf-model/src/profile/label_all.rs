@@ -1,7 +1,7 @@
 //! Labels for all samples of a profile: how those of several processes are told apart. Any
 //! thread, no I/O.
 
-use crate::label_keys::{REQUEST, set_apart};
+use crate::labels::label_keys::{REQUEST, set_apart};
 use crate::{LabelSet, LabelSetId, LabelSets, Profile, StringId, Strings, WeightKey, WeightTable};
 use rustc_hash::FxHashSet;
 use std::borrow::Cow;

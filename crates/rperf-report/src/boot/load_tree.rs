@@ -1,6 +1,6 @@
 //! Which file loads which, with the time of each. Made of a profile's call tree; any thread.
 
-use crate::groups::is_file;
+use crate::stack::groups::is_file;
 use rperf_model::frame_kind::{is_main, method_of};
 use rperf_model::{CodePath, Column, Frame, Profile, StringId};
 use rustc_hash::FxHashMap;

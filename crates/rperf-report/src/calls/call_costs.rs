@@ -8,8 +8,8 @@ mod sums;
 
 use crate::filter::add_thread_frames;
 use crate::graph::thread_of;
-use crate::groups::{FrameKey, Function, GroupId, Groups};
-use crate::walk::{Values, Visitor, walk};
+use crate::stack::groups::{FrameKey, Function, GroupId, Groups};
+use crate::stack::walk::{Values, Visitor, walk};
 use rperf_model::OwnColumn;
 use rperf_model::{DisplayFrame, FrameId, Node, NodeId, Profile, Weight};
 use rustc_hash::FxHashMap;

@@ -2,9 +2,9 @@
 //! a program that does the same are equal, so no difference is noise. Called by `rperf diff
 //! --calls`; any thread.
 
-use crate::code_paths::CodePaths;
-use crate::groups::{FrameKey, Function, GroupId, Groups};
 use crate::matching::{MethodKey, match_methods};
+use crate::stack::groups::{FrameKey, Function, GroupId, Groups};
+use crate::text::code_paths::CodePaths;
 use rperf_model::{OwnColumn, Profile, Traced};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};

@@ -3,9 +3,9 @@
 //! --counts`; any thread.
 
 use crate::calls::Calls;
-use crate::code_paths::CodePaths;
-use crate::groups::Function;
 use crate::matching::{Matched, MethodKey, match_methods};
+use crate::stack::groups::Function;
+use crate::text::code_paths::CodePaths;
 use crate::top::{By, Top};
 use rperf_model::numbers::{grouped, percent};
 use rperf_model::{FrameKind, Profile, State};

@@ -1,10 +1,10 @@
 //! Gives the methods of one profile the paths that they have in another, so that both can be shown
 //! in one tree. Used by comparisons in the web viewer; any thread.
 
-use crate::code_paths::{CodePaths, Meaning};
-use crate::groups::Function;
-use crate::keys::change_keys;
 use crate::matching::{MethodKey, match_methods};
+use crate::rows::keys::change_keys;
+use crate::stack::groups::Function;
+use crate::text::code_paths::{CodePaths, Meaning};
 use rperf_model::{CallTree, Frame, FrameId, Frames, Latencies, Node, NodeId, Profile, WeightKey};
 use rustc_hash::FxHashMap;
 

@@ -2,8 +2,8 @@
 //! thread.
 
 use super::run::Run;
-use crate::groups::Function;
 use crate::matching::{Matched, MethodTable};
+use crate::stack::groups::Function;
 
 /// The methods of the runs. The sides have the numbers 0 (base) and 1 (target).
 pub(super) struct FoundMethods {

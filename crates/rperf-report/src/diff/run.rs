@@ -2,12 +2,12 @@
 //! `diff`; any thread.
 
 use crate::calls::shows_calls;
-use crate::code_paths::CodePaths;
-use crate::groups::{FrameKey, Function, Groups};
 use crate::matching::MethodKey;
+use crate::requests::why::{is_in_request, judged_keys};
+use crate::stack::groups::{FrameKey, Function, Groups};
+use crate::stack::walk::{Values, walk_summing};
+use crate::text::code_paths::CodePaths;
 use crate::top::{FrameSums, Sort};
-use crate::walk::{Values, walk_summing};
-use crate::why::{is_in_request, judged_keys};
 use rperf_model::label_keys::{JOB, LATENCY, REQUEST};
 use rperf_model::{
     Column, LabelSetId, LatencyClass, OwnColumn, Profile, Requests, Schema, State, ValueType,
@@ -95,7 +95,7 @@ impl Run {
         });
         let mut total = [0; 3];
         for row in profile.weights.iter() {
-            crate::walk::add(&mut total, noise.values(row));
+            crate::stack::walk::add(&mut total, noise.values(row));
         }
         Self {
             value_type: profile.schema.default_type().clone(),

@@ -2,10 +2,10 @@
 //! --tests`; any thread.
 
 use super::run::{Amount, Run, RunRow};
-use crate::code_paths::CodePaths;
-use crate::groups::Function;
 use crate::matching::MethodKey;
+use crate::stack::groups::Function;
 use crate::suite::FURTHER_TESTS;
+use crate::text::code_paths::CodePaths;
 use rperf_model::{Profile, Suite, SuiteKey, SuiteKind, SuiteSums, ValueType};
 use rustc_hash::{FxHashMap, FxHashSet};
 

@@ -1,7 +1,7 @@
 //! Filters by frames: which stacks stay, and which of their frames. Called by `filter`; any thread.
 
-use crate::code_paths::CodePaths;
-use crate::keys::change_keys;
+use crate::rows::keys::change_keys;
+use crate::text::code_paths::CodePaths;
 use regex::Regex;
 use rperf_model::OwnColumn;
 use rperf_model::frame_kind::OP;

@@ -1,8 +1,8 @@
 //! Frames made of tags, above or below all others. Called by `filter`; any thread.
 
-use crate::keys::set_keys;
-use crate::one_line::without_end;
-use crate::tags::{self, ThreadNames};
+use crate::rows::keys::set_keys;
+use crate::rows::tags::{self, ThreadNames};
+use crate::text::one_line::without_end;
 use rperf_model::frame_kind::TRUNCATED_FRAME;
 use rperf_model::{
     CallTree, DisplayFrame, Frame, FrameId, Node, NodeId, Profile, State, WeightKey,

@@ -1,8 +1,8 @@
 //! Filters by tags. Called by `filter`; any thread.
 
-use crate::pattern::{PatternError, regex};
-use crate::tags::{ThreadNames, tags, without_stack};
-use crate::units::nanoseconds_per;
+use crate::rows::tags::{ThreadNames, tags, without_stack};
+use crate::text::pattern::{PatternError, regex};
+use crate::text::units::nanoseconds_per;
 use regex::Regex;
 use rperf_model::{Profile, WeightKey};
 use rustc_hash::FxHashMap;

@@ -1,8 +1,8 @@
 //! The sums of a call graph: one walk through all stacks. Called by `graph`, with all nodes and then
 //! with those that are kept; any thread.
 
-use crate::groups::{GroupId, Groups};
-use crate::walk::{OnceSums, Values, Visitor, walk_summing};
+use crate::stack::groups::{GroupId, Groups};
+use crate::stack::walk::{OnceSums, Values, Visitor, walk_summing};
 use rperf_model::{Column, Node, NodeId, Profile, Weight};
 use rustc_hash::FxHashMap;
 

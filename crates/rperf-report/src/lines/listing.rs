@@ -1,8 +1,8 @@
 //! Per-line listings of methods and files. Used by `rperf report --annotate`; any thread.
 
-use crate::groups::{FrameKey, Function, GroupId, GroupText, Groups};
-use crate::pattern::NamePattern;
-use crate::walk::{OnceSums, Values, Visitor, walk};
+use crate::stack::groups::{FrameKey, Function, GroupId, GroupText, Groups};
+use crate::stack::walk::{OnceSums, Values, Visitor, walk};
+use crate::text::pattern::NamePattern;
 use rperf_model::frame_kind::method_of;
 use rperf_model::{Column, DisplayFrame, FrameId, FrameText, Node, NodeId, Profile, Weight};
 use rustc_hash::FxHashMap;

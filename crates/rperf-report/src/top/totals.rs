@@ -1,7 +1,7 @@
 //! Totals of a profile over all and by state. Used by `rperf stat` and by reports; any
 //! thread.
 
-use crate::states::{StateRow, state_rows};
+use crate::rows::states::{StateRow, state_rows};
 use rperf_model::{Column, Profile, State};
 
 /// The sums of a profile's weights.

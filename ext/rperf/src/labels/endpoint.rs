@@ -3,7 +3,7 @@
 
 use crate::text;
 use magnus::{RString, Ruby, Value, prelude::*};
-use rperf_sampling::endpoint_path;
+use rperf_accounts::endpoint_path;
 
 /// `Native.endpoint_path(path)`: the path without the parts that differ between resources.
 pub fn path(ruby: &Ruby, path: RString) -> RString {

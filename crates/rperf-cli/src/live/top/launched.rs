@@ -2,7 +2,8 @@
 //! sent to us, and we end as it does. On the main thread.
 
 use crate::process::{self, End};
-use crate::{FAILURE, NOT_EXECUTABLE, NOT_FOUND, Refusal, command, forward, say};
+use crate::process::{command, forward};
+use crate::{FAILURE, NOT_EXECUTABLE, NOT_FOUND, Refusal, say};
 use rperf_session::environment;
 use std::env;
 use std::ffi::OsString;

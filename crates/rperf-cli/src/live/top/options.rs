@@ -1,10 +1,10 @@
 //! The options of `rperf top`, and the times that tables and screens have in common.
 
 use crate::Refusal;
-use crate::checked::NO_PID;
 use crate::live::choose::Choice;
 use crate::live::users::UserArgs;
-use crate::path_args::PathArgs;
+use crate::shared_args::checked::NO_PID;
+use crate::shared_args::path_args::PathArgs;
 use std::ffi::OsString;
 use std::fs::OpenOptions;
 use std::io::Read;

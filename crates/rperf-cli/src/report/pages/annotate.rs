@@ -2,7 +2,7 @@
 
 use super::Page;
 use crate::report::screen::{Style, columns};
-use crate::source_file;
+use crate::viewer::source_file;
 use rperf_format::table::{Column, Row, Table};
 use rperf_report::one_line::one_line;
 use rperf_report::{LineValues, Listing};

@@ -1,0 +1,55 @@
+//! What the ops of an endpoint took in typical requests and in slow ones.
+
+use super::means::{Means, mean};
+use crate::requests::ops::Lines;
+use crate::stack::groups::Function;
+use rperf_model::{LatencyClass, OpKey, OpSums, Profile, Requests};
+use std::cmp::Reverse;
+
+/// An op of an endpoint.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OpShare {
+    /// Its name.
+    pub name: String,
+    /// Calls in a typical request and in one of the tail, in thousandths.
+    pub calls: Means,
+    /// Their time, in ns.
+    pub wall: Means,
+    /// How many in a hundred requests repeat it, if the endpoint does.
+    pub repeated_percent: Option<f64>,
+    /// The application's function and line that most of its samples lead to.
+    pub app: Option<(Function, u32)>,
+}
+
+/// The ops of these requests.
+pub(super) fn ops_of(profile: &Profile, requests: &Requests) -> Vec<OpShare> {
+    let is_theirs = |key: &OpKey| key.key == requests.key && key.endpoint == requests.name;
+    let mut theirs = profile.ops.iter().filter(|it| is_theirs(it.0)).peekable();
+    if theirs.peek().is_none() {
+        return Vec::new();
+    }
+    let lines = Lines::of(profile);
+    let [typical, tail] = [LatencyClass::Typical, LatencyClass::Tail];
+    let means = |value: &dyn Fn(LatencyClass) -> u64| Means {
+        typical: mean(value(typical), requests.class(typical).count),
+        tail: mean(value(tail), requests.class(tail).count),
+    };
+    let of = |(key, sums): (&OpKey, &OpSums)| {
+        let class = |class| {
+            let calls = sums.classes.get(class as usize).copied();
+            calls.unwrap_or_default()
+        };
+        let is_repeated = sums.is_repeated(requests.count());
+        OpShare {
+            name: key.name.clone(),
+            calls: means(&|it| class(it).calls.saturating_mul(1_000)),
+            wall: means(&|it| class(it).wall_ns),
+            repeated_percent: is_repeated
+                .then(|| rperf_model::numbers::percent(sums.repeated, requests.count())),
+            app: lines.of_op(&key.name, Some(key)),
+        }
+    };
+    let mut ops: Vec<OpShare> = theirs.map(of).collect();
+    ops.sort_by_key(|it| Reverse(it.wall.tail.max(it.wall.typical)));
+    ops
+}
