@@ -130,8 +130,9 @@ fetch_source() {
   telling "fetching it" download_source ruby3.4
 }
 
-# What failed there is tried again, and told, when Ruby is there.
-wait_for() { wait "$1" || true; }
+# What failed there is tried again, and told, when Ruby is there. Of one that has ended long ago, bash may say that it
+# has no record.
+wait_for() { wait "$1" 2>/dev/null || true; }
 
 drop_unused_ruby_parts() {
   local gem

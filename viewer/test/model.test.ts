@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { decode } from "../src/format/decode.ts";
 import { BoxTree, outermostNodes } from "../src/model/box_tree.ts";
 import { changes } from "../src/model/changes.ts";
-import { categoryWords } from "../src/model/groups.ts";
+import { categoryWords, groupView } from "../src/model/groups.ts";
 import { fileLines, neighbours } from "../src/model/neighbours.ts";
 import { search, searchPattern } from "../src/model/search.ts";
 import { stateShares, summary } from "../src/model/summary.ts";
@@ -65,6 +65,31 @@ test("self and total agree with stacks added up one by one; recursion counts onc
       rows.reduce((sum, row) => sum + row.value, 0),
     );
   });
+});
+
+test("a label whose value looks like no label is a group of its own", () => {
+  const draft = randomDraft(3);
+  const labelSets = draft.labelSets?.with(1, [["endpoint", "(none)"]]);
+  const file = decode(encode({ ...draft, labelSets }));
+  const view = new Views(file).view(query());
+  const groups = groupView(view, "label:endpoint");
+  const labelled = groups.name.findIndex((name, id) => name === "(none)" && id !== groups.unlabelled);
+  const sum = (isOf: (row: PlainRow) => boolean) =>
+    plainRows(file, 0, 1)
+      .filter(isOf)
+      .reduce((total, row) => total + row.value, 0);
+  const endpoints = (row: PlainRow) => row.tags.filter(([key]) => key === "endpoint");
+  assert.equal(groups.name[groups.unlabelled], "(none)");
+  assert.equal(
+    groups.total[groups.unlabelled],
+    sum((row) => endpoints(row).length === 0),
+  );
+  assert.equal(
+    groups.total[labelled],
+    sum((row) => endpoints(row).some(([, value]) => value === "(none)")),
+  );
+  assert.ok(groups.total[labelled] > 0);
+  assert.equal(groupView(view, "method").unlabelled, -1);
 });
 
 /** All boxes of a tree, as stacks with their values. */

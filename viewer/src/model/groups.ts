@@ -17,6 +17,8 @@ export interface Groups {
   total: Float64Array;
   baseSelf: Float64Array;
   baseTotal: Float64Array;
+  /** The group of all that has no such label, or -1. Its name is for people: a label may have that value, too. */
+  unlabelled: number;
   /** Whether self differs from total at all. */
   nested: boolean;
 }
@@ -97,6 +99,7 @@ function byNodes(view: View, grouping: Grouping): Groups {
     total: now.total,
     baseSelf: before.self,
     baseTotal: before.total,
+    unlabelled: -1,
     nested: true,
   };
 }
@@ -182,7 +185,7 @@ function lineGroups({ tree }: View): NodeGroups {
 /** Groups that rows have, not methods: then a group's own time is all its time. */
 function byRows(view: View, grouping: Grouping): Groups {
   const { file, target, base, query } = view;
-  const ids = new Map<string, number>();
+  const ids = new Map<string | null, number>();
   const name: string[] = [];
   const sums: [number[], number[]] = [[], []];
   const stateNames = rowStateNames(file);
@@ -203,7 +206,7 @@ function byRows(view: View, grouping: Grouping): Groups {
         if (id === undefined) {
           id = name.length;
           ids.set(text, id);
-          name.push(text);
+          name.push(text ?? "(none)");
           sums[0].push(0);
           sums[1].push(0);
         }
@@ -223,14 +226,16 @@ function byRows(view: View, grouping: Grouping): Groups {
     total,
     baseSelf: baseTotal,
     baseTotal,
+    unlabelled: ids.get(null) ?? -1,
     nested: false,
   };
 }
 
-function rowGroup({ file }: View, side: View["target"], row: number, grouping: Grouping): string {
+/** The name of the row's group; null if it has no such label. */
+function rowGroup({ file }: View, side: View["target"], row: number, grouping: Grouping): string | null {
   if (grouping === "thread") return threadName(file.threads[side.rows.thread[row]]);
   const key = grouping.slice("label:".length);
-  return tagText(file, side.rows, row, key) ?? "(none)";
+  return tagText(file, side.rows, row, key);
 }
 
 /** As `--thread` finds it: the number is always there. */

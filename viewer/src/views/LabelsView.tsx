@@ -30,8 +30,7 @@ export function LabelsView() {
           : "the values that the program gave it",
     grouping: `label:${key}`,
     key,
-    filters: (value) =>
-      value === "(none)" ? [] : key === "%pid" ? [{ kind: "pid", text: value }] : both(`${key}=${exactly(value)}`),
+    filters: (value) => (key === "%pid" ? [{ kind: "pid", text: value }] : both(`${key}=${exactly(value)}`)),
   });
   const parts: Part[] = [
     ...labelNames(view).map(label),
@@ -86,6 +85,7 @@ function PartTable({ part }: { part: Part }) {
   const groups = session.kept(`groups ${part.grouping}`, () => groupView(view, part.grouping));
   const rows = [...groups.name.keys()].filter((row) => groups.total[row] !== 0 || groups.baseTotal[row] !== 0);
   rows.sort((a, b) => groups.total[b] - groups.total[a]);
+  const filtersOf = (row: number) => (row === groups.unlabelled ? [] : part.filters(groups.name[row]));
   const add = (filter: Filter) => store.set({ filters: [...state.filters, filter], zoom: [] });
   return (
     <section class="card">
@@ -138,7 +138,7 @@ function PartTable({ part }: { part: Part }) {
                 {part.words?.(groups.name[row]) ?? groups.name[row]}
               </th>
               <td>
-                {part.filters(groups.name[row]).map((filter) => (
+                {filtersOf(row).map((filter) => (
                   <button
                     key={filter.kind}
                     type="button"
