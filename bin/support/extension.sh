@@ -14,6 +14,8 @@ case $(uname -s) in
   *) EXTENSION="$ROOT/lib/rperf/rperf.so" CARGO_OUTPUT=librperf.so ;;
 esac
 COMMAND="$ROOT/lib/rperf/bin/rperf-command"
+# As cargo has both: what they share is built once.
+BOTH_PACKAGES=(--package rperf-command --package rperf --features rperf/measure)
 # The status of a command whose set-up fails because the compiler or linker does.
 EXTENSION_UNBUILT=3
 # Names the Ruby that the extension was built for.
@@ -101,11 +103,12 @@ with_musl() {
   esac
 }
 
-# compile_without_ruby: the command, and what the extension shares with it or has besides; becomes cargo.
+# compile_without_ruby: all that the build of both needs but Ruby's headers, by the same call, so that nothing is built
+# twice. It fails where rb-sys asks Ruby, and goes on with the rest. Becomes cargo.
 compile_without_ruby() {
-  cd "${EXTENSION_SOURCES:-$ROOT}" && exec cargo build --quiet --locked --profile "$(build_profile)" \
-    --target-dir "$(cargo_target)" --package rperf-command --package rperf-port --package rperf-tracing \
-    --package rperf-sampling --package rperf-push
+  printf '\n== compiling what needs no Ruby: that of rb-sys fails\n'
+  cd "${EXTENSION_SOURCES:-$ROOT}" && RUBY=/nonexistent exec cargo build --quiet --locked --keep-going \
+    --profile "$(build_profile)" --target-dir "$(cargo_target)" "${BOTH_PACKAGES[@]}"
 }
 
 setup_extension() {
@@ -130,8 +133,7 @@ setup_extension() {
   elif [ -n "${EXTENSION_PROFILE:-}" ] && [ "$wants_command" = no ]; then
     build "the extension" build --package rperf --features measure
   else
-    # In one call: what they share is built once.
-    build "the command and the extension" build --package rperf-command --package rperf --features rperf/measure
+    build "the command and the extension" build "${BOTH_PACKAGES[@]}"
   fi
   rm -f "$QUICKLY_BUILT"
   [ "$profile" != quick ] || touch "$QUICKLY_BUILT"
