@@ -43,6 +43,8 @@ module Rperf
       launch = Launch.take(ENV)
       # A program that requires "rperf" gets this one, not another.
       $LOAD_PATH.unshift(__dir__) unless $LOAD_PATH.first == __dir__
+    else
+      Launch.refuse_value(ENV)
     end
     listens = ENV.key?("#{Launch::PREFIX}#{Launch::LISTEN}")
     original = Original.obstacle(launch || listens)

@@ -10,6 +10,15 @@ RSpec.describe "profiling started by RPERF_ENABLED" do
     expect(read_profile(path_to("rperf.data"))).to include(mode: :cpu)
   end
 
+  it "says once that RPERF_ENABLED is neither on nor off" do
+    program = "system(RbConfig.ruby, '-I#{Commands::ROOT}/lib', '-rrperf', '-e', 'print 1'); print 2"
+    told = profiled({ "RPERF_ENABLED" => "yes" }, program)
+    expect(told.stderr).to eq(%(rperf: RPERF_ENABLED must be 1 or 0, not "yes"; running without profiling\n))
+    expect(told.stdout).to eq("12")
+    expect(["0", ""].map { |value| profiled({ "RPERF_ENABLED" => value }).stderr }).to eq(["", ""])
+    expect(Dir.glob("*", base: directory)).to be_empty
+  end
+
   it "goes by the variables" do
     variables = { "RPERF_MODE" => "wall", "RPERF_FREQUENCY" => "50", "RPERF_SIGNAL" => "false" }
     profiled({ "RPERF_OUTPUT" => "p.pb.gz", **variables })

@@ -40,6 +40,15 @@ module Rperf
       environment.key?(SESSION) || environment[ENABLED] == "1"
     end
 
+    # A value that is neither on nor off is told once: children don't find it any more.
+    def self.refuse_value(environment)
+      value = environment[ENABLED].to_s
+      return if value.empty? || value == "0"
+
+      environment.delete(ENABLED)
+      new({}).refuse("#{ENABLED} must be 1 or 0, not #{value[0, 40].inspect}")
+    end
+
     # Leaves in the environment only what children need to be profiled too.
     def self.take(environment)
       directory = environment[SESSION]
