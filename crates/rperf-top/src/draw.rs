@@ -85,7 +85,7 @@ fn head(page: &mut Page<'_>, app: &App, sums: &Sums) {
             several.first().copied(),
         ),
     };
-    let watched = sums.processes.iter().map(|it| it.watched_ns).max();
+    let watched = sums.processes.iter().map(|it| it.time.watched_ns()).max();
     let session = first.map(|it| match it.facts.frequency {
         0 => "waiting for a session".into(),
         frequency => format!("{} {frequency} Hz", it.facts.mode),
@@ -96,7 +96,7 @@ fn head(page: &mut Page<'_>, app: &App, sums: &Sums) {
         clock(watched.unwrap_or(0)),
         session.unwrap_or_default()
     );
-    if !sums.is_saved {
+    if !sums.is_saved() {
         rest += &format!("overhead {overhead} ");
     }
     if app.is_stopped() {
@@ -111,7 +111,7 @@ fn head(page: &mut Page<'_>, app: &App, sums: &Sums) {
 
 fn figures(page: &mut Page<'_>, sums: &Sums) {
     let now = sums.figures();
-    let last = sums.history.iter().rev().take(BARS).rev();
+    let last = sums.rounds.history.iter().rev().take(BARS).rev();
     let bars = |of: fn(&rperf_watch::sums::Figures) -> f64, least: f64| {
         let values = last.clone().map(of);
         let most = values.clone().fold(least, f64::max);
@@ -188,33 +188,33 @@ fn about(app: &App, sums: &Sums) -> Vec<String> {
     let mut about = Vec::new();
     let is_of_time = app.screen != Screen::Memory;
     if is_of_time {
-        about.push(match app.scope {
-            Scope::Rate if sums.is_saved => "per second, on average".into(),
+        about.push(match app.asked.scope {
+            Scope::Rate if sums.is_saved() => "per second, on average".into(),
             Scope::Rate => "last interval".into(),
-            _ if sums.is_saved => "all of it".into(),
+            _ if sums.is_saved() => "all of it".into(),
             Scope::Total => "since attached".into(),
-            Scope::SinceMark if !sums.has_mark => "since attached (m marks)".into(),
+            Scope::SinceMark if !sums.rounds.has_mark => "since attached (m marks)".into(),
             Scope::SinceMark => {
                 let since = sums.processes.iter();
-                let since = since.map(|it| it.watched_ns - it.mark_ns).max();
+                let since = since.map(|it| it.time.since_mark_ns()).max();
                 format!("since mark {}", clock(since.unwrap_or(0)))
             }
         });
     }
-    if app.screen == Screen::Tree && app.bottom_up {
+    if app.screen == Screen::Tree && app.tree.bottom_up {
         about.push("callers below".into());
     }
-    if let Some((name, value)) = app.filter.as_ref().filter(|_| is_of_time) {
+    if let Some((name, value)) = app.asked.filter.as_ref().filter(|_| is_of_time) {
         about.push(format!("{name}={value}"));
     }
-    if !app.search.is_empty() {
-        about.push(format!("/{}", app.search));
+    if !app.asked.search.is_empty() {
+        about.push(format!("/{}", app.asked.search));
     }
     about
 }
 
 fn foot(page: &mut Page<'_>, app: &App, sums: &Sums, y: u16) {
-    let keys = match sums.is_saved {
+    let keys = match sums.is_saved() {
         true => "q quit  ? keys  t time  s sort  / search  w write",
         false => "q quit  ? keys  t time  s sort  / search  m mark  p stop  w write",
     };

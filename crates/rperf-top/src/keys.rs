@@ -4,7 +4,6 @@ use crate::app::{App, Input, Screen};
 use crate::line::What;
 use crate::lines::Opening;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use rperf_watch::sums::Scope;
 
 /// What is left to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,7 +46,7 @@ impl App {
     }
 
     fn command(&mut self, code: KeyCode) -> Act {
-        let (cursor, page) = (self.place().cursor, self.room.max(2) - 1);
+        let (cursor, page) = (self.place().cursor, self.table.page());
         match code {
             KeyCode::Char('q') => return Act::Quit,
             KeyCode::Char('p' | 'm') if self.is_saved => {
@@ -70,22 +69,20 @@ impl App {
             KeyCode::Home => self.go_to(0),
             KeyCode::End => self.go_to(usize::MAX - 1),
             KeyCode::Char('t') => {
-                self.scope = match self.scope {
-                    Scope::Rate => Scope::Total,
-                    Scope::Total if self.is_saved => Scope::Rate,
-                    Scope::Total => Scope::SinceMark,
-                    Scope::SinceMark => Scope::Rate,
-                };
+                self.asked.scope_by_next(self.is_saved);
                 self.renew();
             }
             KeyCode::Char('s') => self.sort_by_next(),
             KeyCode::Char('g') => {
-                self.by_process = !self.by_process;
+                self.asked.by_process = !self.asked.by_process;
                 self.renew();
             }
-            KeyCode::Char('/') => self.input = Some(Input::Search(self.search.clone())),
+            KeyCode::Char('/') => self.input = Some(Input::Search(self.asked.search.clone())),
             KeyCode::Char('w') => self.input = Some(Input::File(String::new())),
-            KeyCode::Esc => self.forget(),
+            KeyCode::Esc => {
+                self.asked.forget();
+                self.renew();
+            }
             code => self.on_line(code),
         }
         Act::Nothing
@@ -101,20 +98,11 @@ impl App {
         self.renew();
     }
 
-    /// What has been looked for, or chosen, last.
-    fn forget(&mut self) {
-        if self.search.is_empty() {
-            self.filter = None;
-        }
-        self.search.clear();
-        self.renew();
-    }
-
     /// What the keys do with the line of the cursor.
     fn on_line(&mut self, code: KeyCode) {
         match (self.screen, code) {
             (Screen::Tree, KeyCode::Char('i')) => {
-                self.bottom_up = !self.bottom_up;
+                self.tree.bottom_up = !self.tree.bottom_up;
                 self.go_to(0);
                 self.renew();
             }
@@ -122,13 +110,13 @@ impl App {
                 let line = self
                     .line()
                     .filter(|it| !matches!(it.what, What::Process(_)));
-                self.opening = Some(Opening::Hottest(line.map_or(0, |line| line.key)));
+                self.tree.opening = Some(Opening::Hottest(line.map_or(0, |line| line.key)));
                 self.renew();
             }
             (Screen::Tree, KeyCode::Enter | KeyCode::Right | KeyCode::Left) => self.open(code),
             (Screen::Labels, KeyCode::Enter) => {
                 if let Some(What::Label(name, value)) = self.line().map(|it| it.what.clone()) {
-                    self.filter = Some((name, value));
+                    self.asked.filter = Some((name, value));
                     self.show(Screen::Methods);
                 }
             }
@@ -138,19 +126,17 @@ impl App {
 
     fn open(&mut self, code: KeyCode) {
         let Some(line) = self.line() else { return };
-        let (key, depth) = (line.key, line.depth);
+        let key = line.key;
         match (code, line.opens) {
             (KeyCode::Enter | KeyCode::Right, Some(false)) => {
-                self.opening = Some(Opening::Only(key));
+                self.tree.opening = Some(Opening::Only(key));
             }
             (KeyCode::Enter | KeyCode::Left, Some(true)) => {
-                self.opened.remove(&key);
+                self.tree.close(key);
             }
             (KeyCode::Left, _) => {
-                let above = self.lines[..self.place().cursor].iter();
-                let caller = above.rev().position(|it| it.depth < depth);
-                if let Some(distance) = caller {
-                    self.go_to(self.place().cursor - 1 - distance);
+                if let Some(caller) = self.table.caller(self.screen) {
+                    self.go_to(caller);
                 }
             }
             _ => {}
@@ -171,7 +157,7 @@ impl App {
             KeyCode::Enter => return Act::Write(text),
             KeyCode::Esc => {
                 if is_search {
-                    self.search.clear();
+                    self.asked.search.clear();
                     self.renew();
                 }
                 return Act::Nothing;
@@ -184,8 +170,8 @@ impl App {
             }
             _ => {}
         }
-        if is_search && self.search != text {
-            self.search.clone_from(&text);
+        if is_search && self.asked.search != text {
+            self.asked.search.clone_from(&text);
             self.renew();
         }
         self.input = Some(make(text));

@@ -7,4 +7,4 @@ mod tree;
 
 pub use flat::{labels, methods, threads};
 pub use memory::memory;
-pub use tree::{Opening, tree};
+pub use tree::{Opening, Tree, tree};

@@ -100,7 +100,7 @@ pub fn run(sums: &Mutex<Sums>, look: Look, around: &mut dyn Surroundings) -> io:
         around.looks_at(app.screen);
         {
             let sums = lock(sums);
-            let shown = app.shown(&sums).version;
+            let shown = app.shown(&sums).rounds.version;
             if version != Some(shown) {
                 version = Some(shown);
                 show(&mut terminal, &mut app, &sums, look)?;
@@ -179,17 +179,17 @@ fn change(app: &mut App, sums: &Mutex<Sums>, act: Act, around: &mut dyn Surround
         }
         Act::Mark => {
             lock(sums).set_mark();
-            app.scope = Scope::SinceMark;
+            app.asked.scope = Scope::SinceMark;
             app.renew();
         }
         Act::Write(path) => {
             let profile = {
                 let sums = lock(sums);
-                let extent = match app.scope {
+                let extent = match app.asked.scope {
                     Scope::SinceMark => Extent::SinceMark,
                     Scope::Rate | Scope::Total => Extent::Watched,
                 };
-                app.shown(&sums).profile(extent, app.filter.as_ref())
+                app.shown(&sums).profile(extent, app.asked.filter.as_ref())
             };
             app.message = Some(match profile {
                 Some(profile) => around.write(&path, profile),

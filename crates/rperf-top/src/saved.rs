@@ -3,7 +3,7 @@
 use rperf_model::label_keys::{PID, PROCESS};
 use rperf_model::shared_sums::SumsValues;
 use rperf_model::{LabelSetId, Mode, OwnColumn, Profile, Weight};
-use rperf_watch::sums::{RowKey, Sums, ThreadFacts};
+use rperf_watch::sums::{Purpose, RowKey, Sums, ThreadFacts};
 use std::collections::{HashMap, HashSet};
 
 /// The unit that the screens know.
@@ -33,9 +33,14 @@ pub fn sums(
     if profile.weights.is_empty() {
         return Err("there is nothing in it".into());
     }
+    let purpose = Purpose {
+        shows_idle: shows.shows_idle,
+        is_saved: true,
+        ..Purpose::default()
+    };
     let mut reader = Reader {
         profile,
-        sums: Sums::default(),
+        sums: Sums::of(purpose),
         processes: HashMap::new(),
         labels: HashMap::new(),
         title: shown(title),
@@ -43,7 +48,6 @@ pub fn sums(
     };
     reader.read(shows.idle_rows);
     let mut sums = reader.sums;
-    (sums.is_saved, sums.shows_idle) = (true, shows.shows_idle);
     sums.end_round();
     Ok(sums)
 }
@@ -225,7 +229,7 @@ mod tests {
         // A rate: half of each second.
         let rates = again.node_times(Scope::Rate, None, None);
         assert_eq!(rates.all().blocked, 1_000_000_000);
-        assert!(again.is_saved && again.method(1).is_some());
+        assert!(again.is_saved() && again.method(1).is_some());
         let twice = again.profile(Extent::Watched, None).expect("something");
         let rows = |of: &Profile| of.weights.iter().map(|it| it.values.to_vec()).collect();
         let rows: [Vec<_>; 2] = [&profile, &twice].map(rows);

@@ -1,6 +1,6 @@
 //! Every screen at every size, from sums whose content is known.
 
-use crate::app::{App, Screen};
+use crate::app::{App, Asked, Screen};
 use crate::draw::{draw, room};
 use crate::look::Look;
 use ratatui::Terminal;
@@ -185,19 +185,20 @@ fn scenes() -> Vec<(&'static str, App)> {
         ..App::default()
     };
     let mut hot = screen(Screen::Tree);
-    hot.opening = Some(crate::lines::Opening::Hottest(0));
-    let mut up = App {
-        bottom_up: true,
-        ..screen(Screen::Tree)
-    };
-    up.opening = Some(crate::lines::Opening::Hottest(0));
+    hot.tree.opening = Some(crate::lines::Opening::Hottest(0));
+    let mut up = screen(Screen::Tree);
+    up.tree.bottom_up = true;
+    up.tree.opening = Some(crate::lines::Opening::Hottest(0));
     vec![
         ("methods", screen(Screen::Methods)),
         (
             "methods-by-process-since-mark",
             App {
-                by_process: true,
-                scope: Scope::SinceMark,
+                asked: Asked {
+                    by_process: true,
+                    scope: Scope::SinceMark,
+                    ..Asked::default()
+                },
                 ..screen(Screen::Methods)
             },
         ),
@@ -206,7 +207,10 @@ fn scenes() -> Vec<(&'static str, App)> {
         (
             "threads",
             App {
-                scope: Scope::Total,
+                asked: Asked {
+                    scope: Scope::Total,
+                    ..Asked::default()
+                },
                 ..screen(Screen::Threads)
             },
         ),

@@ -27,21 +27,19 @@ pub fn draw(page: &mut Page<'_>, app: &App, sums: &Sums, area: Rect) {
     };
     page.put(BEFORE, area.y, title, bold);
     let lines = usize::from(area.height) - 1;
-    let seen = app.lines.iter().enumerate();
-    let seen = seen.skip(app.place().top).take(lines);
     let mut free = area.y + 1;
-    for ((number, line), y) in seen.zip(area.y + 1..) {
+    for ((line, is_chosen), y) in app.seen(lines).zip(area.y + 1..) {
         free = y + 1;
         match line.what {
             What::Process(process) => heading(page, sums, process, y),
             What::Memory(process, row) => draw_row(page, sums, process, row, y),
             _ => {}
         }
-        if number == app.place().cursor {
+        if is_chosen {
             page.style(y, page.look.chosen());
         }
     }
-    if app.lines.is_empty() {
+    if app.table.lines.is_empty() {
         let text = missing(app, sums);
         let text = fitted(&text, page.width().saturating_sub(2), page.look);
         page.put(2, area.y + 1, &text, Style::new());
@@ -112,9 +110,9 @@ fn draw_row(page: &mut Page<'_>, sums: &Sums, process: u32, row: Option<u32>, y:
 fn missing(app: &App, sums: &Sums) -> String {
     let mut reasons = sums.living().filter_map(|it| it.memory.why_not.as_deref());
     match reasons.next() {
-        _ if sums.is_saved => "a saved profile doesn't say what memory was of".into(),
+        _ if sums.is_saved() => "a saved profile doesn't say what memory was of".into(),
         Some(why) => why.into(),
-        None if !app.search.is_empty() => "nothing is found (Esc: all)".into(),
+        None if !app.asked.search.is_empty() => "nothing is found (Esc: all)".into(),
         None => "the program is being asked".into(),
     }
 }

@@ -107,7 +107,7 @@ fn title(column: Column, app: &App, is_sorted: bool) -> String {
         (Sort::Gc, _) => "GC",
         (Sort::Blame, _) => "blame",
     };
-    let unit = match (is_share, app.scope) {
+    let unit = match (is_share, app.asked.scope) {
         (true, _) => " %",
         (false, Scope::Rate) => "/s",
         (false, _) => "",
@@ -134,26 +134,20 @@ pub fn draw(page: &mut Page<'_>, app: &App, sums: &Sums, area: Rect) {
     };
     layout.header(page, app, area.y);
     let lines = usize::from(area.height) - 1;
-    let seen = app
-        .lines
-        .iter()
-        .enumerate()
-        .skip(app.place().top)
-        .take(lines);
-    for ((number, line), y) in seen.zip(area.y + 1..) {
+    for ((line, is_chosen), y) in app.seen(lines).zip(area.y + 1..) {
         layout.line(page, app, sums, line, y);
-        if number == app.place().cursor {
+        if is_chosen {
             page.style(y, page.look.chosen());
         }
     }
-    if app.lines.is_empty() {
-        let text = match (app.search.is_empty(), &app.filter) {
+    if app.table.lines.is_empty() {
+        let text = match (app.asked.search.is_empty(), &app.asked.filter) {
             (false, _) => "nothing is found (Esc: all)",
             (_, Some(_)) => "nothing with this label (Esc: all)",
-            _ if app.scope == Scope::Rate && sums.is_unknown() && sums.is_stuck() => {
+            _ if app.asked.scope == Scope::Rate && sums.is_unknown() && sums.is_stuck() => {
                 "a thread keeps the GVL in native code: nothing is known of this interval"
             }
-            _ if app.scope == Scope::Rate && sums.is_unknown() => {
+            _ if app.asked.scope == Scope::Rate && sums.is_unknown() => {
                 "no Ruby code runs just now: nothing is known of this interval"
             }
             _ => "nothing has run",
@@ -189,7 +183,7 @@ impl Layout {
         }
         let (name, file) = match app.screen {
             Screen::Methods => ("method", "file"),
-            Screen::Tree if app.bottom_up => ("method, and who called it", "file"),
+            Screen::Tree if app.tree.bottom_up => ("method, and who called it", "file"),
             Screen::Tree => ("method, and what it called", "file"),
             Screen::Threads => ("thread", "where it was most"),
             Screen::Labels | Screen::Memory => ("label", ""),
@@ -241,17 +235,17 @@ impl Layout {
                 (text, fitted_end(&method.short_path, self.file_room, look))
             }
             What::Thread(number, node) => {
-                let position = sums.positions.get(number).filter(|it| {
-                    it.node == *node && it.ns >= LONG && app.scope == Scope::Rate && !sums.is_saved
-                });
-                let facts = sums.facts.get(number);
+                let is_of_now = app.asked.scope == Scope::Rate && !sums.is_saved();
+                let position = sums.threads.position(*number);
+                let long = position.filter(|it| it.node == *node && it.ns >= LONG && is_of_now);
+                let facts = sums.threads.facts(*number);
                 let thread = sums.threads[*number as usize];
                 let top = sums.method(*node).map_or("", |it| &*it.name);
-                let stays = position.filter(|_| thread.seq > 0);
+                let stays = long.filter(|_| thread.seq > 0);
                 let stays = stays.map_or_else(String::new, |it| format!(" for {}", clock(it.ns)));
                 let letter = letter(line.own);
-                let waits = match (facts, sums.positions.get(number)) {
-                    (Some(facts), Some(position)) if app.scope == Scope::Rate => {
+                let waits = match (facts, position) {
+                    (Some(facts), Some(position)) if app.asked.scope == Scope::Rate => {
                         facts.waits_at(position)
                     }
                     _ => "",
@@ -265,7 +259,7 @@ impl Layout {
                 };
                 let who = match thread.seq {
                     0 => "threads that have ended".into(),
-                    seq if sums.processes.len() > 1 && !app.by_process => {
+                    seq if sums.processes.len() > 1 && !app.asked.by_process => {
                         let pid = sums.processes[thread.process as usize].pid;
                         format!("{pid} #{seq}")
                     }

@@ -6,7 +6,7 @@ use crate::line::Sort;
 use crate::look::Look;
 use crate::screens_tests::{SIZES, drawn, sums};
 use KeyCode::{Backspace, Char, Down, End, Enter, Esc, Home, Left, PageDown, Right, Tab, Up};
-use rperf_watch::sums::Sums;
+use rperf_watch::sums::{Scope, Sums};
 use unicode_width::UnicodeWidthStr;
 
 /// What is on the screen after these keys.
@@ -34,7 +34,8 @@ fn names(app: &App, sums: &Sums) -> Vec<String> {
         }
         What::Memory(_, None) => "in all".into(),
     };
-    app.lines
+    app.table
+        .lines
         .iter()
         .map(|line| " ".repeat(line.depth) + &name(line))
         .collect()
@@ -54,8 +55,8 @@ fn keys_choose_the_screen_and_what_is_asked() {
     ] {
         assert_eq!(app(keys).screen, screen, "{keys:?}");
     }
-    assert_eq!(app(&[Char('t')]).scope, Scope::Total);
-    assert_eq!(app(&[Char('t'); 3]).scope, Scope::Rate);
+    assert_eq!(app(&[Char('t')]).asked.scope, Scope::Total);
+    assert_eq!(app(&[Char('t'); 3]).asked.scope, Scope::Rate);
     assert_eq!(app(&[Char('s')]).sort(), Sort::Total);
     assert_eq!(app(&[Char('3'), Char('s')]).sort(), Sort::Wait);
     assert_eq!(app(&[Char('s'); 5]).sort(), Sort::Own);
@@ -117,7 +118,7 @@ fn search_finds_names_and_files() {
     assert_eq!(found("CODER"), [""; 0]);
     assert_eq!(found("").len(), 7);
     let (app, _) = pressed(&sums, &[Char('/'), Char('x'), Enter, Esc]);
-    assert_eq!((app.search.as_str(), app.lines.len()), ("", 7));
+    assert_eq!((app.asked.search.as_str(), app.table.lines.len()), ("", 7));
     // Stacks with it, whole.
     let keys = ["2/coder"].concat();
     let keys: Vec<_> = keys.chars().map(Char).chain([Enter, Enter]).collect();
@@ -178,11 +179,11 @@ fn a_label_can_be_looked_at_alone() {
     let keys = [Char('4'), Enter];
     let (app, _) = pressed(&sums, &keys);
     assert_eq!(app.screen, Screen::Methods);
-    let pair = app.filter.clone().expect("a filter");
+    let pair = app.asked.filter.clone().expect("a filter");
     assert_eq!((&*pair.0, &*pair.1), ("endpoint", "GET /orders/:id"));
     assert!(!names(&app, &sums).contains(&"Sidekiq::Job#perform".to_string()));
     let (app, _) = pressed(&sums, &[&keys[..], &[Esc]].concat());
-    assert_eq!((app.filter, app.lines.len()), (None, 7));
+    assert_eq!((app.asked.filter, app.table.lines.len()), (None, 7));
 }
 
 #[test]
@@ -202,14 +203,14 @@ fn a_stopped_picture_stays_as_it_is() {
     let (mut app, _) = pressed(&sums, &[]);
     app.stop_or_go_on(&mut sums);
     app.refresh(&sums, 7);
-    let before = app.lines[0].own.run;
+    let before = app.table.lines[0].own.run;
     sums.begin_interval(0);
     sums.end_round();
     app.refresh(&sums, 7);
-    assert_eq!(app.lines[0].own.run, before);
+    assert_eq!(app.table.lines[0].own.run, before);
     app.stop_or_go_on(&mut sums);
     app.refresh(&sums, 7);
-    assert!(app.lines[0].own.run < before);
+    assert!(app.table.lines[0].own.run < before);
 }
 
 /// All that do something, and one that doesn't.
@@ -277,7 +278,7 @@ fn press_and_look(screen: Screen, sums: &mut Sums, size: (u16, u16), keys: &[Key
     for (place, &key) in keys.iter().enumerate() {
         match app.key(KeyEvent::new(key, KeyModifiers::NONE)) {
             Act::StopOrGoOn => app.stop_or_go_on(sums),
-            Act::Mark => app.scope = Scope::SinceMark,
+            Act::Mark => app.asked.scope = Scope::SinceMark,
             _ => {}
         }
         look_at(&mut app, sums, size, &keys[..=place]);

@@ -14,12 +14,22 @@ pub enum Opening {
     Hottest(u64),
 }
 
-/// What is opened, and is being opened.
-pub struct Opened<'a> {
-    /// The keys of lines.
-    pub keys: &'a mut FxHashSet<u64>,
-    /// Once.
+/// What the user has made of the tree, of whichever sums it is.
+#[derive(Debug, Default)]
+pub struct Tree {
+    /// Callers are shown below their callees.
+    pub bottom_up: bool,
+    /// What is opened as the lines are made next, and only then.
     pub opening: Option<Opening>,
+    /// The keys of lines that are opened, also of those that aren't there just now.
+    opened: FxHashSet<u64>,
+}
+
+impl Tree {
+    /// Closes the line with this key.
+    pub fn close(&mut self, key: u64) {
+        self.opened.remove(&key);
+    }
 }
 
 /// A stack from above or from below.
@@ -39,15 +49,8 @@ struct Maker<'a> {
     process: Option<u32>,
 }
 
-/// The lines. `opened` grows by what is being opened.
-pub fn tree(
-    sums: &Sums,
-    question: &Question<'_>,
-    bottom_up: bool,
-    keys: &mut FxHashSet<u64>,
-    opening: Option<Opening>,
-) -> Vec<Line> {
-    let mut opened = Opened { keys, opening };
+/// The lines. What is opened grows by what is being opened.
+pub fn tree(sums: &Sums, question: &Question<'_>, tree: &mut Tree) -> Vec<Line> {
     let mut lines = Vec::new();
     for process in question.processes(sums) {
         let times = sums.node_times(question.scope, question.filter, process);
@@ -64,10 +67,10 @@ pub fn tree(
             question,
             times,
             found,
-            bottom_up,
+            bottom_up: tree.bottom_up,
             process,
         };
-        maker.add(&mut lines, &mut opened);
+        maker.add(&mut lines, tree);
     }
     lines
 }
@@ -97,25 +100,25 @@ fn found_nodes(sums: &Sums, question: &Question<'_>) -> Vec<bool> {
 }
 
 impl Maker<'_> {
-    fn add(&self, lines: &mut Vec<Line>, opened: &mut Opened<'_>) {
+    fn add(&self, lines: &mut Vec<Line>, tree: &mut Tree) {
         let mut branches = match self.bottom_up {
             true => self.leaves(),
             false => self.callees(0, 0),
         };
         self.order(&mut branches);
-        if let Some(Opening::Hottest(0)) = opened.opening {
-            opened.opening = branches.last().map(|it| Opening::Hottest(it.line.key));
+        if let Some(Opening::Hottest(0)) = tree.opening {
+            tree.opening = branches.last().map(|it| Opening::Hottest(it.line.key));
         }
         while let Some(mut branch) = branches.pop() {
             let key = branch.line.key;
             let is_opening = matches!(
-                opened.opening,
+                tree.opening,
                 Some(Opening::Only(wanted) | Opening::Hottest(wanted)) if wanted == key
             );
             if is_opening {
-                opened.keys.insert(key);
+                tree.opened.insert(key);
             }
-            let is_opened = opened.keys.contains(&key);
+            let is_opened = tree.opened.contains(&key);
             let below = match is_opened {
                 true => self.below(&branch),
                 false => Vec::new(),
@@ -127,7 +130,7 @@ impl Maker<'_> {
             let mut below = below;
             self.order(&mut below);
             if is_opening {
-                opened.opening = self.next(&branch.line, &below, opened.opening);
+                tree.opening = self.next(&branch.line, &below, tree.opening);
             }
             lines.push(branch.line);
             branches.extend(below);

@@ -1,6 +1,6 @@
 //! A program's way into the sums, which others look into meanwhile. On the thread that pulls.
 
-use super::{RowKey, Sums};
+use super::{Purpose, RowKey, Sums};
 use rperf_model::Mode;
 use rperf_protocol::delta::{BadDelta, Delta};
 use rperf_protocol::hello::Hello;
@@ -11,6 +11,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The sums, which several threads use.
 pub type LockedSums = Arc<Mutex<Sums>>;
+
+/// Sums without any program.
+pub fn locked(purpose: Purpose) -> LockedSums {
+    Arc::new(Mutex::new(Sums::of(purpose)))
+}
 
 /// Locks them.
 pub fn lock(sums: &Mutex<Sums>) -> MutexGuard<'_, Sums> {
@@ -58,7 +63,7 @@ impl Feed {
             sums.take(self.process, delta)?;
             let place = self.process as usize;
             let has_new = sums.intake.readings[place].has_new_waits;
-            has_new && !sums.shows_idle && sums.processes[place].counts
+            has_new && !sums.purpose.shows_idle && sums.processes[place].counts
         };
         if hides_idle && !more {
             self.note_idle();
@@ -182,8 +187,10 @@ mod tests {
     #[test]
     fn of_programs_that_have_ended_only_what_is_shown_is_kept() {
         for (forgets_ended, kept) in [(false, 1), (true, 0)] {
-            let sums = LockedSums::default();
-            lock(&sums).forgets_ended = forgets_ended;
+            let sums = locked(Purpose {
+                forgets_ended,
+                ..Purpose::default()
+            });
             let there = feed(&sums);
             for ended in 1..=3 {
                 drop(feed(&sums));

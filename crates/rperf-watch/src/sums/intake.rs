@@ -29,12 +29,14 @@ impl Sums {
         if !std::mem::replace(&mut reading.is_pulling, true) {
             self.begin_interval(process);
         }
-        self.take_facts(process, &changes);
+        self.processes[place].take_facts(&changes.facts);
         self.take_tables(&mut reading, &changes);
         self.find_helpers(process, &mut reading, &changes.rows);
         let rows = changes.rows.iter();
         let rows: Vec<_> = rows.filter(|row| !reading.is_helpers(&row.key)).collect();
-        self.generation += u64::from(changes.reset || !rows.is_empty());
+        if changes.reset || !rows.is_empty() {
+            self.rounds.note_page();
+        }
         for row in rows {
             self.take_row(process, &mut reading, row);
         }
@@ -57,24 +59,18 @@ impl Sums {
         if self.processes.len() == 1 && !self.processes[0].counts {
             // What is there is nothing but this, and isn't needed any more.
             *self = Sums {
+                purpose: self.purpose,
                 processes: std::mem::take(&mut self.processes),
-                roots: std::mem::take(&mut self.roots),
-                rperf_directories: std::mem::take(&mut self.rperf_directories),
-                history: std::mem::take(&mut self.history),
-                shows_idle: self.shows_idle,
-                forgets_ended: self.forgets_ended,
-                has_mark: self.has_mark,
-                version: self.version,
-                generation: self.generation,
+                directories: std::mem::take(&mut self.directories),
+                rounds: std::mem::take(&mut self.rounds),
                 ..Sums::default()
             };
             self.processes[0].rows.clear();
-            self.processes[0].recent.clear();
             self.intake.readings.push(Reading::default());
             return;
         }
         let process = &self.processes[place];
-        let (has_rows, start_ns) = (!process.rows.is_empty(), process.facts.start_ns);
+        let (has_rows, start_ns) = (!process.rows.all.is_empty(), process.facts.start_ns);
         let reading = &mut self.intake.readings[place];
         let earlier = reading.anew.as_ref().map_or(start_ns, |it| it.start_ns);
         *reading = Reading {
@@ -86,20 +82,6 @@ impl Sums {
             has_new_waits: true,
             ..Reading::default()
         };
-    }
-
-    fn take_facts(&mut self, process: u32, changes: &Changes) {
-        let process = &mut self.processes[process as usize];
-        let (before, now) = (&process.facts, &changes.facts);
-        let before_ns = match before.start_ns == now.start_ns {
-            true => before.dropped_ns,
-            false => 0,
-        };
-        if process.counts {
-            let grown = now.dropped_ns.saturating_sub(before_ns);
-            process.dropped_ns = process.dropped_ns.saturating_add(grown);
-        }
-        process.facts = now.clone();
     }
 
     fn take_tables(&mut self, reading: &mut Reading, changes: &Changes) {
@@ -165,7 +147,7 @@ impl Sums {
                 self.leave_out(process, &found);
             }
             if let Some(anew) = anew {
-                let seq = |key: &RowKey| self.threads[key.thread as usize].seq;
+                let seq = |key: &RowKey| self.threads.seq_of(key.thread);
                 anew.rows.retain(|key, _| !found.contains(&seq(key)));
             }
             reading.helpers.extend(found);
@@ -219,7 +201,7 @@ impl Sums {
         let has_room = !place.has_no_room
             && labels.is_some()
             && !reading.crowded.contains_key(&key)
-            && self.threads[thread as usize].seq == key.thread
+            && self.threads.seq_of(thread) == key.thread
             && (self.rows.len() < ROW_CAP || self.intake.rows.contains_key(&own));
         if has_room {
             return (own, true);

@@ -1,63 +1,44 @@
 //! The intervals between pulls: their lengths and figures, where threads are after each, and what
 //! becomes of programs that end.
 
-use super::{Figures, HISTORY, Position, State, Sums, Thread, ThreadFacts};
+use super::threads::Positions;
+use super::{Figures, Position, Sums, Thread, ThreadFacts};
 use rperf_format::MemoryFile;
-use rustc_hash::FxHashMap;
+use rperf_model::State;
 
 impl Sums {
     /// An interval of the process begins.
     pub fn begin_interval(&mut self, process: u32) {
         let process = &mut self.processes[process as usize];
-        for row in process.recent.drain(..) {
+        for row in process.rows.recent.drain(..) {
             self.rows[row as usize].end_recent();
         }
-        (process.elapsed_ns, process.sampling_ns) = (0, 0);
+        process.time.begin_interval();
     }
 
     /// Ends the interval of the process `number`: it took `elapsed_ns`, and sampling `sampling_ns` of that.
     pub fn end_interval(&mut self, number: u32, elapsed_ns: u64, sampling_ns: u64) {
         let process = &mut self.processes[number as usize];
-        (process.elapsed_ns, process.sampling_ns) = (elapsed_ns, sampling_ns);
-        process.watched_ns = process.watched_ns.saturating_add(elapsed_ns);
-        for (thread, facts) in &mut self.facts {
-            if self.threads[*thread as usize].process == number {
-                facts.age_ns = facts.age_ns.saturating_add(elapsed_ns);
-            }
-        }
-        self.position(number);
+        process.time.end_interval(elapsed_ns, sampling_ns);
+        let there = self.positions(number);
+        self.threads.end_interval(number, elapsed_ns, there);
     }
 
-    /// Where the threads of the process are, after an interval.
-    fn position(&mut self, process: u32) {
-        // And whether they have been elsewhere, too.
-        let mut positions: FxHashMap<u32, (Position, bool)> = FxHashMap::default();
-        for row in &self.processes[process as usize].recent {
+    /// Where the threads of the process have been in the last interval.
+    fn positions(&self, process: u32) -> Positions {
+        let mut positions = Positions::default();
+        for row in &self.processes[process as usize].rows.recent {
             let row = &self.rows[*row as usize];
-            if row.recent == 0 {
-                continue;
-            }
-            let (node, state) = (self.node_of(row), row.key.state);
-            let fresh = Position { node, state, ns: 0 };
-            let (position, has_moved) = positions.entry(row.key.thread).or_insert((fresh, false));
-            match (position.node, position.state) == (node, state) {
-                true => position.ns = position.ns.saturating_add(row.recent),
-                false => *has_moved = true,
+            if row.recent > 0 {
+                let there = Position {
+                    node: self.node_of(row),
+                    state: row.key.state,
+                    ns: row.recent,
+                };
+                positions.add(row.key.thread, there);
             }
         }
-        for (thread, (position, has_moved)) in &mut positions {
-            let before = self.positions.get(thread);
-            let stays = before.filter(|it| (it.node, it.state) == (position.node, position.state));
-            position.ns = match *has_moved {
-                true => 0,
-                false => position.ns.saturating_add(stays.map_or(0, |it| it.ns)),
-            };
-            self.positions.insert(*thread, *position);
-        }
-        let threads = &self.threads;
-        self.positions.retain(|thread, _| {
-            threads[*thread as usize].process != process || positions.contains_key(thread)
-        });
+        positions
     }
 
     /// Whether a thread of the process keeps the GVL, so that nothing more is known of it.
@@ -76,26 +57,18 @@ impl Sums {
         process: u32,
         threads: impl Iterator<Item = (Option<u32>, ThreadFacts)>,
     ) {
-        let known = &self.threads;
-        self.facts
-            .retain(|&thread, _| known[thread as usize].process != process);
-        for (seq, facts) in threads {
-            let thread = seq.map(|seq| Thread { process, seq });
+        let numbers = &self.intake.threads;
+        let known = threads.filter_map(|(seq, facts)| {
+            let thread = Thread { process, seq: seq? };
             // Those without time have no line.
-            let thread = thread.and_then(|it| self.intake.threads.get(&it));
-            self.facts.extend(thread.map(|&thread| (thread, facts)));
-        }
+            Some((*numbers.get(&thread)?, facts))
+        });
+        self.threads.set_facts(process, known);
     }
 
     /// What native threads of the process wait for, where no more is known.
     pub fn set_waits(&mut self, process: u32, threads: impl Iterator<Item = ThreadFacts>) {
-        let waits: FxHashMap<_, _> = threads.map(|it| (it.tid, it.waits_in)).collect();
-        let now = |facts: &ThreadFacts| waits.get(&facts.tid).cloned().unwrap_or_default();
-        for (&thread, facts) in &mut self.facts {
-            if self.threads[thread as usize].process == process {
-                (facts.waits_in, facts.age_ns) = (now(facts), 0);
-            }
-        }
+        self.threads.set_waits(process, threads);
     }
 
     /// The process can't be watched any more. If it was the last one, its last interval stays.
@@ -112,13 +85,13 @@ impl Sums {
         for process in 0..self.processes.len() as u32 {
             let it = &mut self.processes[process as usize];
             if it.has_ended && !std::mem::replace(&mut it.is_let_go, true) {
-                let rows = std::mem::take(&mut it.rows);
+                let rows = std::mem::take(&mut it.rows.all);
                 self.intake.readings[process as usize] = Default::default();
                 self.begin_interval(process);
                 for row in rows {
                     let row = &mut self.rows[row as usize];
                     row.seen = Default::default();
-                    if self.forgets_ended {
+                    if self.purpose.forgets_ended {
                         row.total = Default::default();
                     }
                 }
@@ -129,17 +102,12 @@ impl Sums {
 
     /// All programs have been asked: the picture may be renewed.
     pub fn end_round(&mut self) {
-        let figures = self.present_figures();
-        if self.history.len() == HISTORY {
-            self.history.pop_front();
-        }
-        self.history.push_back(figures);
-        self.renew();
+        self.rounds.end(self.present_figures());
     }
 
     /// The picture may be renewed, and no interval is over.
     pub fn renew(&mut self) {
-        self.version += 1;
+        self.rounds.renew();
     }
 
     fn present_figures(&self) -> Figures {
@@ -147,23 +115,24 @@ impl Sums {
         let mut known = 0;
         for process in &self.processes {
             // In those of which nothing is known, no Ruby code runs.
-            known += u32::from(!process.has_ended || process.elapsed_ns > 0);
-            if process.elapsed_ns == 0 {
+            known += u32::from(!process.has_ended || process.time.knows_interval());
+            if !process.time.knows_interval() {
                 continue;
             }
-            let part = |ns: u64| ns as f64 / process.elapsed_ns as f64;
-            for row in &process.recent {
+            for row in &process.rows.recent {
                 let row = &self.rows[*row as usize];
-                let part = part(row.recent);
+                let part = process.time.part(row.recent);
                 match row.key.state {
                     State::Running => figures.busy += part,
                     State::GvlWait => figures.waiting += part,
-                    State::GvlBlocked if row.is_idle && !self.shows_idle => figures.hidden += part,
+                    State::GvlBlocked if row.is_idle && !self.purpose.shows_idle => {
+                        figures.hidden += part;
+                    }
                     State::GvlBlocked => figures.blocked += part,
                     State::GcMarking | State::GcSweeping => figures.gc += part,
                 }
             }
-            figures.overhead += part(process.sampling_ns);
+            figures.overhead += process.time.overhead();
         }
         let known = f64::from(known.max(1));
         figures.busy = (figures.busy + figures.gc) / known;

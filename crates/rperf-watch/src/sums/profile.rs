@@ -37,16 +37,16 @@ impl Extent {
                 .facts
                 .as_of_ns
                 .saturating_sub(process.facts.start_ns),
-            Extent::Watched => process.watched_ns,
-            Extent::SinceMark => process.watched_ns.saturating_sub(process.mark_ns),
+            Extent::Watched => process.time.watched_ns(),
+            Extent::SinceMark => process.time.since_mark_ns(),
         }
     }
 
     fn dropped_ns(self, process: &Process) -> u64 {
         match self {
             Extent::Session => process.facts.dropped_ns,
-            Extent::Watched => process.dropped_ns,
-            Extent::SinceMark => process.dropped_ns.saturating_sub(process.dropped_mark_ns),
+            Extent::Watched => process.time.dropped_ns(),
+            Extent::SinceMark => process.time.dropped_since_mark_ns(),
         }
     }
 }
@@ -59,7 +59,7 @@ fn signed(value: u64) -> i64 {
 impl Sums {
     /// What there is of all programs, with the label, if there is one. `None` if there is nothing.
     pub fn profile(&self, extent: Extent, filter: Option<&Label>) -> Option<Profile> {
-        let has_label = self.has_label(filter);
+        let has_label = self.labels.with(filter);
         let has_it = |row: &&Row| has_label[row.key.labels as usize];
         let rows = self.rows_in(None).filter(has_it);
         let found = self.profile_of(extent, &self.processes, rows);
@@ -111,9 +111,9 @@ impl Sums {
         };
         let mut profile = Profile::new(schema);
         profile.strings = self.strings.clone();
-        profile.frames = self.frames.clone();
-        profile.tree = self.stacks.clone();
-        profile.label_sets = self.label_sets.clone();
+        profile.frames = self.methods.frames.clone();
+        profile.tree = self.nodes.stacks.clone();
+        profile.label_sets = self.labels.sets.clone();
         let is_one = processes.len() == 1;
         let mut labels = FxHashMap::default();
         let mut threads = BTreeMap::new();
@@ -140,7 +140,7 @@ impl Sums {
             let key = WeightKey {
                 node: NodeId(row.key.stack),
                 // Thread 0 has the time of threads that have ended, here as there.
-                thread: match self.threads[row.key.thread as usize].seq {
+                thread: match self.threads.seq_of(row.key.thread) {
                     seq if is_one || seq == 0 => seq,
                     _ => row.key.thread + 1,
                 },
@@ -158,17 +158,17 @@ impl Sums {
             profile.weights.push(key, values);
             sources.push(row);
         }
-        let name = |thread| self.facts.get(thread).map_or("", |facts| &*facts.name);
+        let name = |thread: u32| self.threads.facts(thread).map_or("", |it| &*it.name);
         let threads = threads.iter().map(|(seq, thread)| Thread {
             seq: *seq,
-            name: profile.strings.intern(name(thread)),
+            name: profile.strings.intern(name(*thread)),
         });
         profile.threads = threads.collect();
         let meta = &mut profile.meta;
-        for root in &self.roots {
+        for root in &self.directories.roots {
             meta.add_root(root);
         }
-        for directory in &self.rperf_directories {
+        for directory in &self.directories.of_rperf {
             meta.add_rperf_directory(directory);
         }
         meta.duration_ns = processes.iter().map(|it| extent.duration_ns(it)).max()?;
@@ -182,7 +182,7 @@ impl Sums {
     /// The label set with the labels of the process.
     fn with_process(&self, profile: &mut Profile, set: u32, process: u32) -> LabelSetId {
         let process = &self.processes[process as usize];
-        let mut set: Vec<(StringId, StringId)> = self.label_sets.get(LabelSetId(set)).to_vec();
+        let mut set: Vec<(StringId, StringId)> = self.labels.sets.get(LabelSetId(set)).to_vec();
         for (key, value) in [
             (PID, &*process.pid.to_string()),
             (PROCESS, &*process.program),

@@ -1,16 +1,9 @@
 //! The rows: how they grow, and how they become others, as threads end and stacks are folded.
 
-use super::{Process, Row, RowKey, Sums};
+use super::{Row, RowKey, Sums};
 use rperf_model::frame_kind::FOLDED_FRAME;
 use rperf_model::shared_sums::SumsValues;
 use rustc_hash::{FxHashMap, FxHashSet};
-
-impl Process {
-    /// The time that its session measures.
-    pub(super) fn time_of(&self, values: SumsValues) -> u64 {
-        self.facts.time_of(values)
-    }
-}
 
 impl Sums {
     /// Adds values to a row.
@@ -23,8 +16,8 @@ impl Sums {
     pub(super) fn row(&mut self, key: RowKey) -> u32 {
         *self.intake.rows.entry(key).or_insert_with(|| {
             let number = self.rows.len() as u32;
-            let process = self.threads[key.thread as usize].process;
-            self.processes[process as usize].rows.push(number);
+            let process = self.threads.process_of(key.thread);
+            self.processes[process as usize].rows.all.push(number);
             self.rows.push(Row {
                 key,
                 seen: SumsValues::default(),
@@ -44,14 +37,14 @@ impl Sums {
     pub(super) fn grow(&mut self, number: u32, values: SumsValues) {
         let row = &mut self.rows[number as usize];
         row.total.add(values);
-        let process = self.threads[row.key.thread as usize].process;
+        let process = self.threads.process_of(row.key.thread);
         let process = &mut self.processes[process as usize];
         let time = process.time_of(values);
         let is_new = (row.recent, row.recent_blame) == (0, 0);
         row.recent = row.recent.saturating_add(time);
         row.recent_blame = row.recent_blame.saturating_add(values.blame_ns);
         if is_new && (row.recent, row.recent_blame) != (0, 0) {
-            process.recent.push(number);
+            process.rows.recent.push(number);
         }
         row.time = row.time.saturating_add(time);
     }
@@ -71,7 +64,7 @@ impl Sums {
             true => self.grown(process, now),
             false => now.iter().map(|(key, values)| (*key, *values)).collect(),
         };
-        for row in &self.processes[process as usize].rows {
+        for row in &self.processes[process as usize].rows.all {
             let row = &mut self.rows[*row as usize];
             row.seen = now.get(&row.key).copied().unwrap_or_default();
         }
@@ -102,7 +95,7 @@ impl Sums {
         process: u32,
         now: &FxHashMap<RowKey, SumsValues>,
     ) -> Vec<(RowKey, SumsValues)> {
-        let node = |key: &RowKey| self.nodes[self.stack_nodes[key.stack as usize] as usize];
+        let node = |key: &RowKey| self.nodes[self.nodes.of_stack(key.stack) as usize];
         let kind = |key: &RowKey| (node(key).method, RowKey { stack: 0, ..*key });
         let mut lost: FxHashMap<_, SumsValues> = FxHashMap::default();
         let mut grown = Vec::new();
@@ -137,13 +130,12 @@ impl Sums {
         let is_let_go = self.processes[process as usize].is_let_go;
         self.intake.rows.clear();
         for it in &mut self.processes {
-            it.recent.clear();
             it.rows.clear();
         }
         let mut kept = 0_u32;
         for place in 0..self.rows.len() {
             let mut row = self.rows[place];
-            let is_its = self.threads[row.key.thread as usize].process == process;
+            let is_its = self.process_of(&row) == process;
             // Nobody counts them.
             if is_its && is_let_go && row.total == SumsValues::default() {
                 continue;
@@ -162,11 +154,11 @@ impl Sums {
         }
         self.rows.truncate(kept as usize);
         for (number, row) in (0..).zip(&self.rows) {
-            let process = self.threads[row.key.thread as usize].process;
-            let process = &mut self.processes[process as usize];
-            process.rows.push(number);
+            let process = self.threads.process_of(row.key.thread);
+            let own = &mut self.processes[process as usize].rows;
+            own.all.push(number);
             if row.recent > 0 {
-                process.recent.push(number);
+                own.recent.push(number);
             }
         }
     }
@@ -175,9 +167,9 @@ impl Sums {
     /// numbers were other threads'.
     pub(super) fn leave_out(&mut self, process: u32, seqs: &FxHashSet<u32>) {
         let process = &self.processes[process as usize];
-        for row in &process.rows {
+        for row in &process.rows.all {
             let row = &mut self.rows[*row as usize];
-            if seqs.contains(&self.threads[row.key.thread as usize].seq) {
+            if seqs.contains(&self.threads.seq_of(row.key.thread)) {
                 row.leave_out_session(process.time_of(row.seen));
             }
         }
@@ -185,7 +177,7 @@ impl Sums {
 
     /// Notes which rows of the process are those of idle threads.
     pub fn set_idle(&mut self, process: u32, is_idle: impl Fn(&RowKey) -> bool) {
-        for row in &self.processes[process as usize].rows {
+        for row in &self.processes[process as usize].rows.all {
             let row = &mut self.rows[*row as usize];
             row.is_idle = is_idle(&row.key);
         }
@@ -196,17 +188,16 @@ impl Sums {
         for process in 0..self.processes.len() as u32 {
             self.set_mark_of(process);
         }
-        self.has_mark = true;
-        self.version += 1;
+        self.rounds.mark();
     }
 
     /// From now on "since the mark" counts from here, for this process.
     pub fn set_mark_of(&mut self, process: u32) {
         let process = &mut self.processes[process as usize];
-        for row in &process.rows {
+        for row in &process.rows.all {
             let row = &mut self.rows[*row as usize];
             (row.mark, row.time_mark) = (row.total, row.time);
         }
-        (process.mark_ns, process.dropped_mark_ns) = (process.watched_ns, process.dropped_ns);
+        process.time.set_mark();
     }
 }

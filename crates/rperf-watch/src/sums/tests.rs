@@ -3,7 +3,8 @@
 use super::*;
 use proptest::prelude::*;
 use rperf_model::shared_sums::SumsValues;
-use rperf_model::{Column, OwnColumn};
+use rperf_model::{Column, OwnColumn, State};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 fn wall(wall_ns: u64) -> SumsValues {
@@ -127,7 +128,8 @@ fn blame_is_no_time_and_goes_with_it() {
     assert_eq!(times(&sums, Scope::Rate), (0, 10, 0));
     assert_eq!(times(&sums, Scope::SinceMark), (0, 5, 0));
     assert_eq!(times(&sums, Scope::Total), (50, 75, 50));
-    assert!(sums.positions.is_empty(), "the thread has had no time");
+    let position = sums.threads.position(sums.rows[0].key.thread);
+    assert_eq!(position, None, "the thread has had no time");
     let profile = |sums: &Sums| {
         let profile = sums.profile(Extent::Watched, None).expect("something");
         let blame = profile.schema.find_own(OwnColumn::GvlBlame);
@@ -230,7 +232,7 @@ fn times_beyond_all_measure_are_the_greatest() {
     for _ in 0..2 {
         sums.end_interval(process, u64::MAX, 0);
     }
-    assert_eq!(sums.processes[process as usize].watched_ns, u64::MAX);
+    assert_eq!(sums.processes[process as usize].time.watched_ns(), u64::MAX);
 }
 
 #[test]
@@ -301,14 +303,15 @@ fn a_thread_that_goes_nowhere_is_told_with_how_long() {
     let (mut sums, process) = sums(&[(0x20, 1, 1_000), (0, 2, 600), (1, 2, 400)]);
     add(&mut sums, process, &[(0x20, 1, 1_000), (0, 2, 1_000)]);
     let [one, two] = [1, 2].map(|seq| sums.thread(process, seq));
-    assert_eq!(sums.positions[&one].ns, 2_000);
-    assert_eq!(sums.positions[&two].ns, 1_000, "it has moved before");
+    let there = |sums: &Sums| [one, two].map(|it| sums.threads.position(it).map(|it| it.ns));
+    // The second one has moved before.
+    assert_eq!(there(&sums), [Some(2_000), Some(1_000)]);
     add(
         &mut sums,
         process,
         &[(0x20, 1, 900), (0x20, 2, 1), (1, 1, 100)],
     );
-    assert_eq!((sums.positions[&one].ns, sums.positions[&two].ns), (0, 1));
+    assert_eq!(there(&sums), [Some(0), Some(1)]);
     add(&mut sums, process, &[]);
-    assert!(sums.positions.is_empty());
+    assert_eq!(there(&sums), [None, None]);
 }

@@ -2,7 +2,8 @@
 //! of nodes, methods and labels. One pass over the rows and one over the nodes, whatever is shown of
 //! it.
 
-use super::{Label, Row, State, Sums};
+use super::{Label, Row, Sums};
+use rperf_model::State;
 use rustc_hash::FxHashMap;
 
 /// The span of time that is looked at.
@@ -117,15 +118,8 @@ impl Sums {
                 total.saturating_sub(mark),
             ),
             Scope::Rate => {
-                let elapsed = self.processes[self.process_of(row) as usize].elapsed_ns;
-                let rate = |ns: u64| {
-                    let rate = u128::from(ns) * 1_000_000_000 / u128::from(elapsed.max(1));
-                    u64::try_from(rate).unwrap_or(u64::MAX)
-                };
-                match elapsed {
-                    0 => (0, 0),
-                    _ => (rate(row.recent), rate(row.recent_blame)),
-                }
+                let time = &self.processes[self.process_of(row) as usize].time;
+                (time.rate(row.recent), time.rate(row.recent_blame))
             }
         };
         let mut times = Times {
@@ -144,20 +138,13 @@ impl Sums {
         filter: Option<&'a Label>,
         process: Option<u32>,
     ) -> impl Iterator<Item = (&'a Row, Times)> + 'a {
-        let has_label = self.has_label(filter);
+        let has_label = self.labels.with(filter);
         let rows = self.rows_in(process);
         let timed = rows.map(move |row| (row, self.times(row, scope)));
         timed.filter(move |(row, times)| {
-            let is_shown = self.shows_idle || !row.is_idle;
+            let is_shown = self.purpose.shows_idle || !row.is_idle;
             *times != Times::default() && is_shown && has_label[row.key.labels as usize]
         })
-    }
-
-    /// Whether each label set has the label.
-    pub(super) fn has_label(&self, filter: Option<&Label>) -> Vec<bool> {
-        let sets = self.labels.iter();
-        sets.map(|set| filter.is_none_or(|wanted| set.contains(wanted)))
-            .collect()
     }
 
     /// The times of all nodes.

@@ -10,7 +10,7 @@ use rperf_watch::failure::AskError;
 use rperf_watch::process::State;
 use rperf_watch::programs::{family, side_by_side};
 use rperf_watch::pull::{News, Pull};
-use rperf_watch::sums::{Feed, LockedSums, lock};
+use rperf_watch::sums::{Feed, LockedSums, Purpose, locked};
 use std::time::{Duration, Instant};
 
 /// How often programs are looked for; and before there is one.
@@ -45,17 +45,20 @@ impl Member {
 
 /// No sums yet.
 pub fn empty_sums(shows_idle: bool) -> LockedSums {
-    let sums = LockedSums::default();
-    lock(&sums).shows_idle = shows_idle;
-    sums
+    locked(Purpose {
+        shows_idle,
+        ..Purpose::default()
+    })
 }
 
 /// No sums yet, for tables. They say themselves what idle threads have had: for them all time is
 /// shown, but only that of programs that are there.
 pub fn empty_sums_of_tables() -> LockedSums {
-    let sums = empty_sums(true);
-    lock(&sums).forgets_ended = true;
-    sums
+    locked(Purpose {
+        shows_idle: true,
+        forgets_ended: true,
+        ..Purpose::default()
+    })
 }
 
 /// Where programs come from.

@@ -10,6 +10,6 @@ pub fn shorten(sums: &mut Sums, view: &PathView) {
         return;
     }
     let files = sums.methods.iter().map(|method| &*method.path);
-    let paths = CodePaths::of_files(view.clone(), sums.roots.clone(), files);
+    let paths = CodePaths::of_files(view.clone(), sums.directories.roots.clone(), files);
     sums.shorten(|path| paths.short(path).as_ref().into());
 }

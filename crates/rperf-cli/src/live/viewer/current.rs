@@ -70,7 +70,9 @@ impl Current {
 
     /// What each pull that brings something increases.
     fn generation(&self) -> u64 {
-        self.feed.as_ref().map_or(0, |feed| feed.lock().generation)
+        self.feed
+            .as_ref()
+            .map_or(0, |feed| feed.lock().rounds.generation)
     }
 
     /// The profile as of the last pull. The error says why there is none.
@@ -91,7 +93,7 @@ impl Current {
         };
         let sums = feed.lock();
         if let Some(profile) = sums.profile(Extent::Session, None) {
-            let generation = sums.generation;
+            let generation = sums.rounds.generation;
             drop(sums);
             let title = format!("{} {}", self.pid, profile.meta.program);
             self.data = Some((generation, data(&[(&title, &profile)], None)?));

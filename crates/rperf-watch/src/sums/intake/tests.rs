@@ -389,7 +389,7 @@ fn a_profile_has_all_that_has_come() {
     let (table, sums) = (&mut way.table, &mut way.sums);
     table.add(key, values);
     (table.facts.as_of_ns, table.facts.dropped_ns) = (50, 99);
-    sums.roots = vec!["/app".into()];
+    sums.directories.roots = vec!["/app".into()];
     way.pull();
     way.sums.end_interval(0, 20, 0);
     for (extent, duration_ns, dropped_ns, expected) in [
