@@ -55,6 +55,11 @@ impl Row {
         self.end_recent();
     }
 
+    /// Whether the last interval has brought anything.
+    pub fn is_recent(&self) -> bool {
+        (self.recent, self.recent_blame) != (0, 0)
+    }
+
     /// The last interval is over.
     pub fn end_recent(&mut self) {
         (self.recent, self.recent_blame) = (0, 0);

@@ -40,10 +40,10 @@ impl Sums {
         let process = self.threads.process_of(row.key.thread);
         let process = &mut self.processes[process as usize];
         let time = process.time_of(values);
-        let is_new = (row.recent, row.recent_blame) == (0, 0);
+        let was_recent = row.is_recent();
         row.recent = row.recent.saturating_add(time);
         row.recent_blame = row.recent_blame.saturating_add(values.blame_ns);
-        if is_new && (row.recent, row.recent_blame) != (0, 0) {
+        if !was_recent && row.is_recent() {
             process.rows.recent.push(number);
         }
         row.time = row.time.saturating_add(time);
@@ -157,7 +157,7 @@ impl Sums {
             let process = self.threads.process_of(row.key.thread);
             let own = &mut self.processes[process as usize].rows;
             own.all.push(number);
-            if row.recent > 0 {
+            if row.is_recent() {
                 own.recent.push(number);
             }
         }
@@ -166,13 +166,16 @@ impl Sums {
     /// Nothing of these threads in this session is of the program itself. In earlier sessions the
     /// numbers were other threads'.
     pub(super) fn leave_out(&mut self, process: u32, seqs: &FxHashSet<u32>) {
-        let process = &self.processes[process as usize];
+        let process = &mut self.processes[process as usize];
         for row in &process.rows.all {
             let row = &mut self.rows[*row as usize];
             if seqs.contains(&self.threads.seq_of(row.key.thread)) {
                 row.leave_out_session(process.time_of(row.seen));
             }
         }
+        let rows = &self.rows;
+        let recent = &mut process.rows.recent;
+        recent.retain(|row| rows[*row as usize].is_recent());
     }
 
     /// Notes which rows of the process are those of idle threads.
