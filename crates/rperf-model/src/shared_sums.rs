@@ -8,20 +8,19 @@
 //! from zero.
 
 mod changes;
+mod fold_plan;
 mod folding;
+mod keys;
 mod rows;
 
 pub use changes::{Changes, Cursor, PAGE_ROWS, PAGE_TEXT};
 pub use folding::Moved;
 pub use rows::{SumsRow, SumsValues};
 
-use crate::fold::FoldLimits;
-use crate::frames::frame_kind::TRUNCATED_FRAME;
-use crate::{
-    CallTree, Frame, FrameId, Frames, LabelSet, LabelSetId, LabelSets, Mode, Node, NodeId, Strings,
-    WeightKey,
-};
-use rows::{ROW_CAP, Rows};
+use crate::{FrameId, LabelSetId, Mode, Node, NodeId, WeightKey};
+use fold_plan::FoldPlan;
+use keys::KeyTables;
+use rows::Rows;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Nodes that a table holds at most.
@@ -29,10 +28,6 @@ pub const NODE_CAP: usize = 1 << 20;
 
 /// From so many rows on, those of ended threads are added up under thread 0.
 const FOLD_ROWS: usize = 1 << 16;
-
-/// Eighths of the room that are taken when stacks are folded: the last one is left for leaves of
-/// stacks that find no room until then.
-const FULL_EIGHTHS: usize = 7;
 
 /// Facts about the session, as of the last time that the table was brought up to date.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -74,24 +69,13 @@ pub struct SharedSums {
     serial: u64,
     /// Facts about the session.
     pub facts: SumsFacts,
-    strings: Strings,
-    frames: Frames,
-    tree: CallTree,
-    label_sets: LabelSets,
+    keys: KeyTables,
     rows: Rows,
     /// Threads that have ended and may have rows of their own.
     ended: Vec<u32>,
     /// What found no room.
     lost: SumsValues,
-    fold_rows: usize,
-    /// With so many rows those of ended threads are folded next.
-    fold_at: usize,
-    /// Nodes at most.
-    node_cap: usize,
-    /// With more nodes or rows, stacks are folded next.
-    fold_stacks_at: FoldLimits,
-    folded: Option<FrameId>,
-    truncated: Option<NodeId>,
+    plan: FoldPlan,
 }
 
 impl Default for SharedSums {
@@ -103,64 +87,35 @@ impl Default for SharedSums {
 impl SharedSums {
     /// An empty one of `nodes` at most, and no more than [`NODE_CAP`].
     pub fn new(nodes: usize) -> Self {
-        Self::with_limits(FOLD_ROWS, nodes.min(NODE_CAP))
+        Self::of(FoldPlan::new(FOLD_ROWS, nodes.min(NODE_CAP)))
     }
 
-    fn with_limits(fold_rows: usize, node_cap: usize) -> Self {
+    fn of(plan: FoldPlan) -> Self {
         Self {
             serial: next_serial(),
             facts: SumsFacts::default(),
-            strings: Strings::default(),
-            frames: Frames::default(),
-            tree: CallTree::default(),
-            label_sets: LabelSets::default(),
+            keys: KeyTables::default(),
             rows: Rows::default(),
             ended: Vec::new(),
             lost: SumsValues::default(),
-            fold_rows,
-            fold_at: fold_rows,
-            node_cap,
-            fold_stacks_at: eighths(node_cap, FULL_EIGHTHS),
-            folded: None,
-            truncated: None,
+            plan,
         }
     }
 
     /// The number of a frame.
     pub fn frame(&mut self, name: &str, path: &str, first_line: u32) -> FrameId {
-        let name = self.strings.intern(name);
-        let path = self.strings.intern(path);
-        self.frames.intern(Frame {
-            name,
-            path,
-            first_line,
-        })
+        self.keys.frame(name, path, first_line)
     }
 
     /// The number of a node; `None` if it is new and there is no room for it. Some room is left for
     /// leaves of stacks that find none.
     pub fn node(&mut self, node: Node) -> Option<NodeId> {
-        self.node_within(eighths(self.node_cap, FULL_EIGHTHS).nodes, node)
-    }
-
-    fn node_within(&mut self, cap: usize, node: Node) -> Option<NodeId> {
-        if self.tree.len() >= cap {
-            return self.tree.find(&node);
-        }
-        Some(self.tree.intern(node))
+        self.keys.node_within(self.plan.common_nodes(), node)
     }
 
     /// The node that stands for stacks without any room.
     pub fn truncate(&mut self) -> NodeId {
-        if let Some(node) = self.truncated {
-            return node;
-        }
-        let node = Node {
-            parent: NodeId::ROOT,
-            frame: self.frame(TRUNCATED_FRAME.0, TRUNCATED_FRAME.1, 0),
-            line: 0,
-        };
-        *self.truncated.insert(self.tree.intern(node))
+        self.keys.truncate()
     }
 
     /// The number of a label set.
@@ -168,11 +123,7 @@ impl SharedSums {
         &mut self,
         pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> LabelSetId {
-        let pairs = pairs.into_iter();
-        let set: LabelSet = pairs
-            .map(|(key, value)| (self.strings.intern(key), self.strings.intern(value)))
-            .collect();
-        self.label_sets.intern(set)
+        self.keys.label_set(pairs)
     }
 
     /// Adds `values` to the row of `key`. Returns whether there was room; else they are among the time
@@ -202,12 +153,11 @@ impl SharedSums {
     /// Adds the rows of ended threads up, once there are many. To be called when all that is known
     /// of them has been added.
     pub fn fold_if_many(&mut self) {
-        let rows = self.rows.len();
-        if rows + self.ended.len() >= self.fold_at && !self.ended.is_empty() {
+        let is_many = self.plan.has_many(self.rows.len() + self.ended.len());
+        if is_many && !self.ended.is_empty() {
             self.rows.fold(self.ended.drain(..).collect());
             self.serial = next_serial();
-            // Each fold visits all rows: the next one comes when there are twice as many.
-            self.fold_at = (2 * self.rows.len()).clamp(self.fold_rows, ROW_CAP);
+            self.plan.has_folded_rows(self.rows.len());
         }
     }
 
@@ -215,26 +165,18 @@ impl SharedSums {
     pub fn clear(&mut self) {
         *self = Self {
             facts: std::mem::take(&mut self.facts),
-            ..Self::with_limits(self.fold_rows, self.node_cap)
+            ..Self::of(self.plan.anew())
         };
     }
 
     /// How many nodes there are.
     pub fn nodes(&self) -> usize {
-        self.tree.len()
+        self.keys.tree.len()
     }
 
     /// How many rows there are.
     pub fn rows(&self) -> usize {
         self.rows.len()
-    }
-}
-
-/// So many eighths of the room.
-fn eighths(node_cap: usize, number: usize) -> FoldLimits {
-    FoldLimits {
-        nodes: node_cap / 8 * number,
-        rows: ROW_CAP / 8 * number,
     }
 }
 

@@ -6,15 +6,17 @@ use crate::socket::Socket;
 use crate::socket::descriptors::Guarded;
 use crate::step::Pull;
 use crate::task::Task;
-use nix::sys::socket::{MsgFlags, recv};
+use answer::Answer;
+use asking::Asking;
 use rperf_protocol::ask::Sampling;
-use rperf_protocol::limits::MAX_REQUEST;
 use rperf_protocol::measure::Measure;
-use rperf_protocol::message::{Request, parse_request, response};
+use rperf_protocol::message::{Request, response};
 use rperf_protocol::refusal::{Code, Refusal};
 use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, AsRawFd};
 use std::time::{Duration, Instant};
+
+mod answer;
+mod asking;
 
 /// How long a client may be connected without asking.
 const IDLE: Duration = Duration::from_secs(60);
@@ -22,10 +24,6 @@ const IDLE: Duration = Duration::from_secs(60);
 const HEAD: Duration = Duration::from_secs(2);
 /// How long a client may take in nothing of an answer.
 const STALLED: Duration = Duration::from_secs(5);
-/// How long a client may take for a small answer, however steadily it reads.
-const SMALL_ANSWER: Duration = Duration::from_secs(30);
-/// The slowest reader, in bytes a second, that gets a large answer whole.
-const SLOWEST_READER: u64 = 64 * 1024;
 
 /// What a client is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,67 +76,66 @@ pub enum Fate {
     Ends,
 }
 
-/// A client.
-pub struct Connection {
-    /// Whether the client has asked for news of the session.
-    pub is_watching: bool,
-    /// No other connection of this process has it.
-    pub id: u64,
-    /// What the client waits for.
-    pub wait: Option<Wait>,
-    /// The session that clients have begun belongs to this one, too.
-    pub holds_session: bool,
-    /// Why its profile ended early, if it did.
+/// Whether a client may ask. Who needs no token is always known.
+pub struct Access {
+    /// Whether the client has come over TCP, so each of its requests needs the token.
+    pub needs_token: bool,
+    /// Whether the last request had the token, if it needs one.
+    pub is_known: bool,
+}
+
+/// What goes with a profile that a client waits for. What its answer says of it is forgotten then.
+#[derive(Default)]
+pub struct AboutProfile {
+    /// Why it ended early, if it did.
     pub ended: Option<&'static str>,
     /// The VM was woken for it.
     pub is_woken: bool,
-    /// Its profile is to say of which process it is.
+    /// The profile is to say of which process it is.
     pub names_process: bool,
-    /// The client sends nothing any more, but may still read.
-    pub has_ended_asking: bool,
-    /// Whether the client has come over TCP, so each of its requests needs the token.
-    pub needs_token: bool,
-    /// Whether the client may ask: the last request had the token, if it needs one.
-    pub is_known: bool,
-    /// The next request has come before the answer to this one.
-    asks_on: bool,
+}
+
+/// A client. Its `phase` tells which part is at work: `asking`, `wait` or `answer`.
+pub struct Connection {
+    /// No other connection of this process has it.
+    pub id: u64,
     stream: Guarded<Socket>,
-    received: Vec<u8>,
-    answer: Vec<u8>,
-    answers_profile: bool,
-    sent: usize,
-    closes: bool,
+    /// Whether the client may ask.
+    pub access: Access,
+    /// Whether the client has asked for news of the session.
+    pub is_watching: bool,
+    /// The session that clients have begun belongs to this one, too.
+    pub holds_session: bool,
     phase: Phase,
-    /// When it last did something.
+    /// When the client last did something.
     since: Instant,
-    /// When its answer is to be out.
-    due: Instant,
+    asking: Asking,
+    /// What the client waits for.
+    pub wait: Option<Wait>,
+    /// What its profile comes with.
+    pub profile: AboutProfile,
+    answer: Answer,
 }
 
 impl Connection {
     /// A client that has just connected.
     pub fn new(id: u64, stream: Guarded<Socket>, needs_token: bool) -> Self {
+        let now = Instant::now();
         Connection {
-            is_watching: false,
             id,
-            wait: None,
-            holds_session: false,
-            ended: None,
-            is_woken: false,
-            names_process: false,
-            has_ended_asking: false,
-            needs_token,
-            is_known: !needs_token,
-            asks_on: false,
             stream,
-            received: Vec::new(),
-            answer: Vec::new(),
-            answers_profile: false,
-            sent: 0,
-            closes: false,
+            access: Access {
+                needs_token,
+                is_known: !needs_token,
+            },
+            is_watching: false,
+            holds_session: false,
             phase: Phase::Asking,
-            since: Instant::now(),
-            due: Instant::now(),
+            since: now,
+            asking: Asking::default(),
+            wait: None,
+            profile: AboutProfile::default(),
+            answer: Answer::none(now),
         }
     }
 
@@ -170,30 +167,32 @@ impl Connection {
 
     /// Whether it matters that the client sends nothing any more: it wants its profile now.
     pub fn watches_end_of_asking(&self) -> bool {
-        matches!(self.wait, Some(Wait::Profile(_))) && !self.has_ended_asking && !self.asks_on
+        let waits = matches!(self.wait, Some(Wait::Profile(_)));
+        waits && !self.asking.has_ended && !self.asking.asks_on
     }
 
     /// While it is watched, something can be read: the end, or the next request.
     pub fn note_end_of_asking(&mut self) {
-        let found = recv(
-            self.stream.as_fd().as_raw_fd(),
-            &mut [0],
-            MsgFlags::MSG_PEEK,
-        );
-        match found {
-            Ok(0) => self.has_ended_asking = true,
-            Ok(_) => self.asks_on = true,
-            Err(_) => {}
-        }
+        self.asking.look(&self.stream);
+    }
+
+    /// Whether the client sends nothing any more.
+    pub fn has_ended_asking(&self) -> bool {
+        self.asking.has_ended
+    }
+
+    /// Whether the connection lies idle: nothing has come of the next request.
+    fn is_idle(&self) -> bool {
+        !self.asking.has_begun() && self.access.is_known
     }
 
     /// When its time is up.
     pub fn deadline(&self) -> Option<Instant> {
         match self.phase {
-            Phase::Asking if self.received.is_empty() && self.is_known => Some(self.since + IDLE),
+            Phase::Asking if self.is_idle() => Some(self.since + IDLE),
             Phase::Asking => Some(self.since + HEAD),
             Phase::Waiting => None,
-            Phase::Answered => Some(self.due.min(self.since + STALLED)),
+            Phase::Answered => Some(self.answer.due.min(self.since + STALLED)),
             Phase::HandedOver => Some(self.since),
         }
     }
@@ -204,7 +203,7 @@ impl Connection {
             self.wait,
             Some(Wait::Profile(_) | Wait::Snapshot(_) | Wait::Encoding)
         );
-        waits || self.answers_profile
+        waits || self.answer.is_profile
     }
 
     /// Somebody else answers, who has the connection by now: it ends here.
@@ -216,7 +215,7 @@ impl Connection {
 
     /// Its time is up.
     pub fn time_is_up(&mut self) -> Fate {
-        if self.phase == Phase::Asking && !self.received.is_empty() {
+        if self.phase == Phase::Asking && self.asking.has_begun() {
             let hint = "send the request at once";
             let refusal = Refusal::new(Code::TooSlow, "the request took too long to come", hint);
             let _ = (&*self.stream).write(&refusal.response(true));
@@ -230,15 +229,15 @@ impl Connection {
             return Fate::Ends;
         }
         let mut bytes = [0; 1024];
-        let room = (MAX_REQUEST - self.received.len().min(MAX_REQUEST)).min(bytes.len());
+        let room = self.asking.room().min(bytes.len());
         match (&*self.stream).read(&mut bytes[..room]) {
             Ok(0) => Fate::Ends,
             Ok(count) => {
                 // Who isn't known yet has no more time for it.
-                if self.received.is_empty() && self.is_known {
+                if self.is_idle() {
                     self.since = Instant::now();
                 }
-                self.received.extend_from_slice(&bytes[..count]);
+                self.asking.take_in(&bytes[..count]);
                 Fate::Stays
             }
             Err(error) => fate_of(&error),
@@ -250,17 +249,14 @@ impl Connection {
         if self.phase != Phase::Asking {
             return None;
         }
-        match parse_request(&self.received) {
-            Ok(Some((request, length))) => {
-                self.received.drain(..length);
-                self.closes = request.closes;
+        match self.asking.next_request() {
+            Ok(Some(request)) => {
                 self.phase = Phase::Waiting;
                 Some(request)
             }
             Ok(None) => None,
             Err(refusal) => {
-                self.closes = true;
-                self.answer(refusal.response(true));
+                self.turn_away(&refusal);
                 None
             }
         }
@@ -268,44 +264,38 @@ impl Connection {
 
     /// Whether the connection ends with the answer to its request.
     pub fn closes(&self) -> bool {
-        self.closes
+        self.asking.closes
     }
 
     /// The answer is this JSON.
     pub fn answer_json(&mut self, body: &str) {
-        let closes = self.closes;
-        self.answer(response(body, closes));
+        self.answer(response(body, self.closes()));
     }
 
     /// The answer says why not.
     pub fn refuse(&mut self, refusal: &Refusal) {
-        let closes = self.closes;
-        self.answer(refusal.response(closes));
+        self.answer(refusal.response(self.closes()));
     }
 
     /// The answer is the last one.
     pub fn turn_away(&mut self, refusal: &Refusal) {
-        self.closes = true;
+        self.asking.closes = true;
         self.answer(refusal.response(true));
     }
 
     /// The answer is a profile.
     pub fn answer_profile(&mut self, bytes: Vec<u8>) {
         self.answer(bytes);
-        self.answers_profile = true;
+        self.answer.is_profile = true;
     }
 
     /// Sets the answer; [`Self::write`] sends as much of it as the client takes in.
     pub fn answer(&mut self, bytes: Vec<u8>) {
-        let at_slowest = Duration::from_secs(bytes.len() as u64 / SLOWEST_READER);
-        self.due = Instant::now() + SMALL_ANSWER.max(at_slowest);
-        self.answers_profile = false;
-        self.answer = bytes;
-        self.wait = None;
-        self.asks_on = false;
-        self.sent = 0;
-        self.phase = Phase::Answered;
         self.since = Instant::now();
+        self.answer = Answer::new(bytes, self.since);
+        self.wait = None;
+        self.asking.asks_on = false;
+        self.phase = Phase::Answered;
     }
 
     /// Sends more of the answer.
@@ -316,20 +306,19 @@ impl Connection {
         if !self.stream.is_ours() {
             return Fate::Ends;
         }
-        match (&*self.stream).write(&self.answer[self.sent..]) {
+        let is_out = match (&*self.stream).write(self.answer.rest()) {
             Ok(count) => {
-                self.sent += count;
                 self.since = Instant::now();
+                self.answer.note_sent(count)
             }
             Err(error) => return fate_of(&error),
-        }
-        if self.sent < self.answer.len() {
+        };
+        if !is_out {
             return Fate::Stays;
         }
-        self.answer = Vec::new();
-        self.answers_profile = false;
+        self.answer = Answer::none(self.since);
         self.phase = Phase::Asking;
-        match self.closes || self.has_ended_asking {
+        match self.closes() || self.has_ended_asking() {
             true => Fate::Ends,
             false => Fate::Stays,
         }

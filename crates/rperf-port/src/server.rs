@@ -227,16 +227,16 @@ impl Server {
         });
         let count = self.clients.len();
         let client = &mut self.clients[place];
-        if client.needs_token {
+        if client.access.needs_token {
             // Without one nobody is let in so.
             let tcp = self.port.tcp.as_ref();
             let refusal = tcp.and_then(|tcp| tcp.token.refusal(request));
-            client.is_known = refusal.is_none();
+            client.access.is_known = refusal.is_none();
             if let Some(refusal) = refusal {
                 return client.turn_away(&refusal);
             }
         }
-        client.names_process = request.path.starts_with(PPROF);
+        client.profile.names_process = request.path.starts_with(PPROF);
         match route {
             Ok(Route::Hello { looks }) => {
                 if looks {
@@ -306,11 +306,11 @@ impl Server {
     /// have one, or need none: for a new one the oldest of them goes, so nobody is kept out by
     /// connections that ask nothing.
     fn makes_room_for_unknown(&mut self) -> bool {
-        let unknown = self.clients.iter().filter(|client| !client.is_known);
+        let unknown = self.clients.iter().filter(|it| !it.access.is_known);
         if unknown.count() < MAX_UNKNOWN && self.clients.len() < MAX_CLIENTS {
             return true;
         }
-        let oldest = self.clients.iter().position(|client| !client.is_known);
+        let oldest = self.clients.iter().position(|it| !it.access.is_known);
         if let Some(oldest) = oldest {
             self.clients.remove(oldest).time_is_up();
         }

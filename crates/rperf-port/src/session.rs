@@ -133,7 +133,7 @@ impl Vm {
     fn advance_one(&mut self, place: usize, clients: &mut [Connection]) {
         let is_needed = (0..clients.len()).any(|it| it != place && needs_session(&clients[it]));
         let client = &mut clients[place];
-        let has_ended_asking = client.has_ended_asking;
+        let has_ended_asking = client.has_ended_asking();
         match &mut client.wait {
             Some(Wait::Answer(task, _)) => {
                 if !self.questions.is_open(*task) {
@@ -277,7 +277,7 @@ impl Vm {
                     self.session = None;
                 }
                 for client in clients {
-                    client.is_woken = is_woken;
+                    client.profile.is_woken = is_woken;
                     self.give_profile(client, task, &reply);
                 }
             }
@@ -338,7 +338,7 @@ impl Vm {
                 && matches!(it.phase, Phase::Runs(_) | Phase::Ends)
             {
                 let base = it.base.take();
-                client.ended = Some(why.text());
+                client.profile.ended = Some(why.text());
                 self.encode(client, taken.clone(), base);
             }
         }
@@ -352,15 +352,15 @@ impl Vm {
     ) {
         let wanted = client.measure();
         client.wait = Some(Wait::Encoding);
-        let comment = client.names_process.then(facts::process);
+        let comment = client.profile.names_process.then(facts::process);
         encode(self.port, client.id, taken, base, comment, wanted);
     }
 
     fn send(&self, client: &mut Connection, content: Result<Vec<u8>, String>) {
         match content {
             Ok(content) => {
-                let ended = client.ended.take();
-                let is_woken = std::mem::take(&mut client.is_woken);
+                let ended = client.profile.ended.take();
+                let is_woken = std::mem::take(&mut client.profile.is_woken);
                 let response = profile_response(&content, ended, is_woken, client.closes());
                 client.answer_profile(response);
             }

@@ -57,6 +57,46 @@ pub enum Next {
     End,
 }
 
+/// The failures since the last profile that was taken, and what follows from them. Failures without
+/// new profiles are among all failures in a row.
+#[derive(Debug, Default)]
+struct Retries {
+    next_try: Duration,
+    /// Failures in a row.
+    failures: u32,
+    /// Failures in a row since there are no new profiles.
+    failures_at_end: u32,
+}
+
+impl Retries {
+    /// How long nothing is sent from `now` on.
+    fn pause(&self, now: Duration) -> Duration {
+        self.next_try.saturating_sub(now)
+    }
+
+    /// There was one failure more. `is_at_end`: there are no new profiles.
+    fn note_failure(&mut self, is_at_end: bool) {
+        self.failures += 1;
+        self.failures_at_end += u32::from(is_at_end);
+    }
+
+    /// The next try comes after the pause that follows from `answer`.
+    fn put_off(&mut self, answer: &Answer, now: Duration) {
+        self.next_try = now + answer.pause(self.failures);
+    }
+
+    /// Whether it has been tried often enough without new profiles.
+    fn are_over(&self) -> bool {
+        self.failures_at_end >= TRIES_AT_END
+    }
+
+    /// A profile was taken. Returns whether there were failures before.
+    fn note_success(&mut self) -> bool {
+        self.failures_at_end = 0;
+        std::mem::take(&mut self.failures) > 0
+    }
+}
+
 /// Profiles on their way to one server.
 #[derive(Debug)]
 pub struct Sender {
@@ -67,11 +107,7 @@ pub struct Sender {
     waiting: VecDeque<Body>,
     /// The profile that was to be sent last, until there is an answer. It isn't among those that wait.
     under_way: Option<Body>,
-    next_try: Duration,
-    /// Failures in a row.
-    failures: u32,
-    /// Failures in a row since there are no new profiles.
-    failures_at_end: u32,
+    retries: Retries,
     is_closed: bool,
     is_hurried: bool,
     counts: Counts,
@@ -89,9 +125,7 @@ impl Sender {
             shown: destination.shown.clone(),
             waiting: VecDeque::new(),
             under_way: None,
-            next_try: Duration::ZERO,
-            failures: 0,
-            failures_at_end: 0,
+            retries: Retries::default(),
             is_closed: false,
             is_hurried: false,
             counts: Counts::default(),
@@ -155,7 +189,7 @@ impl Sender {
     }
 
     fn next(&mut self, now: Duration) -> Next {
-        let pause = self.next_try.saturating_sub(now);
+        let pause = self.retries.pause(now);
         match self.waiting.pop_front() {
             Some(body) if pause.is_zero() || self.is_hurried => {
                 self.under_way = Some(Arc::clone(&body));
@@ -202,14 +236,14 @@ impl Sender {
         self.counts.sent += 1;
         let lost = self.counts.lost - self.lost_before;
         self.lost_before = self.counts.lost;
+        let has_failed = self.retries.note_success();
         let again = match self.owner {
             Owner::Program if lost > 0 => {
                 let were = if lost == 1 { "was" } else { "were" };
                 Some(format!("it takes profiles again ({lost} {were} lost)"))
             }
-            _ => (self.failures > 0).then(|| "it takes profiles again".into()),
+            _ => has_failed.then(|| "it takes profiles again".into()),
         };
-        (self.failures, self.failures_at_end) = (0, 0);
         let texts: Vec<_> = again.into_iter().chain(remark).collect();
         match self.owner {
             Owner::Command => texts,
@@ -222,14 +256,13 @@ impl Sender {
     }
 
     fn failed(&mut self, body: Body, answer: &Answer, now: Duration) {
-        self.failures += 1;
+        self.retries.note_failure(self.is_closed);
         self.put_back(body);
-        self.failures_at_end += u32::from(self.is_closed);
-        if self.is_hurried || self.failures_at_end >= TRIES_AT_END {
+        if self.is_hurried || self.retries.are_over() {
             self.counts.lost += self.waiting.len() as u64;
             self.waiting.clear();
         } else {
-            self.next_try = now + answer.pause(self.failures);
+            self.retries.put_off(answer, now);
         }
     }
 

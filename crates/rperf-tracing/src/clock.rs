@@ -7,6 +7,7 @@ use timekeeper::noted_ns;
 
 pub(crate) mod cpu_times;
 pub(crate) mod pauses;
+pub(crate) mod session_time;
 pub(crate) mod timekeeper;
 
 /// What the times between events are read from.

@@ -9,6 +9,7 @@ use crate::tree::thread::ThreadSums;
 use rperf_model::State;
 use rustc_hash::FxHashMap;
 
+pub(crate) mod looks;
 pub(crate) mod uncovered;
 
 /// A hook that took longer was interrupted, in ticks of any clock that is read: 1,000 ticks are

@@ -2,7 +2,10 @@
 //! from the VM at once, whose ends only show by how deep the VM's stack is then. Under the GVL.
 
 use crate::event::TraceVm;
+use crate::tree::ROOT;
 use rperf_vm::FrameWord;
+
+pub(crate) mod fibers;
 
 /// Stacks of fibers that are gone keep room for so many frames, for the next fiber.
 const KEPT_ROOM: usize = 64;
@@ -80,6 +83,12 @@ impl Fiber {
     #[inline]
     pub(crate) fn top(&self) -> Option<&Open> {
         self.stack.last()
+    }
+
+    /// The node that time goes to.
+    #[inline]
+    pub(crate) fn charged(&self) -> u32 {
+        self.top().map_or(ROOT, |top| top.charge)
     }
 
     /// Whether only the base is left.

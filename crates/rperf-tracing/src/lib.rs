@@ -24,9 +24,10 @@ pub use event::{Call, CallKind, TraceVm};
 pub use profile::TraceSnapshot;
 pub use rperf_model::TraceLevel;
 pub use targeted::{TargetedSnapshot, TargetedTracer};
-pub use tracer::{ThreadNumber, Tracer};
+pub use tracer::Tracer;
 pub use tree::TracedFrame;
 pub use tree::folds::Exclusion;
+pub use tree::threads::ThreadNumber;
 
 #[cfg(test)]
 mod tests;

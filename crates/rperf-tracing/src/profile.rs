@@ -1,17 +1,18 @@
 //! From what was traced to a profile: nodes with names, times without the cost of tracing, and
 //! lines about the run. Outside of hooks, on the thread that asks for the profile.
 
-use crate::clock::{ClockReading, TraceClock};
+use crate::clock::TraceClock;
+use crate::clock::session_time::CountedTime;
 use crate::cost::{Bodies, Calibration, Rounding, ThreadTimes, compensate};
 use crate::event::{CallKind, TracedKind};
-use crate::timed_calls::latencies::MethodLatencies;
-use crate::timed_calls::spans::SpansSnapshot;
+use crate::timed_calls::TimedCallsSnapshot;
 use crate::tree::folds::{Exclusion, Folds, exclusion};
-use crate::tree::thread::{LabelledSums, ThreadSums};
+use crate::tree::snapshot::TreeSnapshot;
+use crate::tree::thread::{CountedThread, ThreadSums};
 use crate::tree::{ROOT, TracedNode};
 #[cfg(feature = "measure")]
 use check::StackCheck;
-use label_sets::add_label_sets;
+use label_sets::{LabelsSnapshot, add_label_sets};
 use rows::{COLUMNS, ThreadRows};
 use rperf_model::frame_kind::{C_METHOD, FrameKind, OWN_FRAME, TRUNCATED_FRAME};
 use rperf_model::numbers::{grouped, milliseconds};
@@ -19,8 +20,7 @@ use rperf_model::{
     Frame, LabelSetId, Meta, Node, NodeId, Note, OwnColumn, Profile, Schema, State, TraceLevel,
     Traced,
 };
-use rperf_vm::{AllocationSums, LabelTexts, ResolvedFrame};
-use std::sync::Arc;
+use rperf_vm::{AllocationSums, ResolvedFrame};
 
 #[cfg(feature = "measure")]
 pub(crate) mod check;
@@ -31,25 +31,11 @@ pub(crate) mod rows;
 #[derive(Debug)]
 pub struct TraceSnapshot {
     pub(crate) level: TraceLevel,
-    pub(crate) clock: TraceClock,
-    pub(crate) start: ClockReading,
-    pub(crate) end: ClockReading,
-    pub(crate) nodes: Vec<TracedNode>,
-    pub(crate) truncated: Option<u32>,
-    /// What is deeper than so many frames has no time of its own.
-    pub(crate) deepest: u32,
-    /// By row: such a frame has called something that isn't below it.
-    pub(crate) leads_elsewhere: Vec<bool>,
-    /// By thread.
-    pub(crate) threads: Vec<LabelledSums>,
-    /// By thread.
-    pub(crate) thread_names: Vec<Option<Arc<str>>>,
-    /// From number 1.
-    pub(crate) label_sets: Vec<LabelTexts>,
-    /// How often a fiber ran whose labels found no room.
-    pub(crate) unlabelled: u64,
-    /// In which nothing counted.
-    pub(crate) paused_ticks: u64,
+    pub(crate) time: CountedTime,
+    pub(crate) tree: TreeSnapshot,
+    /// By number.
+    pub(crate) threads: Vec<CountedThread>,
+    pub(crate) labels: LabelsSnapshot,
     pub(crate) events: u64,
     pub(crate) bodies: Bodies,
     /// CPU time was measured.
@@ -58,9 +44,7 @@ pub struct TraceSnapshot {
     pub(crate) objects: Option<AllocationSums>,
     #[cfg(feature = "measure")]
     pub(crate) check: Option<StackCheck>,
-    pub(crate) spans: Option<SpansSnapshot>,
-    /// How long calls took, if that was measured.
-    pub(crate) latencies: Option<MethodLatencies>,
+    pub(crate) timed_calls: TimedCallsSnapshot,
 }
 
 /// Sums over a profile, for its head.
@@ -105,7 +89,7 @@ impl Sums {
 impl TraceSnapshot {
     /// How many ns a tick has had.
     pub fn ns_per_tick(&self) -> f64 {
-        self.end.ns_per_tick_since(&self.start)
+        self.time.ns_per_tick()
     }
 
     /// How long a pair of events of each kind kept the hook busy, in ns; 0 if it isn't known.
@@ -116,12 +100,12 @@ impl TraceSnapshot {
 
     /// The raw times of what was called most, and of its caller, in ns: for the calibration.
     pub fn busiest_pair_ns(&self) -> (f64, f64) {
-        let sums = || self.threads.iter().flatten();
+        let sums = || self.threads.iter().flat_map(|it| &it.sums);
         let counts = || sums().flat_map(|(_, it)| it.counts.iter());
         let Some((callee, _)) = counts().max_by_key(|(_, count)| count.calls) else {
             return (0.0, 0.0);
         };
-        let caller = self.nodes[callee as usize].parent;
+        let caller = self.tree.nodes[callee as usize].parent;
         let ns_of = |wanted: u32| {
             let found = counts().filter(|(node, _)| *node == wanted);
             let ticks: u64 = found.map(|(_, count)| count.running).sum();
@@ -144,79 +128,58 @@ impl TraceSnapshot {
     ) -> Profile {
         let columns = rows::columns(self.level.timed, self.with_cpu);
         let mut profile = Profile::new(self.schema(columns));
-        let sets = add_label_sets(&mut profile, &self.label_sets);
+        let sets = add_label_sets(&mut profile, &self.labels.sets);
         let c_pays = self.level.c_methods;
-        let folds = Folds::new(&self.nodes, excluded, self.deepest, c_pays);
+        let folds = Folds::new(&self.tree.nodes, excluded, self.tree.deepest, c_pays);
         let hidden = folds.excluded();
-        let mut map = add_nodes(&mut profile, &self.nodes, self.truncated, names, hidden);
-        map.push(self.add_own_root(&mut profile, &folds));
-        let costs = calibration.costs_with(&self.bodies, self.ns_per_tick());
+        let (nodes, truncated) = (&self.tree.nodes, self.tree.truncated);
+        let mut map = add_nodes(&mut profile, nodes, truncated, names, hidden);
+        map.push(add_own_root(&mut self.tree, &mut profile, &folds));
+        let nodes = &self.tree.nodes;
+        let ns_per_tick = self.time.ns_per_tick();
+        let costs = calibration.costs_with(&self.bodies, ns_per_tick);
         let mut sums = Sums {
             is_uncounted: self.uncounted(names),
             ..Sums::default()
         };
         sums.uncounted_methods = sums.is_uncounted.iter().filter(|it| **it).count();
         for (number, thread) in self.threads.iter().enumerate() {
-            let (mut rows, mut rounding) =
-                (ThreadRows::default(), Rounding::new(self.ns_per_tick()));
-            for (labels, counted) in thread {
-                sums.add_folded(&self.nodes, &folds, excluded, counted);
-                let mut times =
-                    compensate(&self.nodes, counted, &costs, &folds, c_pays, &mut rounding);
-                if self.clock == TraceClock::Noted {
-                    times.spread_uncovered(&self.nodes);
+            let (mut rows, mut rounding) = (ThreadRows::default(), Rounding::new(ns_per_tick));
+            for (labels, counted) in &thread.sums {
+                sums.add_folded(nodes, &folds, excluded, counted);
+                let mut times = compensate(nodes, counted, &costs, &folds, c_pays, &mut rounding);
+                if self.time.clock == TraceClock::Noted {
+                    times.spread_uncovered(nodes);
                 }
                 let labels = sets[labels.0 as usize];
                 self.add_labelled(&mut rows, &times, &map, labels, &mut sums);
             }
-            let name = self.thread_names.get(number).cloned().flatten();
             let seq = number as u32 + 1;
-            rows.add_to(&mut profile, seq, name.as_deref(), columns);
+            rows.add_to(&mut profile, seq, thread.name.as_deref(), columns);
         }
         if let Some(objects) = &self.objects {
-            let nodes = 0..self.nodes.len() as u32;
-            let places: Vec<_> = nodes.map(|it| map[folds.home(it) as usize]).collect();
+            let numbers = 0..nodes.len() as u32;
+            let places: Vec<_> = numbers.map(|it| map[folds.home(it) as usize]).collect();
             objects.add_to_traced(&mut profile, classes, &places, &sets);
         }
-        if let Some(spans) = self.spans.take() {
-            let (start, end) = (&self.start, &self.end);
-            let line = spans.into_time_line(&self.nodes, hidden, names, start, end, &program);
+        if let Some(spans) = self.timed_calls.spans.take() {
+            let line = spans.into_time_line(nodes, hidden, names, &self.time, &program);
             profile.time_lines.push(line);
         }
-        if let Some(latencies) = &self.latencies {
+        if let Some(latencies) = &self.timed_calls.latencies {
             profile.latencies = latencies.named(names, excluded);
         }
         notes.extend(self.head(&sums));
         // Those on objects.
         notes.append(&mut profile.meta.notes);
         profile.meta = Meta {
-            start_time_ns: self.start.realtime_ns,
-            duration_ns: self
-                .end
-                .monotonic_ns
-                .saturating_sub(self.start.monotonic_ns),
+            start_time_ns: self.time.start.realtime_ns,
+            duration_ns: self.time.duration_ns(),
             program,
             notes,
             ..Meta::default()
         };
         profile
-    }
-
-    /// Adds the node of what rperf does of its own accord, if it has done anything.
-    fn add_own_root(&mut self, profile: &mut Profile, folds: &Folds) -> NodeId {
-        self.nodes.push(TracedNode {
-            level: 1,
-            parent: ROOT,
-            ..self.nodes[ROOT as usize]
-        });
-        match folds.own_root() {
-            Some(_) => intern(
-                profile,
-                NodeId::ROOT,
-                &ResolvedFrame::new(OWN_FRAME.0, OWN_FRAME.1),
-            ),
-            None => NodeId::ROOT,
-        }
     }
 
     fn schema(&self, columns: &[usize]) -> Schema {
@@ -237,11 +200,11 @@ impl TraceSnapshot {
             .iter()
             .map(|name| !self.level.c_methods && is_rubys_own(name))
             .collect();
-        for (known, leads) in uncounted.iter_mut().zip(&self.leads_elsewhere) {
+        for (known, leads) in uncounted.iter_mut().zip(&self.tree.leads_elsewhere) {
             *known &= !leads;
         }
-        for node in &self.nodes {
-            let parent = self.nodes.get(node.parent as usize);
+        for node in &self.tree.nodes {
+            let parent = self.tree.nodes.get(node.parent as usize);
             if let Some(known) = parent.and_then(|it| uncounted.get_mut(it.row as usize)) {
                 *known = false;
             }
@@ -260,7 +223,7 @@ impl TraceSnapshot {
     ) {
         sums.uncovered_ns += times.uncovered_ns();
         for time in &times.nodes {
-            let node = self.nodes[time.node as usize];
+            let node = self.tree.nodes[time.node as usize];
             let (calls, block_calls) = match node.kind {
                 TracedKind::Block => (0, time.calls),
                 _ if sums.is_uncounted.get(node.row as usize) == Some(&true) => (0, 0),
@@ -270,7 +233,7 @@ impl TraceSnapshot {
             sums.block_calls += block_calls;
             sums.running_ns += time.running_ns;
             sums.overhead_ns += time.overhead_ns;
-            if self.truncated == Some(time.node) {
+            if self.tree.truncated == Some(time.node) {
                 sums.truncated_calls += time.calls;
             }
             let running = [
@@ -294,7 +257,7 @@ impl TraceSnapshot {
     /// Lines about how it was traced, and what it cost. A profile can be of several processes:
     /// numbers come with the process that they are of.
     fn head(&self, sums: &Sums) -> impl Iterator<Item = Note> {
-        let how = Traced::Calls(self.level, self.clock.name().into());
+        let how = Traced::Calls(self.level, self.time.clock.name().into());
         let numbers = self.numbers(sums).into_iter();
         std::iter::once(Note::Traced(how)).chain(numbers.map(Note::traced_here))
     }
@@ -319,7 +282,7 @@ impl TraceSnapshot {
                 milliseconds(in_state(State::GvlWait)),
                 milliseconds(in_state(State::GcMarking) + in_state(State::GcSweeping)),
             ));
-            let paused_ns = self.paused_ticks as f64 * self.ns_per_tick();
+            let paused_ns = self.time.paused_ns();
             if paused_ns >= 5e4 {
                 let paused = milliseconds(paused_ns as u64);
                 lines.push(format!("{paused} ms paused, in which nothing counts"));
@@ -340,8 +303,8 @@ impl TraceSnapshot {
         }
         #[cfg(feature = "measure")]
         lines.extend(self.check.iter().flat_map(StackCheck::lines));
-        if self.unlabelled > 0 {
-            let times = grouped(self.unlabelled);
+        if self.labels.refused > 0 {
+            let times = grouped(self.labels.refused);
             lines.push(format!(
                 "{times} times labels were put on for which there was no room: what ran then has none"
             ));
@@ -352,7 +315,7 @@ impl TraceSnapshot {
         }
         if sums.deep_calls > 0 {
             let calls = counted(sums.deep_calls, "call");
-            let frames = counted(self.deepest.into(), "frame");
+            let frames = counted(self.tree.deepest.into(), "frame");
             lines.push(format!(
                 "{calls} deeper than {frames}: the time is in the last frame above"
             ));
@@ -398,6 +361,23 @@ pub(crate) fn add_nodes(
         map.push(intern(profile, parent, resolved));
     }
     map
+}
+
+/// Adds the node of what rperf does of its own accord, if it has done anything.
+fn add_own_root(tree: &mut TreeSnapshot, profile: &mut Profile, folds: &Folds) -> NodeId {
+    tree.nodes.push(TracedNode {
+        level: 1,
+        parent: ROOT,
+        ..tree.nodes[ROOT as usize]
+    });
+    match folds.own_root() {
+        Some(_) => intern(
+            profile,
+            NodeId::ROOT,
+            &ResolvedFrame::new(OWN_FRAME.0, OWN_FRAME.1),
+        ),
+        None => NodeId::ROOT,
+    }
 }
 
 /// The profile's node for a frame below `parent`.

@@ -20,6 +20,14 @@ pub(crate) struct TimedCalls {
     pub(crate) latencies: Option<MethodLatencies>,
 }
 
+/// What is known of calls that were timed one by one; each is there if it was asked for.
+#[derive(Debug, Default)]
+pub(crate) struct TimedCallsSnapshot {
+    pub(crate) spans: Option<SpansSnapshot>,
+    /// How long the calls of each method took.
+    pub(crate) latencies: Option<MethodLatencies>,
+}
+
 impl TimedCalls {
     /// The stack of a fiber is this one, after an event in it.
     pub(crate) fn follow(
@@ -53,10 +61,20 @@ impl TimedCalls {
         });
     }
 
-    /// The time line up to `end`.
-    pub(crate) fn spans_until(&self, end: &ClockReading) -> Option<SpansSnapshot> {
+    /// A thread comes into being, whose own fiber this is.
+    pub(crate) fn add_thread(&mut self, fiber: usize) {
+        if let Some(spans) = &mut self.spans {
+            spans.add_thread(fiber);
+        }
+    }
+
+    /// What is known up to `end`.
+    pub(crate) fn snapshot(&self, end: &ClockReading) -> TimedCallsSnapshot {
         let spans = self.spans.as_ref();
-        spans.map(|spans| spans.snapshot(&self.open, end))
+        TimedCallsSnapshot {
+            spans: spans.map(|spans| spans.snapshot(&self.open, end)),
+            latencies: self.latencies.clone(),
+        }
     }
 
     /// Lets go of all calls that have ended. Open ones begin at `start` in the time line; how long

@@ -2,11 +2,12 @@
 //! returns are in `calls`. At each event the time since the last one goes to the frame that was
 //! innermost. Under the GVL.
 
-use crate::clock::cpu_times::{CpuClock, NO_GAP};
-use crate::clock::pauses::Pauses;
+use crate::clock::cpu_times::CpuTimes;
+use crate::clock::session_time::SessionTime;
 use crate::clock::{ClockReading, TraceClock};
-use crate::cost::Bodies;
+use crate::cost::looks::Looks;
 use crate::event::{CallKind, TraceVm, marked_frames};
+use crate::fiber::fibers::Fibers;
 use crate::fiber::{Fiber, Open};
 use crate::profile::TraceSnapshot;
 #[cfg(feature = "measure")]
@@ -15,13 +16,13 @@ use crate::profile::label_sets::TracedLabels;
 use crate::timed_calls::TimedCalls;
 use crate::timed_calls::latencies::MethodLatencies;
 use crate::timed_calls::spans::Spans;
-use crate::tree::thread::{LabelledSums, TracedThread};
-use crate::tree::{ROOT, TracedFrame, TracedNode, TracedTree};
+use crate::tree::snapshot::TreeSnapshot;
+use crate::tree::thread::{CountedThread, TracedThread};
+use crate::tree::threads::{ThreadNumber, Threads};
+use crate::tree::{TracedFrame, TracedTree};
 use rperf_model::State;
 use rperf_model::TraceLevel;
 use rperf_vm::{Allocations, FrameWord, MAX_DEPTH};
-use rustc_hash::FxHashMap;
-use std::sync::Arc;
 
 pub(crate) mod calls;
 #[cfg(feature = "measure")]
@@ -39,41 +40,18 @@ pub(crate) const LOOK: usize = 16;
 /// The depth of a stack that was taken from outside: each event of its own is above.
 const UNKNOWN_DEPTH: u32 = u32::MAX - 1;
 
-/// Threads at most; more share the last one's numbers.
-pub(crate) const MAX_THREADS: usize = 1 << 14;
-
-/// A thread of the session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct ThreadNumber(pub u32);
-
-/// A traced session.
+/// A traced session: what each event touches, and what was asked for beside calls and their times.
+/// The fiber that runs is the one of the thread that runs.
 #[derive(Debug)]
 pub struct Tracer {
     pub(crate) level: TraceLevel,
-    clock: TraceClock,
-    pub(crate) start: ClockReading,
-    pub(crate) pauses: Pauses,
+    pub(crate) time: SessionTime,
+    pub(crate) looks: Looks,
+    pub(crate) fibers: Fibers,
+    pub(crate) threads: Threads,
     pub(crate) tree: TracedTree,
-    pub(crate) fibers: Vec<Fiber>,
-    /// By the VM's objects, which may be new ones at the same place.
-    fibers_by_word: FxHashMap<usize, usize>,
-    pub(crate) threads: Vec<TracedThread>,
     pub(crate) labels: TracedLabels,
-    pub(crate) thread: usize,
-    pub(crate) fiber: usize,
-    /// When the last event came.
-    pub(crate) last: u64,
-    /// The state of a collection that the running thread is at.
-    pub(crate) collecting: Option<State>,
-    pub(crate) events: u64,
-    /// The event after which the hook looks at its own time next.
-    next_look: u64,
-    random: u64,
-    bodies: Bodies,
-    /// A gap of more ticks between two events is a long one.
-    pub(crate) long_gap: u64,
-    /// The clock of CPU time, if that is measured.
-    pub(crate) cpu: Option<CpuClock>,
+    pub(crate) cpu: CpuTimes,
     /// Objects, if they are counted.
     pub(crate) objects: Option<Allocations>,
     /// Where stacks are compared.
@@ -90,24 +68,13 @@ impl Tracer {
     pub fn new(level: TraceLevel, clock: TraceClock, start: ClockReading) -> Self {
         Self {
             level,
-            clock,
-            start,
-            pauses: Pauses::default(),
+            time: SessionTime::new(clock, start),
+            looks: Looks::new(start.monotonic_ns),
+            fibers: Fibers::default(),
+            threads: Threads::default(),
             tree: TracedTree::default(),
-            fibers: Vec::new(),
-            fibers_by_word: FxHashMap::default(),
-            threads: Vec::new(),
             labels: TracedLabels::default(),
-            thread: 0,
-            fiber: 0,
-            last: start.ticks,
-            collecting: None,
-            events: 0,
-            next_look: 0,
-            random: start.monotonic_ns | 1,
-            bodies: Bodies::default(),
-            long_gap: NO_GAP,
-            cpu: None,
+            cpu: CpuTimes::default(),
             objects: None,
             #[cfg(feature = "measure")]
             check: None,
@@ -118,22 +85,21 @@ impl Tracer {
 
     /// A thread comes into being, or is there as the session begins. It hasn't got the GVL.
     pub fn announce(&mut self, now: u64) -> ThreadNumber {
-        if self.threads.len() >= MAX_THREADS {
-            return ThreadNumber(MAX_THREADS as u32 - 1);
+        if self.threads.is_full() {
+            return ThreadNumber::LAST;
         }
-        let fiber = self.new_fiber();
-        if let Some(spans) = self.timed_calls.as_mut().and_then(|it| it.spans.as_mut()) {
-            spans.add_thread(fiber);
+        let fiber = self.fibers.add();
+        if let Some(calls) = &mut self.timed_calls {
+            calls.add_thread(fiber);
         }
-        self.threads
-            .push(TracedThread::new(fiber, now.max(self.last)));
-        ThreadNumber(self.threads.len() as u32 - 1)
+        let now = now.max(self.time.last);
+        self.threads.add(TracedThread::new(fiber, now))
     }
 
     /// A thread comes into being in the session, and so do all its fibers.
     pub fn announce_new(&mut self, now: u64) -> ThreadNumber {
         let number = self.announce(now);
-        if let Some(thread) = self.threads.get_mut(number.0 as usize) {
+        if let Some(thread) = self.threads.get_mut(number) {
             thread.own_fiber = Some(thread.fiber);
         }
         number
@@ -141,7 +107,8 @@ impl Tracer {
 
     /// The fiber that runs has this object.
     pub fn name_fiber(&mut self, object: usize) {
-        self.fibers_by_word.insert(object, self.fiber);
+        let fiber = self.fibers.running_number();
+        self.fibers.name(fiber, object);
     }
 
     /// The stack of a thread as the session begins, leaf first, in which blocks are marked: taken from
@@ -153,7 +120,7 @@ impl Tracer {
         frames: &[FrameWord],
         depth: Option<u32>,
     ) {
-        let Some(state) = self.threads.get(thread.0 as usize) else {
+        let Some(state) = self.threads.get(thread) else {
             return;
         };
         let fiber = state.fiber;
@@ -165,38 +132,28 @@ impl Tracer {
         self.charge_unless_paused(now);
         let depth = vm.depth();
         // One that was there before the session is new to us.
-        let fiber = match self.fibers_by_word.get(&object) {
-            Some(&fiber) => fiber,
-            None => {
-                let own = self.take_own_fiber(depth);
-                let fiber = own.unwrap_or_else(|| self.new_fiber());
-                self.fibers_by_word.insert(object, fiber);
-                fiber
-            }
-        };
+        let fiber = self.fibers.with_object(object).unwrap_or_else(|| {
+            let own = self.threads.take_own_fiber(depth);
+            let fiber = own.unwrap_or_else(|| self.fibers.add());
+            self.fibers.name(fiber, object);
+            fiber
+        });
         if depth <= 1 || !self.is_stack_of(vm, fiber, depth) {
             self.fibers[fiber].clear();
             if let Some(calls) = &mut self.timed_calls {
                 calls.end_fiber(&self.tree, fiber);
             }
         }
-        self.fiber = fiber;
-        if let Some(thread) = self.threads.get_mut(self.thread) {
+        self.fibers.run(fiber);
+        if let Some(thread) = self.threads.get_running_mut() {
             thread.fiber = fiber;
         }
-        if self.pauses.since.is_some() {
+        if self.time.is_paused() {
             self.runs_in_pause();
         } else if depth > 1 && self.fibers[fiber].stack.is_empty() {
             // From before the session, or gone on in a pause.
             self.retake(vm, 0, depth);
         }
-    }
-
-    /// The own fiber of the thread that runs, if it comes back to it for the first time: the
-    /// others begin at depth 1, if there were none before the session.
-    fn take_own_fiber(&mut self, depth: u32) -> Option<usize> {
-        let thread = self.threads.get_mut(self.thread)?;
-        thread.own_fiber.take_if(|_| depth > 1)
     }
 
     /// Whether the VM's stack can be the one of `fiber`: after a compaction of the heap another
@@ -212,28 +169,21 @@ impl Tracer {
         frames[..found].contains(&known.word) && !stack.last().is_some_and(is_deeper)
     }
 
-    fn new_fiber(&mut self) -> usize {
-        self.fibers.push(Fiber::default());
-        self.fibers.len() - 1
-    }
-
     /// The time up to now goes to the frame that was innermost.
     #[inline(always)]
     pub(crate) fn charge(&mut self, now: u64) {
         if !self.level.timed {
             return;
         }
-        let top = self.fibers.get(self.fiber).and_then(Fiber::top);
-        let node = top.map_or(ROOT, |top| top.charge);
-        let gap = now.saturating_sub(self.last);
-        if let Some(thread) = self.threads.get_mut(self.thread) {
+        let node = self.fibers.charged();
+        let gap = self.time.gap(now);
+        if let Some(thread) = self.threads.get_running_mut() {
             thread.sums.counts.of(node).running += gap;
         }
-        if gap > self.long_gap {
+        if self.cpu.is_long(gap) {
             self.end_cpu_window(State::Running);
         }
-        // Counters of different processors may differ by a little.
-        self.last = self.last.max(now);
+        self.time.come_to(now);
     }
 
     /// Whether stacks are compared.
@@ -250,25 +200,17 @@ impl Tracer {
     #[inline]
     pub fn is_look_due(&mut self) -> bool {
         let is_checked = self.is_checked();
-        if self.events < self.next_look || !(self.level.timed || is_checked) {
+        if !self.looks.are_due() || !(self.level.timed || is_checked) {
             return false;
         }
-        self.random = self
-            .random
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        self.next_look = self.events
-            + match is_checked {
-                true => 1 + (self.random >> 60),
-                false => 32 + (self.random >> 58),
-            };
+        self.looks.plan_next(is_checked);
         true
     }
 
     /// An event of this kind, a call or a return, kept the hook busy for so many ticks after its
     /// reading of the clock.
     pub fn note_look(&mut self, kind: CallKind, is_return: bool, ticks: u64) {
-        self.bodies.add(kind, is_return, ticks);
+        self.looks.add(kind, is_return, ticks);
     }
 
     /// From now on calls have nodes of their own up to this level. Before any thread is announced.
@@ -293,60 +235,44 @@ impl Tracer {
     #[inline]
     pub fn follow_calls(&mut self, now: u64) {
         if let Some(calls) = &mut self.timed_calls
-            && let Some(fiber) = self.fibers.get(self.fiber)
+            && let Some(Fiber { stack, .. }) = self.fibers.get_running()
         {
-            let (fiber, stack) = (self.fiber, &fiber.stack);
-            calls.follow(&self.tree, fiber, self.thread as u32, stack, now);
+            let (fiber, thread) = (self.fibers.running_number(), self.threads.running_number());
+            calls.follow(&self.tree, fiber, thread.0, stack, now);
         }
     }
 
     /// What has been counted up to `end`.
     pub fn snapshot(&self, end: ClockReading) -> TraceSnapshot {
-        let sums = self.threads.iter().map(TracedThread::labelled).collect();
-        let names = self.threads.iter().map(|it| it.name.clone()).collect();
-        self.taken(end, self.tree.nodes().to_vec(), sums, names)
+        self.taken(end, self.tree.snapshot(), self.threads.counted())
     }
 
     /// What was counted up to `end`, where the session is over.
     pub fn into_snapshot(mut self, end: ClockReading) -> TraceSnapshot {
-        let threads = std::mem::take(&mut self.threads);
-        let names = threads.iter().map(|it| it.name.clone()).collect();
-        let sums = threads.into_iter().map(TracedThread::into_labelled);
-        let sums = sums.collect();
-        let nodes = self.tree.take_nodes();
-        self.taken(end, nodes, sums, names)
+        let (tree, threads) = (self.tree.take_snapshot(), self.threads.take_counted());
+        self.taken(end, tree, threads)
     }
 
     fn taken(
         &self,
         end: ClockReading,
-        nodes: Vec<TracedNode>,
-        threads: Vec<LabelledSums>,
-        thread_names: Vec<Option<Arc<str>>>,
+        tree: TreeSnapshot,
+        threads: Vec<CountedThread>,
     ) -> TraceSnapshot {
         let timed = self.timed_calls.as_deref();
         TraceSnapshot {
             level: self.level,
-            clock: self.clock,
-            start: self.start,
-            end,
-            nodes,
-            truncated: self.tree.truncated(),
-            deepest: self.tree.deepest(),
-            leads_elsewhere: self.tree.leads_elsewhere().to_vec(),
+            time: self.time.until(end),
+            tree,
             threads,
-            thread_names,
-            label_sets: self.labels.sets().to_vec(),
-            unlabelled: self.labels.refused(),
-            paused_ticks: self.pauses.ticks_until(&self.start, end.ticks),
-            events: self.events,
-            bodies: self.bodies,
-            with_cpu: self.cpu.is_some(),
+            labels: self.labels.snapshot(),
+            events: self.looks.events,
+            bodies: self.looks.bodies(),
+            with_cpu: self.cpu.is_measured(),
             objects: self.objects.as_ref().map(Allocations::sums),
             #[cfg(feature = "measure")]
             check: self.check.clone(),
-            spans: timed.and_then(|calls| calls.spans_until(&end)),
-            latencies: timed.and_then(|calls| calls.latencies.clone()),
+            timed_calls: timed.map(|calls| calls.snapshot(&end)).unwrap_or_default(),
         }
     }
 
@@ -354,20 +280,19 @@ impl Tracer {
     /// what was before.
     pub fn clear(&mut self, start: ClockReading) {
         self.clear_labelled();
-        self.pauses.clear();
+        self.time.restart(start);
         if let Some(objects) = &mut self.objects {
             objects.clear();
         }
         if let Some(calls) = &mut self.timed_calls {
             calls.clear(&start);
         }
-        (self.start, self.events, self.next_look) = (start, 0, 0);
-        self.bodies = Bodies::default();
+        self.looks.clear();
     }
 
     /// The clock that events are timed by.
     pub fn clock(&self) -> TraceClock {
-        self.clock
+        self.time.clock
     }
 
     /// All frames and the classes that have methods of C: the garbage collector's roots.
@@ -386,15 +311,10 @@ impl Tracer {
 
     /// Bytes held.
     pub fn memory(&self) -> usize {
-        let sums = self.threads.iter().map(TracedThread::memory);
-        let stacks = self
-            .fibers
-            .iter()
-            .map(|it| it.stack.capacity() * size_of::<Open>());
         self.tree.memory()
-            + sums.sum::<usize>()
+            + self.threads.memory()
             + self.labels.memory()
-            + stacks.sum::<usize>()
+            + self.fibers.memory()
             + self.objects.as_ref().map_or(0, Allocations::memory)
             + self.room.capacity() * size_of::<FrameWord>()
             + self.timed_calls.as_ref().map_or(0, |it| it.memory())
@@ -404,7 +324,7 @@ impl Tracer {
     #[cfg(test)]
     pub(crate) fn stack_words(&self) -> Vec<FrameWord> {
         let mut nodes: Vec<u32> = Vec::new();
-        for open in &self.fibers[self.fiber].stack {
+        for open in &self.fibers.running().stack {
             if nodes.last() != Some(&open.node) {
                 nodes.push(open.node);
             }

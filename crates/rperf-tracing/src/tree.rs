@@ -7,8 +7,10 @@ use rustc_hash::FxHashMap;
 
 pub(crate) mod counts;
 pub(crate) mod folds;
+pub(crate) mod snapshot;
 pub(crate) mod state_times;
 pub(crate) mod thread;
+pub(crate) mod threads;
 
 /// Nodes at most: what would need more is `[truncated]`.
 const NODE_CAP: usize = 1 << 20;
@@ -49,7 +51,7 @@ pub(crate) struct TracedTree {
     index: FxHashMap<(u32, TracedFrame, TracedKind), u32>,
     frames: Vec<TracedFrame>,
     rows: FxHashMap<TracedFrame, u32>,
-    /// By row: such a frame has called something that isn't below it.
+    /// By row: such a frame has called something that isn't below it, but beyond the limits.
     leads_elsewhere: Vec<bool>,
     /// Frames that somebody has been told of.
     handed_out: usize,
@@ -92,11 +94,6 @@ impl TracedTree {
     /// any node comes.
     pub(crate) fn limit(&mut self, levels: u32) {
         self.deepest = levels;
-    }
-
-    /// How many levels there are at most; what is deeper has no time of its own.
-    pub(crate) fn deepest(&self) -> u32 {
-        self.deepest
     }
 
     /// The child of `parent` with this frame.
@@ -196,11 +193,6 @@ impl TracedTree {
         &self.nodes
     }
 
-    /// All nodes, parents first, which the tree has no longer.
-    pub(crate) fn take_nodes(&mut self) -> Vec<TracedNode> {
-        std::mem::take(&mut self.nodes)
-    }
-
     /// The node of what found no room, if there was such.
     pub(crate) fn truncated(&self) -> Option<u32> {
         self.truncated
@@ -209,11 +201,6 @@ impl TracedTree {
     /// All frames, in the order of their rows.
     pub(crate) fn frames(&self) -> &[TracedFrame] {
         &self.frames
-    }
-
-    /// By row, whether such a frame has called something that isn't below it: beyond the limits.
-    pub(crate) fn leads_elsewhere(&self) -> &[bool] {
-        &self.leads_elsewhere
     }
 
     /// The frames that are new since this was asked last.
@@ -270,7 +257,7 @@ mod tests {
         let beyond = tree.child(second, frame(3), TracedKind::Method);
         assert_eq!(tree.truncated(), Some(beyond));
         assert_eq!(tree.child(beyond, frame(4), TracedKind::Block), beyond);
-        assert_eq!(tree.leads_elsewhere(), [false, true]);
+        assert_eq!(tree.leads_elsewhere, [false, true]);
         assert_eq!(tree.child(first, frame(4), TracedKind::Block), beyond);
         assert_eq!(tree.child(first, frame(2), TracedKind::Method), second);
         assert_eq!(tree.nodes().len(), 4);
@@ -286,7 +273,7 @@ mod tests {
         let deeper = tree.child(last, frame(3), TracedKind::Method);
         let deepest = tree.child(deeper, frame(4), TracedKind::Method);
         assert_eq!([deeper, deepest].map(|it| tree.node(it).parent), [last; 2]);
-        assert_eq!(tree.leads_elsewhere(), [false, false, true, false]);
+        assert_eq!(tree.leads_elsewhere, [false, false, true, false]);
         assert_eq!(tree.child(deepest, frame(3), TracedKind::Method), deeper);
         assert_eq!(tree.child(deepest, frame(4), TracedKind::Method), deepest);
         assert_eq!(tree.nodes().len(), 5);

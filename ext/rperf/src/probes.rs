@@ -90,14 +90,14 @@ static PROBES: [Probe; 10] = [
         lasts: traces,
         add: |_, it| {
             if let Kind::Tracing(session) | Kind::Calibration(session) = &it.kind {
-                calls::add(session.level);
+                calls::add(session.setup.level);
             }
         },
         remove: calls::remove,
     },
     Probe {
         lasts: |it| match &it.kind {
-            Kind::Tracing(session) if session.counts_objects => Some(Lasts::Session),
+            Kind::Tracing(session) if session.setup.counts_objects => Some(Lasts::Session),
             _ => None,
         },
         add: |_, _| traced_objects::HOOK.add(),

@@ -43,12 +43,13 @@ pub fn start(ruby: &Ruby, gvl: &mut Gvl<'_>, settings: &Arc<Settings>) -> Result
     }
     let (level, clock) = level_and_clock(settings);
     let mut session = start::new_session(ruby, level, clock)?;
-    session.calibration = calibration::of(ruby, gvl, settings, level, clock)?;
-    session.with_yjit = is_compiler_on(ruby, gvl, "YJIT")?;
-    session.counts_objects = settings.measures_objects();
+    let setup = &mut session.setup;
+    setup.calibration = calibration::of(ruby, gvl, settings, level, clock)?;
+    setup.with_yjit = is_compiler_on(ruby, gvl, "YJIT")?;
+    setup.counts_objects = settings.measures_objects();
     set_up(gvl, settings, &session);
     let others = ractor::are_there_others(ruby, gvl)?;
-    session.other_ractors.store(others, Relaxed);
+    session.progress.other_ractors.store(others, Relaxed);
     let threads = LiveThreads::list(ruby, gvl)?;
     running::check_none(ruby)?;
     let fiber = ruby.fiber_current().as_raw() as usize;
@@ -104,16 +105,17 @@ fn set_up(gvl: &Gvl<'_>, settings: &Settings, session: &TraceSession) {
     let Some(mut tracer) = session.tracer.borrow(gvl) else {
         return;
     };
+    let setup = &session.setup;
     if let Some(least_ns) = settings.spans_ns() {
-        tracer.keep_spans(least_ns, session.clock.ns_per_tick());
+        tracer.keep_spans(least_ns, setup.clock.ns_per_tick());
     }
     if let Some(depth) = settings.depth() {
         tracer.limit_depth(depth);
     }
     if settings.measures_latency() {
-        tracer.keep_latencies(session.clock.ns_per_tick());
+        tracer.keep_latencies(setup.clock.ns_per_tick());
     }
-    if session.counts_objects {
+    if setup.counts_objects {
         tracer.count_objects();
     }
     if settings.measures_cpu() {
@@ -204,10 +206,11 @@ impl Taken {
             let message = "can't read the trace inside one of the VM's callbacks";
             errors::rperf(ruby, message)
         };
+        let (setup, progress) = (&session.setup, &session.progress);
         let mut tracer = session.tracer.borrow(gvl).ok_or_else(inside)?;
         note_names(session, &mut tracer, threads);
-        let end = session.clock.reading();
-        if !session.has_failed() {
+        let end = setup.clock.reading();
+        if !progress.has_failed() {
             tracer.flush(end.ticks, |number| alive.get(&number).copied());
         }
         let snapshot = clear.map(|_| tracer.snapshot(end));
@@ -220,11 +223,11 @@ impl Taken {
         frames.extend(tracer.classes().iter().map(class));
         drop(tracer);
         let unnamed = roots::keep_traced_until_named(gvl, &frames);
-        let has_others = others || session.other_ractors.load(Relaxed);
+        let has_others = others || progress.other_ractors.load(Relaxed);
         Ok(Some(Self {
             settings: Arc::clone(&running.settings),
-            directory: session.directory.clone(),
-            calibration: session.calibration,
+            directory: setup.directory.clone(),
+            calibration: setup.calibration,
             end,
             snapshot,
             notes: notes(ruby, session, has_others),
@@ -281,12 +284,12 @@ impl Taken {
 
 fn notes(ruby: &Ruby, session: &TraceSession, has_others: bool) -> Vec<Note> {
     let mut notes = description::notes(ruby, "mode: trace".to_owned());
-    if session.has_failed() {
+    if session.progress.has_failed() {
         notes.push(Note::traced_here(
             "an internal error ended it early; the numbers are of the time before",
         ));
     }
-    if session.with_yjit {
+    if session.setup.with_yjit {
         notes.push(Note::traced(
             "YJIT was on, but code that is traced runs without it",
         ));

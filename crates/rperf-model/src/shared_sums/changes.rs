@@ -1,5 +1,6 @@
 //! What a reader of shared sums lacks: pages of what is new, and of the rows that have changed.
 
+use super::keys::KeyTables;
 use super::rows::SumsRow;
 use super::{SharedSums, SumsFacts};
 use crate::{Frame, LabelSet, LabelSetId, Node, NodeId, StringId};
@@ -99,7 +100,7 @@ impl SharedSums {
     /// What a reader that is at `cursor` lacks, or a page of it. A cursor of another table means
     /// that it has nothing.
     pub fn changes(&mut self, cursor: Cursor) -> Changes {
-        let is_known = cursor.serial == self.serial && self.has_all_of(&cursor);
+        let is_known = cursor.serial == self.serial && self.can_be_at(&cursor);
         let cursor = if is_known {
             cursor
         } else {
@@ -114,8 +115,8 @@ impl SharedSums {
             cursor,
             ..Changes::default()
         };
-        self.add_new(&mut page);
-        page.more = !self.is_complete(&page.cursor);
+        self.keys.add_new(&mut page);
+        page.more = !self.keys.are_all_at(&page.cursor);
         if !page.more {
             self.add_rows(&mut page);
         }
@@ -123,17 +124,43 @@ impl SharedSums {
     }
 
     /// Whether a reader can have as much as `cursor` says.
-    fn has_all_of(&self, cursor: &Cursor) -> bool {
-        cursor.strings <= self.strings.len() as u64
-            && cursor.frames <= self.frames.len() as u64
-            && cursor.nodes <= self.tree.len() as u64
-            && cursor.label_sets <= self.label_sets.len() as u64
+    fn can_be_at(&self, cursor: &Cursor) -> bool {
+        self.keys.has_all_of(cursor)
             && cursor.place <= self.rows.len() as u64
             && cursor.since <= cursor.until
             && cursor.until <= self.rows.generation()
     }
 
-    fn is_complete(&self, cursor: &Cursor) -> bool {
+    fn add_rows(&mut self, page: &mut Changes) {
+        let cursor = &mut page.cursor;
+        if cursor.place == 0 {
+            // All pages are about what has changed up to now: a row that changes again meanwhile
+            // comes once more afterwards.
+            cursor.until = self.rows.end_generation();
+        }
+        let (rows, next) = self
+            .rows
+            .since(cursor.since, cursor.place as usize, PAGE_ROWS);
+        page.rows = rows;
+        page.more = next.is_some();
+        match next {
+            Some(next) => cursor.place = next as u64,
+            None => (cursor.since, cursor.place) = (cursor.until, 0),
+        }
+    }
+}
+
+impl KeyTables {
+    /// Whether a reader can have as much of the tables as `cursor` says.
+    fn has_all_of(&self, cursor: &Cursor) -> bool {
+        cursor.strings <= self.strings.len() as u64
+            && cursor.frames <= self.frames.len() as u64
+            && cursor.nodes <= self.tree.len() as u64
+            && cursor.label_sets <= self.label_sets.len() as u64
+    }
+
+    /// Whether a reader at `cursor` has all that there is.
+    fn are_all_at(&self, cursor: &Cursor) -> bool {
         cursor.strings == self.strings.len() as u64
             && cursor.frames == self.frames.len() as u64
             && cursor.nodes == self.tree.len() as u64
@@ -173,24 +200,6 @@ impl SharedSums {
             let set = self.label_sets.get(LabelSetId(number as u32));
             page.label_sets.push(set.to_vec());
             page.cursor.label_sets += 1;
-        }
-    }
-
-    fn add_rows(&mut self, page: &mut Changes) {
-        let cursor = &mut page.cursor;
-        if cursor.place == 0 {
-            // All pages are about what has changed up to now: a row that changes again meanwhile
-            // comes once more afterwards.
-            cursor.until = self.rows.end_generation();
-        }
-        let (rows, next) = self
-            .rows
-            .since(cursor.since, cursor.place as usize, PAGE_ROWS);
-        page.rows = rows;
-        page.more = next.is_some();
-        match next {
-            Some(next) => cursor.place = next as u64,
-            None => (cursor.since, cursor.place) = (cursor.until, 0),
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Readers of shared sums, with whatever happens to them and to the replies.
 
+use super::rows::ROW_CAP;
 use super::*;
-use crate::{State, StringId};
+use crate::{Frame, LabelSet, State, StringId};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -135,7 +136,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 proptest! {
     #[test]
     fn whatever_gets_lost_all_readers_have_the_same_sums_in_the_end(steps in steps()) {
-        let mut table = SharedSums::with_limits(50, NODE_CAP);
+        let mut table = SharedSums::of(FoldPlan::new(50, NODE_CAP));
         let mut readers = vec![Reader::default(); 3];
         let mut expected: BTreeMap<(String, u32), SumsValues> = BTreeMap::new();
         for step in steps {
@@ -225,7 +226,7 @@ fn a_reader_gets_only_what_has_changed() {
 
 #[test]
 fn rows_of_ended_threads_are_added_up_however_many_each_has() {
-    let mut table = SharedSums::with_limits(200, NODE_CAP);
+    let mut table = SharedSums::of(FoldPlan::new(200, NODE_CAP));
     for thread in 1..100 {
         (0..50).for_each(|name| record(&mut table, name, thread, 0));
         table.thread_ended(thread);

@@ -20,14 +20,14 @@ fn answered(profile: Vec<u8>) -> (Connection, UnixStream) {
 #[test]
 fn reading_on_does_not_put_off_the_end_of_an_answer() {
     let (mut client, theirs) = answered(vec![0; LARGE]);
-    let due = client.due;
+    let due = client.answer.due;
     assert!(due >= Instant::now() + Duration::from_secs(100));
     for _ in 0..3 {
         assert!(client.write() == Fate::Stays);
         (&theirs).read_exact(&mut [0; 65_536]).expect("read");
     }
     assert!(client.write() == Fate::Stays);
-    assert_eq!(client.due, due);
+    assert_eq!(client.answer.due, due);
     client.since = due;
     assert_eq!(client.deadline(), Some(due));
 }
@@ -50,7 +50,7 @@ fn who_has_not_shown_the_token_has_no_more_time_after_the_first_byte() {
 #[test]
 fn who_takes_in_nothing_has_a_few_seconds() {
     let (mut client, _theirs) = answered(vec![0; LARGE]);
-    while client.sent == 0 {
+    while !client.answer.has_begun() {
         assert!(client.write() == Fate::Stays);
     }
     assert_eq!(client.deadline(), Some(client.since + STALLED));

@@ -18,6 +18,15 @@ pub(crate) struct TracedLabels {
     pub(crate) refused: u64,
 }
 
+/// The label sets up to a moment.
+#[derive(Debug)]
+pub(crate) struct LabelsSnapshot {
+    /// From number 1.
+    pub(crate) sets: Vec<LabelTexts>,
+    /// How often a fiber ran whose labels found no room.
+    pub(crate) refused: u64,
+}
+
 impl Default for TracedLabels {
     fn default() -> Self {
         Self {
@@ -30,14 +39,12 @@ impl Default for TracedLabels {
 }
 
 impl TracedLabels {
-    /// The sets, from number 1.
-    pub(crate) fn sets(&self) -> &[LabelTexts] {
-        self.table.sets()
-    }
-
-    /// How often a fiber ran whose labels found no room.
-    pub(crate) fn refused(&self) -> u64 {
-        self.refused + self.table.refused()
+    /// The sets up to now.
+    pub(crate) fn snapshot(&self) -> LabelsSnapshot {
+        LabelsSnapshot {
+            sets: self.table.sets().to_vec(),
+            refused: self.refused + self.table.refused(),
+        }
     }
 
     /// Bytes held, without the sums.

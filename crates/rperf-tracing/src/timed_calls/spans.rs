@@ -2,6 +2,7 @@
 //! asked for. In hooks, under the GVL; its profile is made outside of them.
 
 use crate::clock::ClockReading;
+use crate::clock::session_time::CountedTime;
 use crate::timed_calls::open_calls::{OpenCalls, TimedCall};
 use crate::tree::TracedNode;
 use rperf_model::frame_kind::TRUNCATED_FRAME;
@@ -169,18 +170,17 @@ impl LongCalls {
 }
 
 impl SpansSnapshot {
-    /// The time line without `excluded` nodes, and with names, which are those of the frames in the
-    /// order of their rows.
+    /// The time line of all this `time`, without `excluded` nodes, and with names, which are those of
+    /// the frames in the order of their rows.
     pub(crate) fn into_time_line(
         self,
         nodes: &[TracedNode],
         excluded: &[bool],
         names: &[ResolvedFrame],
-        start: &ClockReading,
-        end: &ClockReading,
+        time: &CountedTime,
         program: &str,
     ) -> TimeLine {
-        let ns_per_tick = end.ns_per_tick_since(start);
+        let (start, ns_per_tick) = (&time.start, time.ns_per_tick());
         let ns = |ticks: u64| (ticks as f64 * ns_per_tick) as u64;
         let mut line = TimeLine {
             process: process::id(),
@@ -226,6 +226,8 @@ impl SpansSnapshot {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::TraceClock;
+    use crate::clock::session_time::SessionTime;
     use crate::event::TracedKind;
     use crate::tree::{ROOT, TracedFrame, TracedTree};
 
@@ -281,7 +283,8 @@ mod tests {
         let mut tree = TracedTree::default();
         tree.child(ROOT, TracedFrame { word: 1, method: 0 }, TracedKind::Method);
         let taken = spans.snapshot(&OpenCalls::default(), &end);
-        let line = taken.into_time_line(tree.nodes(), &[], &[], &start, &end, "");
+        let time = SessionTime::new(TraceClock::Monotonic, start).until(end);
+        let line = taken.into_time_line(tree.nodes(), &[], &[], &time, "");
         assert_eq!(line.spans.len(), 64);
         let mut ends = line.spans.iter().map(|it| it.start_ns + it.duration_ns);
         assert!(ends.all(|end| end == 333), "{:?}", line.spans);

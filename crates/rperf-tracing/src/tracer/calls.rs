@@ -12,7 +12,7 @@ impl Tracer {
     /// A call, at a level with times.
     #[inline]
     pub fn enter(&mut self, vm: &impl TraceVm, call: Call, now: u64) {
-        self.events += 1;
+        self.looks.events += 1;
         self.charge(now);
         let own = usize::from(!matches!(call, Call::C { .. }));
         let depth = vm.depth() + u32::from(own == 0);
@@ -22,12 +22,12 @@ impl Tracer {
     /// A call at a level without times, where what has returned shows in the depth.
     #[inline]
     pub fn count(&mut self, vm: &impl TraceVm, call: Call) {
-        self.events += 1;
+        self.looks.events += 1;
         let own = usize::from(!matches!(call, Call::C { .. }));
         let depth = vm.depth() + u32::from(own == 0);
         let (Some(fiber), Some(thread)) = (
-            self.fibers.get_mut(self.fiber),
-            self.threads.get_mut(self.thread),
+            self.fibers.get_running_mut(),
+            self.threads.get_running_mut(),
         ) else {
             return;
         };
@@ -75,7 +75,7 @@ impl Tracer {
     /// A call of what begins at `depth`, and has a frame of its `own` or none yet.
     #[inline]
     fn enter_at(&mut self, vm: &impl TraceVm, call: Call, own: usize, depth: u32) {
-        let Some(fiber) = self.fibers.get(self.fiber) else {
+        let Some(fiber) = self.fibers.get_running() else {
             return;
         };
         let mut is_sure = self.level.timed && !fiber.has_lost;
@@ -93,10 +93,11 @@ impl Tracer {
             // Without returns this is the usual case. With them, some were lost: what is below may
             // have gone, too.
             is_sure &= !top.is_told();
-            self.fibers[self.fiber].drop_while(|open| open.depth >= depth);
+            let fiber = self.fibers.running_mut();
+            fiber.drop_while(|open| open.depth >= depth);
         }
         let word = self.find_caller(vm, call, depth, own, is_sure);
-        self.fibers[self.fiber].has_lost = false;
+        self.fibers.running_mut().has_lost = false;
         self.push(vm, call, word, depth);
     }
 
@@ -111,7 +112,7 @@ impl Tracer {
         own: usize,
         is_sure: bool,
     ) -> FrameWord {
-        let top = self.fibers.get(self.fiber).and_then(|fiber| fiber.top());
+        let top = self.fibers.get_running().and_then(|fiber| fiber.top());
         let Some(&top) = top.filter(|top| top.depth + 1 == depth) else {
             self.follow(vm, depth, own, is_sure);
             return own_frame(vm, call, own);
@@ -146,7 +147,7 @@ impl Tracer {
         let asked = (own + run + 1 + usize::from(top.may_be_higher)).min(LOOK);
         let found = marked_frames(vm, &mut frames[..asked]);
         let below = &frames[own.min(found)..found];
-        if !self.fibers[self.fiber].still_has(vm, below, run) {
+        if !self.fibers.running().still_has(vm, below, run) {
             self.follow(vm, depth, own, is_sure);
         }
         frames[0] * own
@@ -154,10 +155,10 @@ impl Tracer {
 
     #[inline]
     fn push(&mut self, vm: &impl TraceVm, call: Call, word: FrameWord, depth: u32) {
-        let Some(fiber) = self.fibers.get_mut(self.fiber) else {
+        let Some(fiber) = self.fibers.get_running_mut() else {
             return;
         };
-        let Some(thread) = self.threads.get_mut(self.thread) else {
+        let Some(thread) = self.threads.get_running_mut() else {
             return;
         };
         let parent = fiber.top().map_or(ROOT, |top| top.node);
@@ -176,7 +177,7 @@ impl Tracer {
     /// rescue clauses, the latter can't be told from a second call.
     #[cold]
     fn is_told_again(&mut self, vm: &impl TraceVm, top: Open, call: Call) -> bool {
-        let fiber = &mut self.fibers[self.fiber];
+        let fiber = self.fibers.running_mut();
         let has_rescued = fiber.rescued_depth == top.depth;
         if has_rescued {
             fiber.rescued_depth = 0;
@@ -198,11 +199,11 @@ impl Tracer {
     /// A return; of a method of C with its owner and name.
     #[inline]
     pub fn leave(&mut self, vm: &impl TraceVm, c_method: Option<TracedFrame>, now: u64) {
-        self.events += 1;
+        self.looks.events += 1;
         self.charge(now);
         // The frame of a method of C is gone already, unless an exception unwinds it.
         let depth = vm.depth() + u32::from(c_method.is_some());
-        let Some(fiber) = self.fibers.get_mut(self.fiber) else {
+        let Some(fiber) = self.fibers.get_running_mut() else {
             return;
         };
         let is_usual = fiber.top().is_some_and(|top| {
@@ -221,10 +222,10 @@ impl Tracer {
     /// overflow no return was told, and this finds what depth alone can't: whatever we have at the
     /// clause's depth is gone.
     pub fn rescued(&mut self, vm: &impl TraceVm, now: u64) {
-        self.events += 1;
+        self.looks.events += 1;
         self.charge(now);
         let depth = vm.depth();
-        let Some(fiber) = self.fibers.get_mut(self.fiber) else {
+        let Some(fiber) = self.fibers.get_running_mut() else {
             return;
         };
         fiber.drop_while(|open| open.depth >= depth);

@@ -20,7 +20,7 @@ impl Tracer {
         let Some(check) = &mut self.check else {
             return;
         };
-        let Some(fiber) = self.fibers.get(self.fiber) else {
+        let Some(fiber) = self.fibers.get_running() else {
             return;
         };
         // An exception of another thread's can come before the event of a call: then nobody has

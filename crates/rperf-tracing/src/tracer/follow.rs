@@ -17,11 +17,11 @@ impl Tracer {
     #[cold]
     #[inline(never)]
     pub(crate) fn follow(&mut self, vm: &impl TraceVm, depth: u32, own: usize, is_sure: bool) {
-        let fiber = &mut self.fibers[self.fiber];
+        let fiber = self.fibers.running_mut();
         fiber.drop_while(|open| open.depth >= depth || !open.is_told());
         let mut room = std::mem::take(&mut self.room);
         loop {
-            let fiber = &self.fibers[self.fiber];
+            let fiber = self.fibers.running();
             let is_at_base = fiber.is_at_base();
             let top = fiber.top().copied();
             let Some(top) = top.filter(|_| !is_at_base || depth > fiber.base_depth) else {
@@ -38,7 +38,7 @@ impl Tracer {
                 break self.retake_with(vm, &mut room, own, depth.saturating_sub(1));
             }
             // This one may have returned without a word.
-            self.fibers[self.fiber].stack.pop();
+            self.fibers.running_mut().stack.pop();
         }
         self.room = room;
     }
@@ -55,7 +55,7 @@ impl Tracer {
         if gap > MAX_GAP {
             return None;
         }
-        let fiber = &self.fibers[self.fiber];
+        let fiber = self.fibers.running();
         let top = fiber.top()?;
         if top.is_told() && top.word != 0 {
             // It is where its word is, if that is in one place only.
@@ -77,7 +77,7 @@ impl Tracer {
         own: usize,
         gap: usize,
     ) -> Option<usize> {
-        let fiber = &self.fibers[self.fiber];
+        let fiber = self.fibers.running();
         let found = marked_frames(vm, &mut room[..own + gap + LOOK]);
         let frames = &room[own.min(found)..found];
         let is_ours = |shown: &usize| {
@@ -116,7 +116,7 @@ impl Tracer {
             return;
         };
         if shown.is_empty() && gap > 0 {
-            self.fibers[self.fiber].stack.push(Open {
+            self.fibers.running_mut().stack.push(Open {
                 depth: depth - 1,
                 word: below,
                 run: 1,
@@ -139,7 +139,7 @@ impl Tracer {
                 known: Known::Shown,
                 is_told_twice: false,
             };
-            self.fibers[self.fiber].stack.push(parent);
+            self.fibers.running_mut().stack.push(parent);
         }
     }
 
@@ -176,7 +176,8 @@ impl Tracer {
         depth: u32,
     ) {
         let found = marked_frames(vm, room);
-        self.rebase(vm, self.fiber, &room[skipped.min(found)..found], depth);
+        let fiber = self.fibers.running_number();
+        self.rebase(vm, fiber, &room[skipped.min(found)..found], depth);
     }
 
     /// A fiber's stack consists of these frames, leaf first, in which blocks are marked.
@@ -241,7 +242,7 @@ impl Tracer {
         c_method: Option<TracedFrame>,
         depth: u32,
     ) {
-        let fiber = &mut self.fibers[self.fiber];
+        let fiber = self.fibers.running_mut();
         let is_shallower = fiber.top().is_some_and(|top| top.depth < depth);
         if is_shallower && c_method.is_none() && !fiber.is_at_base() {
             // A method that a block defines is told to end twice.

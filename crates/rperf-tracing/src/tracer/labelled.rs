@@ -3,7 +3,8 @@
 //! a fiber gets labels and where another one runs.
 
 use crate::profile::label_sets::TracedLabels;
-use crate::tracer::{ThreadNumber, Tracer};
+use crate::tracer::Tracer;
+use crate::tree::threads::ThreadNumber;
 use rperf_model::LabelSetId;
 use rperf_vm::LabelSet;
 use std::mem;
@@ -14,10 +15,10 @@ impl Tracer {
     pub fn label(&mut self, labels: Option<&LabelSet>, now: u64) {
         let table = &mut self.labels.table;
         let number = labels.map_or(LabelSetId::default(), |set| table.number(set, 1));
-        let present = self.threads.get(self.thread).map(|it| it.labels);
+        let present = self.threads.get_running().map(|it| it.labels);
         if present.is_some_and(|present| present != number) {
             self.charge_unless_paused(now);
-            self.count_under(self.thread, number);
+            self.count_under(self.threads.running_number(), number);
         }
     }
 
@@ -25,13 +26,13 @@ impl Tracer {
     pub fn label_thread(&mut self, thread: ThreadNumber, labels: Option<&LabelSet>) {
         if let Some(set) = labels {
             let number = self.labels.table.number(set, 1);
-            self.count_under(thread.0 as usize, number);
+            self.count_under(thread, number);
         }
     }
 
     /// What comes on a thread counts under the labels with this number, or under none if they find no
     /// room.
-    fn count_under(&mut self, thread: usize, number: LabelSetId) {
+    fn count_under(&mut self, thread: ThreadNumber, number: LabelSetId) {
         let (labels, unlabelled) = (&mut self.labels, LabelSetId::default());
         let Some(thread) = self.threads.get_mut(thread) else {
             return;
@@ -63,7 +64,7 @@ impl Tracer {
             ..TracedLabels::default()
         };
         self.labels = labels;
-        for thread in &mut self.threads {
+        for thread in self.threads.iter_mut() {
             thread.sums = Default::default();
             thread.put_away = Default::default();
             let set = sets.get((thread.labels.0 as usize).wrapping_sub(1));

@@ -2,9 +2,7 @@
 //! Under the GVL, in the hook on new objects.
 
 use crate::event::TracedKind;
-use crate::fiber::Fiber;
 use crate::tracer::Tracer;
-use crate::tree::ROOT;
 use rperf_vm::{AllocationSite, Allocations};
 
 impl Tracer {
@@ -20,11 +18,10 @@ impl Tracer {
         let Some(objects) = &mut self.objects else {
             return;
         };
-        let top = self.fibers.get(self.fiber).and_then(Fiber::top);
-        let node = top.map_or(ROOT, |top| top.charge);
-        let labels = self.threads.get(self.thread).map(|it| it.labels);
+        let node = self.fibers.charged();
+        let labels = self.threads.get_running().map(|it| it.labels);
         let site = AllocationSite {
-            thread: self.thread as u32 + 1,
+            thread: self.threads.running_number().0 + 1,
             place: node as usize,
             line: match self.tree.node(node).kind {
                 TracedKind::C | TracedKind::InsertedC => 0,

@@ -1,9 +1,8 @@
 //! What [`Tracer`] does as threads get the GVL and give it up, and as they collect garbage: time
 //! goes to the frame that is innermost then, by the state of its thread. At events, under the GVL.
 
-use crate::fiber::Fiber;
-use crate::tracer::{MAX_THREADS, ThreadNumber, Tracer};
-use crate::tree::ROOT;
+use crate::tracer::Tracer;
+use crate::tree::threads::ThreadNumber;
 use rperf_model::State;
 use rperf_vm::{GcEvent, VmName};
 
@@ -18,25 +17,24 @@ fn phase(is_marking: bool) -> State {
 impl Tracer {
     /// A thread has got the GVL. It was `ready` to run since then; 0 if that isn't known.
     pub fn resumed(&mut self, thread: ThreadNumber, ready: u64, now: u64) {
-        let Some(state) = self.threads.get_mut(thread.0 as usize) else {
+        let Some(state) = self.threads.get_mut(thread) else {
             return;
         };
         // A profile in between may have read a clock that events only have a note of.
-        let now = now.max(self.last);
+        let now = now.max(self.time.last);
         if let Some(since) = state.away_since.take() {
-            let node = self.fibers[state.fiber]
-                .top()
-                .map_or(ROOT, |top| top.charge);
+            let node = self.fibers[state.fiber].charged();
             if self.level.timed {
-                let until = self.pauses.since.unwrap_or(now);
+                let until = self.time.counts_until(now);
                 state.sums.states.add_away(node, since, ready, until);
             }
         }
-        (self.thread, self.fiber) = (thread.0 as usize, state.fiber);
-        if self.pauses.since.is_some() {
+        self.fibers.run(state.fiber);
+        self.threads.run(thread);
+        if self.time.is_paused() {
             return self.runs_in_pause();
         }
-        self.last = now;
+        self.time.last = now;
         self.enter_cpu(thread);
     }
 
@@ -44,8 +42,8 @@ impl Tracer {
     #[inline]
     pub fn note_name(&mut self, thread: ThreadNumber, name: &impl VmName) {
         // The last number may be that of several threads.
-        if thread.0 as usize + 1 < MAX_THREADS
-            && let Some(state) = self.threads.get_mut(thread.0 as usize)
+        if thread != ThreadNumber::LAST
+            && let Some(state) = self.threads.get_mut(thread)
             && state.noted_name.differs(name)
         {
             state.name = state.noted_name.note(name);
@@ -54,12 +52,11 @@ impl Tracer {
 
     /// The thread that runs gives the GVL up.
     pub fn suspended(&mut self, thread: ThreadNumber, now: u64) {
-        if thread.0 as usize == self.thread && self.pauses.since.is_none() {
+        if thread == self.threads.running_number() && !self.time.is_paused() {
             self.charge(now);
             self.leave_cpu();
-            let last = self.last;
-            if let Some(state) = self.threads.get_mut(self.thread) {
-                state.away_since = Some(last);
+            if let Some(state) = self.threads.get_running_mut() {
+                state.away_since = Some(self.time.last);
             }
         }
     }
@@ -70,15 +67,13 @@ impl Tracer {
         if !self.level.timed {
             return;
         }
-        match self.collecting {
+        match self.threads.collecting {
             Some(state) if event != GcEvent::Enter => {
-                let top = self.fibers.get(self.fiber).and_then(Fiber::top);
-                let node = top.map_or(ROOT, |top| top.charge);
-                if let Some(thread) = self.threads.get_mut(self.thread) {
-                    let times = &mut thread.sums.states;
-                    times.add(node, state, now.saturating_sub(self.last));
+                let (node, gap) = (self.fibers.charged(), self.time.gap(now));
+                if let Some(thread) = self.threads.get_running_mut() {
+                    thread.sums.states.add(node, state, gap);
                 }
-                self.last = self.last.max(now);
+                self.time.come_to(now);
                 self.end_cpu_window(state);
             }
             _ => {
@@ -86,10 +81,11 @@ impl Tracer {
                 self.end_cpu_window(State::Running);
             }
         }
-        self.collecting = match event {
+        let collecting = &mut self.threads.collecting;
+        *collecting = match event {
             GcEvent::Exit => None,
             GcEvent::Enter => Some(phase(is_marking)),
-            GcEvent::MarkBegin | GcEvent::MarkEnd => self.collecting.map(|_| phase(is_marking)),
+            GcEvent::MarkBegin | GcEvent::MarkEnd => collecting.map(|_| phase(is_marking)),
         };
     }
 
@@ -100,17 +96,16 @@ impl Tracer {
         if !self.level.timed {
             return;
         }
-        if self.pauses.since.is_none() {
+        if !self.time.is_paused() {
             self.end_cpu_window(State::Running);
         }
-        let now = self.pauses.since.unwrap_or(now);
-        for (number, thread) in self.threads.iter_mut().enumerate() {
+        let (now, running) = (self.time.counts_until(now), self.threads.running_number());
+        for (number, thread) in self.threads.numbered_mut() {
             if let Some(since) = thread.away_since
-                && number != self.thread
-                && let Some(ready) = ready(ThreadNumber(number as u32))
+                && number != running
+                && let Some(ready) = ready(number)
             {
-                let top = self.fibers[thread.fiber].top();
-                let node = top.map_or(ROOT, |top| top.charge);
+                let node = self.fibers[thread.fiber].charged();
                 thread.sums.states.add_away(node, since, ready, now);
                 thread.away_since = Some(now);
             }

@@ -65,18 +65,24 @@ impl TracedThread {
         }
     }
 
-    /// All that has been counted, in the order of the label sets.
-    pub(crate) fn labelled(&self) -> LabelledSums {
+    /// All that has been counted.
+    pub(crate) fn counted(&self) -> CountedThread {
         let present = (self.labels, self.sums.clone());
         let others = self.put_away.iter();
         let others = others.map(|(labels, sums)| (*labels, sums.clone()));
-        sorted(std::iter::once(present).chain(others).collect())
+        CountedThread {
+            name: self.name.clone(),
+            sums: sorted(std::iter::once(present).chain(others).collect()),
+        }
     }
 
-    /// All that was counted, in the order of the label sets, for a thread that is counted no more.
-    pub(crate) fn into_labelled(self) -> LabelledSums {
+    /// All that was counted, for a thread that is counted no more.
+    pub(crate) fn into_counted(self) -> CountedThread {
         let present = (self.labels, self.sums);
-        sorted(std::iter::once(present).chain(self.put_away).collect())
+        CountedThread {
+            name: self.name,
+            sums: sorted(std::iter::once(present).chain(self.put_away).collect()),
+        }
     }
 
     /// Bytes held by what has been counted.
@@ -86,8 +92,15 @@ impl TracedThread {
     }
 }
 
-/// What has been counted for a thread, by label set.
-pub(crate) type LabelledSums = Vec<(LabelSetId, ThreadSums)>;
+/// What has been counted for a thread that had this name last.
+#[derive(Debug)]
+pub(crate) struct CountedThread {
+    pub(crate) name: Option<Arc<str>>,
+    pub(crate) sums: LabelledSums,
+}
+
+/// Sums by label set, in the order of the sets.
+type LabelledSums = Vec<(LabelSetId, ThreadSums)>;
 
 fn sorted(mut sums: LabelledSums) -> LabelledSums {
     sums.sort_unstable_by_key(|(labels, _)| *labels);

@@ -59,31 +59,83 @@ impl ThreadNumbers {
     }
 }
 
-/// A traced session.
-pub struct TraceSession {
+/// How a session traces, and what was found as it was set up. Nothing of it changes once the session
+/// runs.
+pub struct TraceSetup {
     pub level: TraceLevel,
     pub clock: TraceClock,
     pub calibration: Calibration,
     /// Notes the time, if the clock needs that.
     pub timekeeper: Option<Timekeeper>,
-    /// YJIT was on as it began.
+    /// YJIT was on.
     pub with_yjit: bool,
     /// Objects are counted.
     pub counts_objects: bool,
-    /// When threads became ready to run, on the clock of tracing.
-    pub ready: OthersReady,
+    /// The current one then.
+    pub directory: PathBuf,
+}
+
+impl TraceSetup {
+    fn new(level: TraceLevel, clock: TraceClock) -> Self {
+        Self {
+            level,
+            clock,
+            calibration: Calibration::default(),
+            timekeeper: None,
+            with_yjit: false,
+            counts_objects: false,
+            directory: env::current_dir().unwrap_or_default(),
+        }
+    }
+}
+
+/// What has become of a session since it began. Calls never count again once it has failed.
+#[derive(Default)]
+pub struct TraceProgress {
     /// Other Ractors have been seen.
     pub other_ractors: AtomicBool,
-    pub sections: Sections,
     /// Its hooks are there: a deferred one has none before its first section.
     pub has_hooks: AtomicBool,
-    pub tracer: GvlCell<Tracer>,
-    numbers: ThreadNumbers,
-    failed: AtomicBool,
-    /// The current one as it began.
-    pub directory: PathBuf,
+    has_failed: AtomicBool,
     /// Calls don't count: it is paused, or has failed.
     is_off: AtomicBool,
+}
+
+impl TraceProgress {
+    /// Calls count from here on, or don't.
+    pub fn set_counting(&self, counts: bool) {
+        self.is_off.store(!counts || self.has_failed(), Relaxed);
+    }
+
+    /// Whether calls count.
+    #[inline]
+    fn is_counting(&self) -> bool {
+        !self.is_off.load(Relaxed)
+    }
+
+    /// Whether an internal error has ended its tracing.
+    #[inline]
+    pub fn has_failed(&self) -> bool {
+        self.has_failed.load(Relaxed)
+    }
+
+    /// An internal error ends its tracing. Returns whether that is the first one.
+    fn fail(&self) -> bool {
+        let is_first = !self.has_failed.swap(true, Relaxed);
+        self.is_off.store(true, Relaxed);
+        is_first
+    }
+}
+
+/// A traced session.
+pub struct TraceSession {
+    pub setup: TraceSetup,
+    pub progress: TraceProgress,
+    pub tracer: GvlCell<Tracer>,
+    /// When threads became ready to run, on the clock of tracing.
+    pub ready: OthersReady,
+    pub sections: Sections,
+    numbers: ThreadNumbers,
 }
 
 impl TraceSession {
@@ -96,33 +148,19 @@ impl TraceSession {
             tracer
         };
         Self {
-            level,
-            clock,
-            calibration: Calibration::default(),
-            timekeeper: None,
-            with_yjit: false,
-            counts_objects: false,
-            ready: OthersReady::default(),
-            other_ractors: AtomicBool::new(false),
-            sections: Sections::default(),
-            has_hooks: AtomicBool::new(false),
+            setup: TraceSetup::new(level, clock),
+            progress: TraceProgress::default(),
             tracer: GvlCell::new(tracer),
+            ready: OthersReady::default(),
+            sections: Sections::default(),
             numbers: ThreadNumbers::new(),
-            failed: AtomicBool::new(false),
-            directory: env::current_dir().unwrap_or_default(),
-            is_off: AtomicBool::new(false),
         }
     }
 
-    /// Calls count from here on, or don't.
-    pub fn set_counting(&self, counts: bool) {
-        self.is_off.store(!counts || self.has_failed(), Relaxed);
-    }
-
-    /// Whether an internal error has ended its tracing.
+    /// The time, on the clock of tracing.
     #[inline]
-    pub fn has_failed(&self) -> bool {
-        self.failed.load(Relaxed)
+    pub fn now(&self) -> u64 {
+        self.setup.clock.now()
     }
 
     /// The number of a thread of the main Ractor that was announced.
@@ -162,7 +200,7 @@ pub unsafe fn trace_session_unguarded<'a>() -> Option<&'a TraceSession> {
 /// ends its tracing: one line says so, and the program runs on.
 #[inline]
 pub fn with_tracer(gvl: &Gvl<'_>, work: impl FnOnce(&TraceSession, &mut Tracer)) {
-    if let Some(session) = trace_session(gvl).filter(|it| !it.has_failed()) {
+    if let Some(session) = trace_session(gvl).filter(|it| !it.progress.has_failed()) {
         with(gvl, session, work);
     }
 }
@@ -170,7 +208,7 @@ pub fn with_tracer(gvl: &Gvl<'_>, work: impl FnOnce(&TraceSession, &mut Tracer))
 /// Runs a hook's work for the traced session, as [`with_tracer`] does, if calls count.
 #[inline]
 pub fn with_counting_tracer(gvl: &Gvl<'_>, work: impl FnOnce(&TraceSession, &mut Tracer)) {
-    if let Some(session) = trace_session(gvl).filter(|it| !it.is_off.load(Relaxed)) {
+    if let Some(session) = trace_session(gvl).filter(|it| it.progress.is_counting()) {
         with(gvl, session, work);
     }
 }
@@ -182,8 +220,7 @@ fn with(gvl: &Gvl<'_>, session: &TraceSession, work: impl FnOnce(&TraceSession, 
             work(session, &mut tracer);
         }
     });
-    if catch_unwind(at_work).is_err() && !session.failed.swap(true, Relaxed) {
-        session.set_counting(false);
+    if catch_unwind(at_work).is_err() && session.progress.fail() {
         message::say_after_panic("internal error, tracing has stopped; the program runs on");
     }
 }

@@ -14,7 +14,7 @@ use rperf_vm::Gvl;
 pub const TRACING: Switch = Switch { open, close };
 
 fn open(gvl: &Gvl<'_>, threads: &LiveThreads) {
-    let Some(session) = trace_session(gvl).filter(|it| !it.has_failed()) else {
+    let Some(session) = trace_session(gvl).filter(|it| !it.progress.has_failed()) else {
         return;
     };
     add_hooks(gvl, session);
@@ -23,19 +23,19 @@ fn open(gvl: &Gvl<'_>, threads: &LiveThreads) {
     let Some(mut tracer) = session.tracer.borrow(gvl) else {
         return;
     };
-    let now = session.clock.now();
+    let now = session.now();
     tracer.resume(now, |number| ready.get(&number).copied());
     take_threads(gvl, session, &mut tracer, threads, now);
     tracer.name_fiber(fiber.0);
-    session.set_counting(true);
+    session.progress.set_counting(true);
 }
 
 fn close(gvl: &Gvl<'_>) {
-    let Some(session) = trace_session(gvl).filter(|it| !it.has_failed()) else {
+    let Some(session) = trace_session(gvl).filter(|it| !it.progress.has_failed()) else {
         return;
     };
-    session.set_counting(false);
+    session.progress.set_counting(false);
     if let Some(mut tracer) = session.tracer.borrow(gvl) {
-        tracer.pause(session.clock.now());
+        tracer.pause(session.now());
     }
 }

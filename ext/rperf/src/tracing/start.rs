@@ -25,7 +25,7 @@ pub fn new_session(
     };
     let failed = |error| errors::rperf(ruby, format!("can't start the clock's thread: {error}"));
     let mut session = TraceSession::new(level, clock);
-    session.timekeeper = timekeeper.transpose().map_err(failed)?;
+    session.setup.timekeeper = timekeeper.transpose().map_err(failed)?;
     Ok(Box::new(session))
 }
 
@@ -39,7 +39,7 @@ pub fn begin(gvl: &Gvl<'_>, running: Running, threads: &LiveThreads) {
     add_hooks(gvl, session);
     session.sections.add();
     if let Some(mut tracer) = session.tracer.borrow(gvl) {
-        let start = session.clock.reading();
+        let start = session.setup.clock.reading();
         tracer.clear(start);
         take_threads(gvl, session, &mut tracer, threads, start.ticks);
     }
@@ -47,7 +47,7 @@ pub fn begin(gvl: &Gvl<'_>, running: Running, threads: &LiveThreads) {
 
 /// Adds the hooks of a session, unless it has them. They stay to its end.
 pub fn add_hooks(gvl: &Gvl<'_>, session: &TraceSession) {
-    if !session.has_hooks.swap(true, Relaxed) {
+    if !session.progress.has_hooks.swap(true, Relaxed) {
         probes::add(gvl, Lasts::Session);
     }
 }
@@ -58,9 +58,9 @@ pub fn begin_deferred(gvl: &Gvl<'_>, running: Running) {
     let Some(session) = trace_session(gvl) else {
         return;
     };
-    session.set_counting(false);
+    session.progress.set_counting(false);
     if let Some(mut tracer) = session.tracer.borrow(gvl) {
-        let start = session.clock.reading();
+        let start = session.setup.clock.reading();
         tracer.clear(start);
         tracer.pause(start.ticks);
     }

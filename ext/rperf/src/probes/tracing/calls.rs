@@ -109,11 +109,11 @@ fn call_of(event: u32, id: ID, class: VALUE) -> Call {
 #[inline]
 fn time(gvl: &Gvl<'_>, event: u32, id: ID, class: VALUE) {
     with_counting_tracer(gvl, |session, tracer| {
-        let now = session.clock.now();
+        let now = session.now();
         let (kind, is_return) = told(gvl, tracer, event, id, class, now);
         tracer.follow_calls(now);
         if tracer.is_look_due() {
-            tracer.note_look(kind, is_return, session.clock.now().saturating_sub(now));
+            tracer.note_look(kind, is_return, session.now().saturating_sub(now));
             // A rescue clause has come without a word, and a method of C has gone.
             #[cfg(feature = "measure")]
             if !matches!(event, RESCUE | C_RETURN) {
@@ -172,7 +172,7 @@ fn on_fiber_switch(gvl: &mut Gvl<'_>) {
 /// The calling thread has switched to the fiber with this object.
 fn switched(gvl: &Gvl<'_>, fiber: usize) {
     with_tracer(gvl, |session, tracer| {
-        tracer.switched(&RubyVm::new(gvl), fiber, session.clock.now());
+        tracer.switched(&RubyVm::new(gvl), fiber, session.now());
     });
     with_chosen(gvl, |chosen, tracer| {
         let (thread, now) = (RubyThread::current(gvl), chosen.clock.now());

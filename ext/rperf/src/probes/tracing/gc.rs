@@ -16,7 +16,7 @@ impl OnCollection for Collections {
     fn collecting(gvl: AnyGvl<'_>, event: GcEvent, is_marking: bool) {
         if let AnyGvl::Main(gvl) = gvl {
             with_counting_tracer(&gvl, |session, tracer| {
-                tracer.collecting(event, is_marking, session.clock.now());
+                tracer.collecting(event, is_marking, session.now());
             });
         }
     }

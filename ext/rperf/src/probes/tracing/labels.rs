@@ -15,7 +15,7 @@ pub fn note_present(gvl: &Gvl<'_>) {
     }
     with_tracer(gvl, |traced, tracer| {
         let thread = RubyThread::current(gvl);
-        tracer.label(label_set::of_thread(gvl, thread), traced.clock.now());
+        tracer.label(label_set::of_thread(gvl, thread), traced.now());
     });
 }
 

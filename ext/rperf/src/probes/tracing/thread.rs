@@ -33,17 +33,17 @@ unsafe extern "C" fn on_thread(
         };
         let thread = RubyThread::from_raw((*data).thread);
         if event == READY {
-            return session.ready.note(thread.id(), session.clock.now());
+            return session.ready.note(thread.id(), session.now());
         }
         let number = session.number_of(thread);
         if number.is_none() && !ractor::is_main() {
-            session.other_ractors.store(true, Relaxed);
+            session.progress.other_ractors.store(true, Relaxed);
             set_other_ractors(true);
             return;
         }
         let gvl = Gvl::assume_held();
         with_tracer(&gvl, |session, tracer| {
-            let now = session.clock.now();
+            let now = session.now();
             let number = number.unwrap_or_else(|| {
                 let number = tracer.announce_new(now);
                 session.set_number(thread, number);
