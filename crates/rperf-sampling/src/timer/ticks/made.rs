@@ -4,7 +4,8 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use crate::timer::calm::Calm;
 use std::sync::OnceLock;
 
-/// What ticks leave behind. Only they write it, one at a time; anybody reads it.
+/// What ticks leave behind. Only they write it, one at a time, but `at_each`, which is set once; anybody
+/// reads it.
 #[derive(Debug)]
 pub(super) struct MadeTicks {
     /// Time of the last one on the monotonic clock, or 0.
