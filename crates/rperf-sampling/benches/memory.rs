@@ -108,9 +108,12 @@ fn main() -> ExitCode {
         .stop(clock::monotonic_ns())
         .and_then(|(taken, _)| taken.complete())
     {
-        Ok((snapshot, _)) if snapshot.dropped == Values::default() => ExitCode::SUCCESS,
+        Ok((snapshot, _)) if snapshot.counted.dropped == Values::default() => ExitCode::SUCCESS,
         Ok((snapshot, _)) => {
-            eprintln!("memory: {} samples were dropped", snapshot.dropped.count);
+            eprintln!(
+                "memory: {} samples were dropped",
+                snapshot.counted.dropped.count
+            );
             ExitCode::FAILURE
         }
         Err(error) => {

@@ -6,33 +6,41 @@
 use crate::tick_capture::TickTimes;
 use crate::timer::pace::Pace;
 use crate::{Mode, Values};
-use rperf_model::{GcCause, State};
-use rperf_vm::Dither;
+use rperf_model::State;
 use std::sync::Arc;
 
 mod activity;
 mod axes;
 mod blame;
 mod blaming;
+mod by_state;
 mod cpu_clock;
 mod cpu_split;
 mod due;
 mod gc;
+mod last_points;
+mod left_by_gc;
 pub(crate) mod mode;
 mod pause;
 mod remainders;
 pub(crate) mod renewal;
+mod running_time;
 mod sample_point;
 #[cfg(test)]
 mod tests;
+mod tick_marks;
 
 use activity::Activity;
 pub use activity::Began;
-use axes::{Axes, ByState};
+use axes::Axes;
 use blame::Blame;
 use cpu_split::CpuSplit;
 pub use due::{Due, Dues};
+use last_points::LastPoints;
+use left_by_gc::LeftByGc;
+use running_time::RunningTime;
 pub use sample_point::SamplePoint;
+use tick_marks::TickMarks;
 
 /// The seq under which the time of threads without any stack is recorded.
 pub const UNATTRIBUTED: u32 = 0;
@@ -46,60 +54,31 @@ pub struct Accounting {
     seq: u32,
     mode: Mode,
     activity: Activity,
-    /// Running time that no sample has taken yet.
-    pending: Values,
-    /// GC time since running time was last accounted.
-    gc_in_slice: u64,
+    running: RunningTime,
     cpu: CpuSplit,
     axes: Axes,
     blame: Blame,
-    dither: Dither,
-    pace: Arc<Pace>,
-    /// The last tick that made a sample: a tick counts once.
-    last_tick: u64,
-    /// The last tick that fell into a collection: none for running time, which stood
-    /// still.
-    tick_in_gc: u64,
-    /// The last tick before the last collection that did not, and GC time since.
-    gc_tick: u64,
-    gc_after_tick: u64,
-    was_sampled: bool,
-    /// CPU time in collections that no sample has taken yet (wall mode).
-    gc_cpu: ByState<u64>,
-    /// Why its last collection ran, where that is known.
-    gc_cause: Option<GcCause>,
-    /// The point of the last sample in each state: takes the remainders.
-    last_points: ByState<Option<SamplePoint>>,
-    /// The point of the last sample of CPU time without the GVL (cpu mode).
-    last_without_gvl: Option<SamplePoint>,
+    // Ticks and collections touch the rest.
+    ticks: TickMarks,
+    gc: LeftByGc,
+    points: LastPoints,
 }
 
 impl Accounting {
     /// A thread with number `seq` that has not been seen doing anything yet and
     /// whose CPU clock stands at `cpu_base`.
     pub fn new(seq: u32, mode: Mode, pace: &Arc<Pace>, cpu_base: u64, seed: u64) -> Self {
-        let mut dither = Dither::new(seed);
-        let axes = Axes::new(pace, &mut dither);
         Self {
             seq,
             mode,
             activity: Activity::Unknown,
-            pending: Values::default(),
-            gc_in_slice: 0,
+            running: RunningTime::default(),
             cpu: CpuSplit::new(cpu_base),
-            axes,
+            axes: Axes::new(pace, seed),
             blame: Blame::default(),
-            dither,
-            pace: Arc::clone(pace),
-            last_tick: 0,
-            tick_in_gc: 0,
-            gc_tick: 0,
-            gc_after_tick: 0,
-            was_sampled: false,
-            gc_cpu: Default::default(),
-            gc_cause: None,
-            last_points: [None; State::ALL.len()],
-            last_without_gvl: None,
+            ticks: TickMarks::default(),
+            gc: LeftByGc::default(),
+            points: LastPoints::default(),
         }
     }
 
@@ -111,14 +90,12 @@ impl Accounting {
 
     /// Whether any stack of the thread was recorded.
     pub fn was_sampled(&self) -> bool {
-        self.was_sampled
+        self.points.was_sampled()
     }
 
     /// The points known so far are no longer valid: an epoch has ended.
     pub fn forget_points(&mut self) {
-        self.last_points = Default::default();
-        self.last_without_gvl = None;
-        self.blame.last_point = None;
+        self.points.forget();
     }
 
     /// The thread runs as the session starts, or a sampling callback finds it
@@ -139,7 +116,7 @@ impl Accounting {
     /// The native thread below has run another Ruby thread since, so the CPU
     /// clock says nothing: what ran with the GVL counts as CPU time instead.
     pub fn moved_to_native_thread(&mut self, cpu_now: u64) {
-        self.pending.cpu_ns += self.cpu.change_clock(cpu_now);
+        self.running.add_cpu(self.cpu.change_clock(cpu_now));
     }
 
     /// RESUMED: the thread got the GVL at `now`; `ready` is when READY was seen
@@ -223,47 +200,24 @@ impl Accounting {
             return self.resumed(now, ready, cpu).unwrap_or_default();
         };
         let mut dues = Dues::default();
-        // The tick before the collection, at which the thread ran, may have no sample yet.
-        let tick = if tick == self.tick_in_gc {
-            self.gc_tick
-        } else {
-            tick
-        };
+        let tick = self.ticks.meant_by(tick);
         // Older than the slice: the thread did not run at the tick. Not newer
         // than the last one: that tick has its sample.
-        if tick < resumed || tick <= self.last_tick {
+        if tick < resumed || self.ticks.are_sampled_to(tick) {
             return dues;
         }
-        let gc_after_tick = if self.gc_tick == tick {
-            self.gc_after_tick
-        } else {
-            0
-        };
         self.close_slice(since, now);
         self.activity = Activity::Running {
             since: now,
             resumed,
         };
         self.take_cpu(cpu());
-        let late = now.saturating_sub(tick).saturating_sub(gc_after_tick);
-        let late_wall = late.min(self.pending.wall_ns);
-        let late_cpu = late.min(self.pending.cpu_ns);
-        let values = Values {
-            count: ticks,
-            wall_ns: self.pending.wall_ns - late_wall,
-            cpu_ns: self.pending.cpu_ns - late_cpu,
-            ..Values::default()
-        };
-        if values.weight_ns(self.mode) == 0 {
+        let late = now.saturating_sub(tick);
+        let late = late.saturating_sub(self.ticks.gc_since(tick));
+        let Some(values) = self.running.take_until_tick(ticks, late, self.mode) else {
             return dues;
-        }
-        self.last_tick = tick;
-        self.pending = Values {
-            count: 0,
-            wall_ns: late_wall,
-            cpu_ns: late_cpu,
-            ..Values::default()
         };
+        self.ticks.note_sampled(tick);
         let blame_ns = self.blame.take_sampled(values.wall_ns);
         dues.add_sample(State::Running, Values { blame_ns, ..values });
         dues
@@ -308,10 +262,7 @@ impl Accounting {
     fn close_slice(&mut self, since: u64, now: u64) {
         let slice = now.saturating_sub(since);
         self.cpu.with_gvl += slice;
-        if self.mode == Mode::Wall {
-            self.pending.wall_ns += slice.saturating_sub(self.gc_in_slice);
-        }
-        self.gc_in_slice = 0;
+        self.running.close_slice(slice, self.mode);
     }
 
     /// Accounts the time off the GVL from `since` to `now`.
@@ -328,12 +279,10 @@ impl Accounting {
         self.cpu.without_gvl += length;
         if self.mode == Mode::Cpu {
             // Only a long time off the GVL can hide CPU time worth a sample.
-            if self.cpu.without_gvl > self.pace.tick() / 2 {
+            if self.cpu.without_gvl > self.axes.tick_interval() / 2 {
                 self.take_cpu(cpu());
                 let off_gvl = std::mem::take(&mut self.cpu.pending_off_gvl);
-                let interval = self.axes.off_gvl_interval(&self.pace, &self.last_points);
-                let axis = &mut self.axes.off_gvl_cpu;
-                let weight = axis.advance(off_gvl, interval, &mut self.dither);
+                let weight = self.axes.advance_off_gvl_cpu(off_gvl, &self.points);
                 if weight > 0 {
                     dues.add_sample_without_gvl(Values {
                         count: 1,
@@ -350,11 +299,10 @@ impl Accounting {
         } else {
             ready.clamp(since, now.max(since))
         };
-        let interval = self.axes.off_gvl_interval(&self.pace, &self.last_points);
-        let (axes, dither) = (&mut self.axes, &mut self.dither);
-        let blocked = axes.blocked.advance(ready - since, interval, dither);
         let waited = now.saturating_sub(ready);
-        let wait = axes.wait.advance(waited, interval, dither);
+        let (blocked, wait) = self
+            .axes
+            .advance_off_gvl(ready - since, waited, &self.points);
         if blocked > 0 {
             self.take_cpu(cpu());
             let cpu_ns = std::mem::take(&mut self.cpu.pending_off_gvl);
@@ -390,32 +338,17 @@ impl Accounting {
 
     /// Where the thread's last sample in `state` was recorded.
     pub(crate) fn last_point(&self, state: State) -> Option<SamplePoint> {
-        self.last_points[state as usize]
+        self.points.in_state(state)
     }
 
     /// Where the thread's last sample of the kind of `due` was recorded.
     pub(crate) fn last_point_of(&self, due: &Due) -> Option<SamplePoint> {
-        if due.without_gvl {
-            self.last_without_gvl
-        } else if due.is_blame() {
-            self.blame.last_point.or(self.last_point(due.state))
-        } else {
-            self.last_point(due.state)
-        }
+        self.points.of(due)
     }
 
     /// A sample, `due`, was recorded at `point`. Returns whether it is the thread's first one in its
     /// state.
     pub(crate) fn recorded_at(&mut self, point: SamplePoint, due: &Due) -> bool {
-        self.was_sampled = true;
-        if due.state == State::Running && due.values.blame_ns > 0 {
-            self.blame.last_point = Some(point);
-        }
-        let last = if due.without_gvl {
-            &mut self.last_without_gvl
-        } else {
-            &mut self.last_points[due.state as usize]
-        };
-        last.replace(point).is_none()
+        self.points.note(point, due)
     }
 }

@@ -6,8 +6,10 @@ mod config;
 mod hand_over;
 mod merged;
 mod missed_events;
+mod new_recordings;
 mod recorder;
 mod thread_recording;
+mod visits;
 
 use crate::threads::{NewList, native};
 use crate::timer::other_holders::OtherHolders;
@@ -17,6 +19,7 @@ pub use config::RecorderConfig;
 pub use hand_over::Part;
 use merged::Merged;
 pub use merged::move_samples;
+use new_recordings::NewRecordings;
 pub use recorder::{Recorder, ThreadSlot};
 use rperf_vm::{
     FrameLayout, FrameWord, GcEvent, GcPhase, GcWork, NativeId, OthersReady, VmFrames, VmName,
@@ -25,24 +28,12 @@ use rperf_vm::{
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::ptr;
-use std::sync::atomic::{
-    AtomicBool, AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::SeqCst,
-};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::Thread;
 use std::time::Duration;
-use thread_recording::{ThreadRecording, Wake};
-
-/// How long the worker lets stacks wait in logs, at most, and for how many ticks.
-const PAUSE: Duration = Duration::from_millis(250);
-const PAUSE_TICKS: u32 = 256;
-
-/// Divides the pause of [`PAUSE_TICKS`] once a log was filling: deep stacks that have little in common take much
-/// room.
-const FILLING_PART: u32 = 8;
-
-/// Threads that have ended, after which the worker comes at once.
-const ENDED_BATCH: u32 = 16;
+use thread_recording::Wake;
+use visits::Visits;
 
 /// Recorders that are kept from one section to the next. The ends of threads in between go
 /// unseen.
@@ -70,14 +61,7 @@ const NOBODY: LastHere = LastHere {
 /// The threads of other Ractors in a session.
 #[derive(Debug)]
 pub struct OtherRactors {
-    config: RecorderConfig,
-    pace: Arc<Pace>,
-    with_lines: AtomicBool,
-    /// Empty if it isn't known.
-    layout: OnceLock<FrameLayout>,
-    seed: u64,
-    /// The number of the thread that was seen last, of any Ractor.
-    last_seq: AtomicU32,
+    new_recordings: NewRecordings,
     /// Since when time counts.
     began_ns: AtomicU64,
     /// Recorders of threads seen for the first time.
@@ -85,18 +69,7 @@ pub struct OtherRactors {
     /// For the worker and the main Ractor, and for the garbage collector: none of them runs Ruby
     /// code, or waits, while it has this.
     kept: Mutex<Kept>,
-    /// The worker comes by itself. As for the timer's rest, either this sees that it doesn't, or
-    /// the worker sees the thread that runs.
-    is_watched: AtomicBool,
-    watched_ns: AtomicU64,
-    /// When it came last, a log was filling.
-    are_filling: AtomicBool,
-    /// Threads that have ended since it came last.
-    ended: AtomicU32,
-    /// What makes the ticks, and the worker.
-    worker: OnceLock<(Arc<dyn Source>, Thread)>,
-    /// Who wants to know of ends.
-    listener: OnceLock<fn(u32)>,
+    visits: Visits,
 }
 
 #[derive(Debug)]
@@ -123,44 +96,31 @@ impl OtherRactors {
     /// None is known.
     pub fn new(config: RecorderConfig, pace: Arc<Pace>, seed: u64) -> Self {
         Self {
-            config,
-            pace,
-            with_lines: AtomicBool::new(config.with_lines),
-            layout: config.layout.map(OnceLock::from).unwrap_or_default(),
-            seed,
-            last_seq: AtomicU32::new(0),
+            new_recordings: NewRecordings::new(config, pace, seed),
             began_ns: AtomicU64::new(0),
             new: NewList::default(),
             kept: Mutex::new(Kept {
                 recorders: Vec::new(),
                 merged: Merged::new(&config),
             }),
-            is_watched: AtomicBool::new(false),
-            watched_ns: AtomicU64::new(0),
-            are_filling: AtomicBool::new(false),
-            ended: AtomicU32::new(0),
-            worker: OnceLock::new(),
-            listener: OnceLock::new(),
+            visits: Visits::new(config.interval),
         }
     }
 
     /// Before the first hook: whether stacks have lines, and where the VM has its data, if that is
     /// known.
     pub fn set_lines(&self, with_lines: bool, layout: Option<FrameLayout>) {
-        self.with_lines.store(with_lines, Relaxed);
-        if let Some(layout) = layout {
-            let _ = self.layout.set(layout);
-        }
+        self.new_recordings.set_lines(with_lines, layout);
     }
 
     /// The worker has begun.
     pub fn set_worker(&self, source: Arc<dyn Source>, worker: Thread) {
-        let _ = self.worker.set((source, worker));
+        self.visits.set_worker(source, worker);
     }
 
     /// The number for a thread that was not seen before, of any Ractor.
     pub fn next_seq(&self) -> u32 {
-        self.last_seq.fetch_add(1, Relaxed) + 1
+        self.new_recordings.next_seq()
     }
 
     /// Time counts from `now` on.
@@ -193,17 +153,13 @@ impl OtherRactors {
         let owner: *mut c_void = ptr::from_ref(recorder).cast_mut().cast();
         let place = holders.enter(native::id(), owner, recorder.last_place(), now);
         recorder.set_place(place);
-        if !self.is_watched.load(SeqCst) && !self.is_watched.swap(true, SeqCst) {
-            self.wake_worker();
-        }
+        self.visits.ask();
     }
 
     /// Ends the rest of the timer; only for the caller to whom
     /// [`Ticks::arm_for_other`](crate::timer::ticks::Ticks::arm_for_other) said so.
     pub fn arm(&self) {
-        if let Some((source, _)) = self.worker.get() {
-            source.arm();
-        }
+        self.visits.arm_timer();
     }
 
     /// `thread`, which has this `name`, is about to give its Ractor's GVL up.
@@ -252,15 +208,7 @@ impl OtherRactors {
                 holders.leave(place);
             }
             recorder.end.note(clock::thread_cpu_ns());
-            if self.ended.fetch_add(1, Relaxed) + 1 == ENDED_BATCH {
-                self.wake_worker();
-            }
-        }
-    }
-
-    fn wake_worker(&self) {
-        if let Some((_, worker)) = self.worker.get() {
-            worker.unpark();
+            self.visits.note_end();
         }
     }
 
@@ -277,14 +225,7 @@ impl OtherRactors {
 
     #[cold]
     fn begin_recorder(&self, thread: OtherThread) -> *mut Recorder {
-        let seq = self.next_seq();
-        let seed = self.seed ^ (u64::from(seq) << 32);
-        let config = RecorderConfig {
-            with_lines: self.with_lines.load(Relaxed),
-            layout: self.layout.get().copied(),
-            ..self.config
-        };
-        let recording = ThreadRecording::new(seq, seed, config, &self.pace);
+        let recording = self.new_recordings.begin();
         let recorder = Recorder::new(thread.thread, thread.slot, thread.ractor, recording);
         let recorder = self.new.push(recorder);
         thread.slot.recorder.store(recorder, SeqCst);
@@ -302,47 +243,25 @@ impl OtherRactors {
     /// From here on `tell` is called on the worker, with the number of threads that have ended since
     /// its last call. Once.
     pub fn listen_to_ends(&self, tell: fn(u32)) {
-        self.listener.get_or_init(|| tell);
+        self.visits.listen(tell);
     }
 
     /// On the worker: empties the logs, and merges what ended threads have left, where that is due.
     /// Returns how long the worker may sleep before it comes again; `None` as long as nobody runs.
     pub fn tend(&self, holders: &OtherHolders) -> Option<Duration> {
-        let pause = self.pause_length();
         let now = clock::monotonic_ns();
-        let since = now.saturating_sub(self.watched_ns.load(Relaxed));
-        let is_due = self.is_watched.load(Relaxed) && since >= pause.as_nanos() as u64 / 2;
-        if is_due || self.ended.load(Relaxed) >= ENDED_BATCH {
-            self.watched_ns.store(now, Relaxed);
-            let ended = self.ended.swap(0, Relaxed);
+        if let Some(ended) = self.visits.begin(now) {
             self.empty_logs(now);
-            if let Some(tell) = self.listener.get() {
-                tell(ended);
-            }
+            self.visits.tell_of_ends(ended);
         }
-        if !holders.is_any_running() {
-            self.is_watched.store(false, SeqCst);
-            if !holders.is_any_running() || self.is_watched.swap(true, SeqCst) {
-                return None;
-            }
-        }
-        Some(self.pause_length())
-    }
-
-    fn pause_length(&self) -> Duration {
-        let pause = PAUSE.min(Duration::from_nanos(self.config.interval) * PAUSE_TICKS);
-        if self.are_filling.load(Relaxed) {
-            pause / FILLING_PART
-        } else {
-            pause
-        }
+        self.visits.until_next(holders)
     }
 
     fn empty_logs(&self, now: u64) {
         let mut kept = self.kept();
         let began_ns = self.began_ns.load(Relaxed);
         let filling = kept.recorders.iter().filter(|it| it.empty_log(began_ns));
-        self.are_filling.store(filling.count() > 0, Relaxed);
+        self.visits.note_filling(filling.count() > 0);
         kept.merge(|recorder, merged| {
             let has_ended = recorder.end.has_come();
             if has_ended {

@@ -6,35 +6,37 @@ mod collections;
 mod due;
 mod events;
 mod every_thread;
+mod gc_sums;
+mod gvl_waits;
 mod off_gvl;
 mod other_ractors;
 mod sections;
+mod stacks;
 mod start;
 mod ticks;
+mod turnover;
 mod waits;
 
 use crate::accounting::Accounting;
 use crate::accounting::mode::Mode;
 use crate::config::SessionConfig;
-use crate::objects::UnsharedGc;
 use crate::ractors::OtherRactors;
 use crate::recording::NotedLabels;
 use crate::session::Session;
-use crate::threads::{NewList, ThreadState};
+use crate::threads::ThreadState;
 use crate::tick_capture::TickCapture;
 use crate::timer::ticks::Ticks;
-use collections::CollectionCounts;
 pub use due::{FollowUp, NewFrames, Wanted, WantedStack};
 pub use every_thread::EveryThread;
+pub use gc_sums::GcSums;
+use gvl_waits::GvlWaits;
 pub use off_gvl::OffGvl;
-use rperf_vm::{
-    Backtrace, GcProgress, Gvl, GvlCell, GvlRef, OthersReady, SessionId, VmFrames, VmName,
-};
-use rperf_vm::{Waiters, Waits};
+use rperf_vm::{GcProgress, Gvl, GvlCell, GvlRef, SessionId, VmFrames, VmName, Waiters, Waits};
 pub use sections::Sections;
+use stacks::Stacks;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Acquire, Ordering::SeqCst};
 pub use ticks::Learned;
+pub use turnover::Turnover;
 
 /// A running session with all that hooks need.
 #[derive(Debug)]
@@ -47,35 +49,21 @@ pub struct RunningSession {
     pub request_word: u32,
     /// The engine's ticks, for hooks that need nothing else.
     pub ticks: Arc<Ticks>,
-    /// Threads seen for the first time, from any thread.
-    pub new_threads: NewList<ThreadState>,
+    /// Threads that have come and gone.
+    pub turnover: Turnover,
     /// Its sections.
     pub sections: Sections,
     /// The part that needs the GVL.
     gvl_state: GvlCell<GvlState>,
-    /// Where stacks are taken to that an event needs.
-    backtrace: GvlCell<Backtrace>,
-    /// The stacks that were taken at ticks.
-    tick_capture: Arc<TickCapture>,
-    /// When threads became ready that were woken by others.
-    others_ready: OthersReady,
-    /// Who waits for the main Ractor's GVL, where that is measured.
-    waiters: Option<Arc<Waiters>>,
-    /// The thread that profiles are without, by the number of its [`VmThread`](rperf_vm::VmThread); 0: none.
-    left_out: AtomicUsize,
+    stacks: Stacks,
+    waits: GvlWaits,
     /// The threads of other Ractors.
     others: Arc<OtherRactors>,
-    /// How many threads have ended and wait to be merged.
-    ended_threads: AtomicUsize,
     /// Native threads may run several Ruby threads (RUBY_MN_THREADS=1): then the
     /// CPU clock of a thread that is not running can't be read.
     shares_native_threads: bool,
-    /// After a panic, and while stopping: callbacks do nothing any more.
-    is_over: AtomicBool,
     /// What collections took.
-    pub collections: CollectionCounts,
-    /// Their time until it is shared among the sites of objects, if it is.
-    pub unshared_gc: UnsharedGc,
+    pub gc: GcSums,
 }
 
 /// What only the holder of the GVL may touch.
@@ -119,24 +107,18 @@ impl RunningSession {
             request_word: engine.request_word(),
             others,
             ticks: engine.shared_ticks(),
-            new_threads: NewList::default(),
+            turnover: Turnover::default(),
             sections: Sections::default(),
-            tick_capture: Arc::new(capture),
             gvl_state: GvlCell::new(GvlState {
                 engine,
                 threads: Vec::new(),
                 gc: GcProgress::default(),
                 waits_before_gc: None,
             }),
-            backtrace: GvlCell::new(Backtrace::new(with_lines)),
-            others_ready: OthersReady::default(),
-            waiters,
-            left_out: AtomicUsize::new(0),
-            ended_threads: AtomicUsize::new(0),
+            stacks: Stacks::new(capture, with_lines),
+            waits: GvlWaits::new(waiters),
             shares_native_threads,
-            is_over: AtomicBool::new(false),
-            collections: CollectionCounts::default(),
-            unshared_gc: UnsharedGc::default(),
+            gc: GcSums::default(),
         }
     }
 
@@ -151,26 +133,26 @@ impl RunningSession {
     pub fn into_parts(self) -> (Session, Vec<Box<ThreadState>>) {
         self.others.let_go();
         let mut state = self.gvl_state.into_inner();
-        self.new_threads.take_into(&mut state.threads);
+        self.turnover.new.take_into(&mut state.threads);
         (state.engine, state.threads)
     }
 
     /// Whether time counts, and callbacks do something.
     #[inline]
     pub fn is_counting(&self) -> bool {
-        self.sections.are_open() && !self.is_over()
+        self.sections.are_counting()
     }
 
     /// Whether callbacks do nothing any more.
     #[inline]
     pub fn is_over(&self) -> bool {
-        self.is_over.load(Acquire)
+        self.sections.is_over()
     }
 
     /// Has callbacks do nothing any more. Returns whether they did something before.
     pub fn end(&self) -> bool {
-        self.tick_capture.end();
-        !self.is_over.swap(true, SeqCst)
+        self.stacks.at_ticks.end();
+        self.sections.end()
     }
 
     /// After a panic: sampling ends for this session. Returns whether this is news.
@@ -228,7 +210,7 @@ impl RunningSession {
     /// The conditions are those of [`GvlCell::peek`].
     pub unsafe fn each_tick_root(&self, mut mark: impl FnMut(rperf_vm::FrameWord)) {
         // SAFETY: by this function's contract.
-        unsafe { self.tick_capture.each_root(&mut mark) };
+        unsafe { self.stacks.at_ticks.each_root(&mut mark) };
         // SAFETY: as above.
         let threads = &unsafe { self.gvl_state.peek() }.threads;
         for thread in threads {
@@ -244,19 +226,16 @@ impl RunningSession {
     /// The conditions are those of [`GvlCell::peek`].
     pub unsafe fn memory(&self) -> usize {
         // SAFETY: by this function's contract.
-        let (state, backtrace) = unsafe { (self.gvl_state.peek(), self.backtrace.peek()) };
-        // SAFETY: as above.
-        let tick_capture = unsafe { self.tick_capture.memory() };
+        let (state, stacks) = unsafe { (self.gvl_state.peek(), self.stacks.memory()) };
         // SAFETY: as above.
         let threads = state.threads.iter().map(|it| unsafe { it.memory() });
         let slots = state.threads.capacity() * size_of::<Box<ThreadState>>();
         state.engine.memory()
             + self.others.memory()
-            + backtrace.memory()
-            + tick_capture
+            + stacks
             + slots
-            + self.waiters.as_ref().map_or(0, |it| size_of_val(&**it))
-            + self.collections.memory()
+            + self.waits.memory()
+            + self.gc.by_cause.memory()
             + threads.sum::<usize>()
     }
 }

@@ -6,39 +6,42 @@ use crate::collect::buffer::ActiveBuffer;
 use crate::collect::messages::AwaitedReply;
 use crate::collect::profile_builder::{ProfileLimits, RAW_CAP, ROW_CAP};
 use crate::collect::sample::{RequestNews, SumLimits};
-use crate::config::{Missing, SessionConfig};
-use crate::counters::{Capture, CaptureCounters, StackCounts};
+use crate::config::SessionConfig;
+use crate::counters::{CaptureCounters, StackCounts};
 use crate::ractors::{OtherRactors, RecorderConfig};
 use crate::recording::{NotedLabels, Position, Recording};
 use crate::session::budget::Budget;
 use crate::session::worker::{Worker, WorkerConfig};
-use crate::tick_capture::signal::{self, TickSignal};
-use crate::tick_capture::{TickCapture, TickLog};
-use crate::timer::sources::{TimerConfig, TimerKind};
+use crate::tick_capture::TickLog;
+use crate::tick_capture::signal;
+use crate::timer::sources::TimerConfig;
 use crate::timer::ticks::Ticks;
 use rperf_model::{AmongSlowest, LatencyClass};
-use rperf_vm::{
-    CapturedTree, FrameWord, LabelSet, LastStack, RequestNumber, ResolvedFrame, ThreadNames,
-    TickVm, Unknown, clock, names_memory,
-};
-use rustc_hash::FxHashMap;
+use rperf_vm::{CapturedTree, FrameWord, LabelSet, LastStack, RequestNumber, ThreadNames, clock};
 use std::io;
 use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
 pub(crate) mod budget;
+mod capturing;
 mod ending_epoch;
+mod epoch_state;
 mod epochs;
+mod kept_since;
+mod known_ractors;
 mod others;
 pub(crate) mod snapshot;
 mod stack_taker;
 mod taking;
+mod tick_stacks;
 mod told;
 mod watching;
 pub(crate) mod worker;
 
-use ending_epoch::EndingEpoch;
-use stack_taker::StackTaker;
+use epoch_state::EpochState;
+use kept_since::KeptSince;
+use known_ractors::KnownRactors;
+use tick_stacks::TickStacks;
 use told::Told;
 
 /// Nodes that an epoch's call tree holds at most, should its end be delayed; with half of them it is
@@ -52,34 +55,17 @@ const EPOCH_ROWS: usize = ROW_CAP / 2;
 #[derive(Debug)]
 pub struct Session {
     config: SessionConfig,
-    start_ns: u64,
-    start_realtime_ns: u64,
     seed: u64,
-    capture: Capture,
-    /// What samples lack.
-    missing: Missing,
-    /// There while stacks are taken at the tick.
-    tick_signal: Option<TickSignal>,
+    kept_since: KeptSince,
+    tick_stacks: TickStacks,
     recording: Recording,
+    epoch: EpochState,
     budget: Budget,
-    /// Names of the call tree's first frames, which a snapshot has asked for.
-    names: Vec<Arc<ResolvedFrame>>,
-    /// How many call trees there were before this one.
-    epoch: u64,
-    /// The epoch that is being ended: its frames must stay alive until they have names.
-    ending: Option<EndingEpoch>,
-    /// Up to when an epoch ends only if its tree is full.
-    no_end_before: u64,
     worker: Worker,
     /// There while somebody watches.
     told: Option<Told>,
-    /// The threads of other Ractors.
-    others: Arc<OtherRactors>,
-    /// What the samples of other Ractors are labelled with, by their numbers.
-    ractor_labels: FxHashMap<u32, LabelSet>,
+    others: KnownRactors,
     thread_names: ThreadNames,
-    /// The timer's expiries before what is kept began.
-    triggers_before: u64,
 }
 
 impl Session {
@@ -133,70 +119,24 @@ impl Session {
         }
         Ok(Session {
             config,
-            start_ns,
-            start_realtime_ns: clock::realtime_ns(),
             seed,
-            capture: Capture::Safepoint,
-            missing: Missing::default(),
-            tick_signal: None,
+            kept_since: KeptSince::start(start_ns),
+            tick_stacks: TickStacks::none(),
             recording,
+            epoch: EpochState::default(),
             budget,
-            names: Vec::new(),
-            epoch: 0,
-            ending: None,
-            no_end_before: 0,
             worker,
             told: None,
-            others,
-            ractor_labels: FxHashMap::default(),
+            others: KnownRactors::new(others),
             thread_names: ThreadNames::default(),
-            triggers_before: 0,
         })
-    }
-
-    /// Stacks can't be taken at ticks, as they aren't of the form that is expected.
-    pub fn lacks_tick_stacks(&mut self) {
-        self.missing.tick_stacks = true;
-    }
-
-    /// Why stacks that are taken at ticks lack lines of compiled code that they should have, if they
-    /// do.
-    pub fn lacks_compiled_lines(&mut self, reason: Option<Unknown>) {
-        self.missing.compiled_lines = reason;
-    }
-
-    /// From now on the thread that holds the GVL is interrupted at each tick, and its stack taken
-    /// then and there, by questions to the VM `V`, into `capture`. Fails if the program handles
-    /// SIGURG itself, or if the timer may use no signals.
-    pub fn begin_tick_capture<V: TickVm + 'static>(
-        &mut self,
-        capture: &Arc<TickCapture>,
-    ) -> io::Result<()> {
-        if self.config.timer == TimerKind::Sleep {
-            let message = "the timer uses no signals";
-            return Err(io::Error::new(io::ErrorKind::Unsupported, message));
-        }
-        if self.tick_signal.is_none() {
-            let ticks = self.worker.shared_ticks();
-            let stacks = StackTaker::<V>::new(Arc::clone(capture), Arc::clone(&ticks));
-            self.tick_signal = Some(TickSignal::install(ticks, Box::new(stacks))?);
-            self.worker.ticks().set_captures(true);
-            self.capture = Capture::Tick;
-        }
-        Ok(())
-    }
-
-    /// Ends what [`Session::begin_tick_capture`] began; afterwards no handler is at work.
-    pub fn end_tick_capture(&mut self) {
-        self.worker.ticks().set_captures(false);
-        self.tick_signal = None;
     }
 
     /// The accounting for a thread that was not seen before; `cpu_base` is its
     /// CPU clock.
     pub fn new_thread(&mut self, cpu_base: u64) -> Accounting {
         self.recording.counters.threads += 1;
-        let seq = self.others.next_seq();
+        let seq = self.others.threads.next_seq();
         let seed = self.seed ^ (u64::from(seq) << 32);
         Accounting::new(seq, self.config.mode, self.budget.pace(), cpu_base, seed)
     }
@@ -213,7 +153,7 @@ impl Session {
 
     /// The threads of other Ractors.
     pub fn shared_others(&self) -> Arc<OtherRactors> {
-        Arc::clone(&self.others)
+        Arc::clone(&self.others.threads)
     }
 
     /// Starts the timer; only for the caller to whom [`Ticks::set_holder`] said so.
@@ -258,8 +198,8 @@ impl Session {
 
     /// All frames that must stay alive: the garbage collector's roots.
     pub fn frames(&self) -> impl Iterator<Item = FrameWord> + '_ {
-        let ending = self.ending.iter().flat_map(EndingEpoch::unnamed);
-        self.recording.tree.frames().iter().chain(ending).copied()
+        let frames = self.recording.tree.frames().iter();
+        frames.chain(self.epoch.unnamed()).copied()
     }
 
     /// The word of [`RequestId`](rperf_model::RequestId) for its requests.
@@ -272,8 +212,7 @@ impl Session {
     pub fn memory(&self) -> usize {
         size_of::<Self>()
             + self.recording.tree.memory()
-            + names_memory(&self.names)
-            + self.ending.as_ref().map_or(0, EndingEpoch::memory)
+            + self.epoch.memory()
             + self.recording.buffer.memory()
             + self.recording.labels.memory()
             + self.thread_names.memory()
@@ -369,9 +308,7 @@ impl Session {
 
     /// Time counts from `now` on: what came before was the session's own set-up.
     pub fn begin(&mut self, now: u64) {
-        let since = clock::monotonic_ns().saturating_sub(now);
-        self.start_ns = now;
-        self.start_realtime_ns = clock::realtime_ns().saturating_sub(since);
+        self.kept_since.begin(now);
     }
 
     #[inline]

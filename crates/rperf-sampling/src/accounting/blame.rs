@@ -1,8 +1,7 @@
 //! Blame: for how long others waited for the GVL while a thread had it. That of running time is pending
 //! until a tick finds somebody waiting, that of collections goes with their samples.
 
-use super::axes::ByState;
-use super::sample_point::SamplePoint;
+use super::by_state::ByState;
 use rperf_model::State;
 use std::mem::take;
 
@@ -16,8 +15,6 @@ pub(super) struct Blame {
     waiting: u32,
     /// What no sample has taken.
     pending: ByState<u64>,
-    /// The point of the last sample of running time that took some: takes the remainder.
-    pub(super) last_point: Option<SamplePoint>,
 }
 
 impl Blame {

@@ -14,7 +14,7 @@ const SHORT_CLOCK_PART: u64 = 50;
 impl Accounting {
     pub(super) fn take_cpu(&mut self, now: u64) {
         let (running, off_gvl) = self.cpu.read(now);
-        self.pending.cpu_ns += running;
+        self.running.add_cpu(running);
         self.cpu.pending_off_gvl += off_gvl;
     }
 
@@ -48,7 +48,7 @@ impl Accounting {
         } else {
             CLOCK_PART
         };
-        with_gvl > self.pace.tick() / part
+        with_gvl > self.axes.tick_interval() / part
     }
 
     /// The CPU clock of the thread, which doesn't run any more, stands at `cpu`.

@@ -15,11 +15,10 @@ impl Accounting {
             exit_ns,
             cpu_ns,
             marking,
-            tick_before_ns,
             cause,
             ..
         } = work;
-        self.gc_cause = cause;
+        self.gc.cause = cause;
         let length = exit_ns.saturating_sub(enter_ns);
         if let Activity::Off { since, .. } = self.activity {
             // It runs though no event said so.
@@ -31,15 +30,9 @@ impl Accounting {
             };
         }
         if let Activity::Running { .. } = self.activity {
-            self.gc_in_slice += length;
+            self.running.add_gc(length);
             self.cpu.in_gc += cpu_ns;
-            if tick_before_ns != self.tick_in_gc && tick_before_ns != self.gc_tick {
-                (self.gc_tick, self.gc_after_tick) = (tick_before_ns, 0);
-            }
-            self.gc_after_tick += length;
-            if tick > tick_before_ns && tick < exit_ns {
-                self.tick_in_gc = tick;
-            }
+            self.ticks.collected(&work, length, tick);
         }
         let marking = GcTime {
             wall_ns: marking.wall_ns.min(length),
@@ -56,7 +49,7 @@ impl Accounting {
                 let (settled, weight) = self.axes.settle(state, weight);
                 let settled = self.gc_values(0, settled);
                 let mut values = self.gc_values(1, weight);
-                values.cpu_ns += std::mem::take(&mut self.gc_cpu[state as usize]);
+                values.cpu_ns += self.gc.take_cpu(state);
                 values.blame_ns = self.blame.take(state);
                 self.add(state, settled, values, &mut dues);
             }
@@ -71,14 +64,12 @@ impl Accounting {
         let cpu_ns = self.cpu.repay(time.cpu_ns);
         let length = match self.mode {
             Mode::Wall => {
-                self.gc_cpu[state as usize] += cpu_ns;
+                self.gc.add_cpu(state, cpu_ns);
                 time.wall_ns
             }
             Mode::Cpu => cpu_ns,
         };
-        let interval = self.axes.gc_interval(&self.pace, &self.last_points);
-        let axis = self.axes.of(state);
-        axis.advance(length, interval, &mut self.dither)
+        self.axes.advance_gc(state, length, &self.points)
     }
 
     /// A weight of GC time, in the mode's clock.

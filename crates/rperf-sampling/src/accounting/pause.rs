@@ -37,12 +37,12 @@ impl Accounting {
         let is_apart = self.mode == Mode::Cpu;
         let without_gvl = is_apart
             && has_cpu
-            && self.last_without_gvl.is_none()
+            && self.points.without_gvl().is_none()
             && !dues.has_sample_without_gvl();
         without_gvl
             || State::ALL.into_iter().any(|state| {
                 let has_unsampled = match state {
-                    State::Running => !self.pending.is_zero() || (has_cpu && !is_apart),
+                    State::Running => !self.running.is_sampled() || (has_cpu && !is_apart),
                     state => self.axes.has_unsampled(state),
                 };
                 has_unsampled && self.last_point(state).is_none() && !dues.has_sample_in(state)

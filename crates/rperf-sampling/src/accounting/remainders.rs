@@ -11,18 +11,19 @@ impl Accounting {
         for (state, values) in self.remainders() {
             dues.add_remainder(state, values, self.last_point(state).is_some());
         }
-        dues.set_cause(self.gc_cause);
+        dues.set_cause(self.gc.cause);
         let blame_ns = self.blame.take(State::Running);
         if blame_ns > 0 {
             let values = Values {
                 blame_ns,
                 ..Values::default()
             };
-            let has_place = self.blame.last_point.or(self.last_point(State::Running));
-            dues.add_remainder(State::Running, values, has_place.is_some());
+            let has_place = self.points.for_blame().is_some();
+            dues.add_remainder(State::Running, values, has_place);
         }
         if !without_gvl.is_zero() {
-            dues.add_remainder_without_gvl(without_gvl, self.last_without_gvl.is_some());
+            let has_place = self.points.without_gvl().is_some();
+            dues.add_remainder_without_gvl(without_gvl, has_place);
         }
     }
 
@@ -51,7 +52,7 @@ impl Accounting {
 
     /// Takes what no sample has taken, by state.
     fn remainders(&mut self) -> impl Iterator<Item = (State, Values)> + use<> {
-        let mut running = std::mem::take(&mut self.pending);
+        let mut running = self.running.take();
         let off_gvl_cpu = std::mem::take(&mut self.cpu.pending_off_gvl);
         let mut blocked = Values {
             wall_ns: self.axes.flush(State::GvlBlocked),
@@ -69,7 +70,7 @@ impl Accounting {
         let [marking, sweeping] = [State::GcMarking, State::GcSweeping].map(|state| {
             let unsampled = self.axes.flush(state);
             let mut values = self.gc_values(0, unsampled);
-            values.cpu_ns += std::mem::take(&mut self.gc_cpu[state as usize]);
+            values.cpu_ns += self.gc.take_cpu(state);
             values.blame_ns = self.blame.take(state);
             values
         });

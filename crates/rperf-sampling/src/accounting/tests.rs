@@ -13,7 +13,7 @@ use super::*;
 use crate::timer::calm::Calm;
 use proptest::prelude::*;
 use recorded::Recorded;
-use rperf_vm::{GcTime, GcWork, LabelSet};
+use rperf_vm::{Dither, GcTime, GcWork, LabelSet};
 use std::collections::HashMap;
 
 const INTERVAL: u64 = 1_000_000;

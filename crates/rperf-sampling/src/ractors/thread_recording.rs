@@ -1,6 +1,11 @@
 //! What is recorded of one thread of another Ractor: by whoever has taken its recorder. Times are
 //! told by the thread's hooks and its handler; the worker and the main Ractor gather the samples.
 
+mod name;
+mod off_gvl_stack;
+mod tick_stacks;
+mod turn;
+
 use super::config::RecorderConfig;
 use super::merged::Merged;
 use super::missed_events::{MissedEvent, MissedEvents};
@@ -9,20 +14,21 @@ use crate::accounting::{Accounting, Dues, SamplePoint};
 use crate::collect::sample::{Sample, SampleSums, SumLimits};
 use crate::recording::{NotedLabels, Position, Recording, SampleStack, Sink};
 use crate::threads::native;
-use crate::tick_capture::{TickLog, TickTimes};
+use crate::tick_capture::TickTimes;
 use crate::timer::pace::Pace;
+use name::Name;
+use off_gvl_stack::OffGvlStack;
 use rperf_model::{LabelSetId, NodeId, State};
 use rperf_vm::{
-    Backtrace, CapturedTree, FiberWord, FrameWord, GcEvent, GcMoment, GcPhase, GcProgress, GcWork,
-    LastStack, NativeId, NotedName, RequestNumber, VmFrames, VmName, clock, tells_line,
+    Backtrace, CapturedTree, FrameWord, GcEvent, GcMoment, GcPhase, GcProgress, GcWork, LastStack,
+    NativeId, RequestNumber, VmFrames, VmName, clock, tells_line,
 };
 use std::sync::Arc;
+use tick_stacks::TickStacks;
+use turn::Turn;
 
 /// Frames of a stack that are kept, those nearest to the leaf: there may be many Ractors.
 const DEPTH: usize = 2048;
-
-/// Words of the log: 64 kB. The worker empties it some times a second.
-const LOG_WORDS: usize = 1 << 13;
 
 /// Divides an interval: after a run shorter than such a part the CPU clock isn't read.
 const CLOCK_PART: u64 = 8;
@@ -41,23 +47,14 @@ pub struct ThreadRecording {
     accounting: Accounting,
     recording: Recording<Sums>,
     last: LastStack,
-    noted_name: NotedName,
-    name: Option<Arc<str>>,
+    name: Name,
     backtrace: Backtrace,
-    log: TickLog,
-    /// The native thread whose CPU clock the accounting knows; 0 if none.
-    native_id: NativeId,
-    /// When it got the GVL, as far as it was seen.
-    resumed_ns: u64,
+    tick_stacks: TickStacks,
+    turn: Turn,
     gc: GcProgress,
     /// Nothing was told of the thread before its first event.
     is_new: bool,
-    /// Where it gave the GVL up, if the stack was taken then, and when that was done last.
-    off_at: Option<SamplePoint>,
-    off_taken_ns: u64,
-    /// Ticks whose stack couldn't be read, or found no room in the log.
-    unreadable: u64,
-    spent_ns: u64,
+    off_gvl: OffGvlStack,
 }
 
 /// When a thread has got its Ractor's GVL.
@@ -94,25 +91,19 @@ impl ThreadRecording {
         };
         let mut recording = Recording::new(NODE_CAP, sums);
         recording.counters.threads = 1;
-        let merges = config.limits.aggregate;
         Self {
             config,
             pace: Arc::clone(pace),
             accounting,
             recording,
             last: LastStack::default(),
-            noted_name: NotedName::default(),
-            name: None,
+            name: Name::default(),
             backtrace: Backtrace::with_room(DEPTH, config.with_lines),
-            log: TickLog::with_room(LOG_WORDS, DEPTH + 1, config.with_lines, merges),
-            native_id: NativeId::NONE,
-            resumed_ns: 0,
+            tick_stacks: TickStacks::new(&config, DEPTH),
+            turn: Turn::UNSEEN,
             gc: GcProgress::default(),
             is_new: true,
-            off_at: None,
-            off_taken_ns: 0,
-            unreadable: 0,
-            spent_ns: 0,
+            off_gvl: OffGvlStack::default(),
         }
     }
 
@@ -125,14 +116,14 @@ impl ThreadRecording {
                 MissedEvent::Resumed(now, ready) => {
                     let cpu = self.accounting.cpu_estimate();
                     let dues = self.resumed(now, ready, began_ns, || cpu);
-                    self.native_id = NativeId::NONE;
+                    self.turn.forget_clock();
                     if let Some(dues) = dues {
                         self.leave(now, dues);
                     }
                 }
                 MissedEvent::Suspended(now) => {
                     self.suspended(now, began_ns);
-                    self.off_at = None;
+                    self.off_gvl.forget();
                 }
             }
         }
@@ -140,38 +131,34 @@ impl ThreadRecording {
 
     /// Whether the log should be emptied soon.
     pub fn is_filling(&self) -> bool {
-        self.log.is_filling()
+        self.tick_stacks.log.is_filling()
     }
 
     fn make_samples(&mut self) {
-        if self.log.is_empty() {
+        if self.tick_stacks.log.is_empty() {
             return;
         }
         let began = clock::monotonic_ns();
         let (ticks, _) = self.recording.replay(
-            &mut self.log,
+            &mut self.tick_stacks.log,
             &mut self.accounting,
             &mut self.last,
             &[NotedLabels::NONE],
         );
-        let spent = self.spent_ns + clock::monotonic_ns().saturating_sub(began);
-        let counters = &mut self.recording.counters;
-        counters.sampling_count += ticks;
-        counters.sampling_time_ns += spent;
-        counters.capture.tick_stacks += ticks;
-        counters.capture.unreadable_stacks += self.unreadable;
-        (self.unreadable, self.spent_ns) = (0, 0);
+        let spent = clock::monotonic_ns().saturating_sub(began);
+        self.tick_stacks
+            .count_into(&mut self.recording.counters, ticks, spent);
     }
 
     /// The thread, which is calling, has got its Ractor's GVL; as
     /// [`Recorder::resumed`](super::recorder::Recorder::resumed).
     pub fn resumed_here(&mut self, vm: &impl VmFrames, wake: Wake, began_ns: u64, has_moved: bool) {
-        if has_moved || self.native_id != native::id() {
+        if has_moved || !self.turn.is_here() {
             self.accounting
                 .moved_to_native_thread(clock::thread_cpu_ns());
-            self.native_id = native::id();
+            self.turn.native_id = native::id();
         }
-        self.resumed_ns = wake.now;
+        self.turn.resumed_ns = wake.now;
         if let Some(dues) = self.resumed(wake.now, wake.ready, began_ns, clock::thread_cpu_ns) {
             self.record(vm, wake.now, dues);
         }
@@ -179,9 +166,7 @@ impl ThreadRecording {
 
     /// The thread has this name.
     pub fn note_name(&mut self, name: &impl VmName) {
-        if self.noted_name.differs(name) {
-            self.name = self.noted_name.note(name);
-        }
+        self.name.note(name);
     }
 
     /// The thread, which is calling, is about to give its Ractor's GVL up.
@@ -189,8 +174,8 @@ impl ThreadRecording {
         let now = clock::monotonic_ns();
         self.suspended(now, began_ns);
         // It may go on elsewhere, and then nobody can read this clock for it.
-        let ran = now.saturating_sub(self.resumed_ns);
-        if self.native_id == native::id() && ran > self.config.interval / CLOCK_PART {
+        let ran = self.turn.length(now);
+        if self.turn.is_here() && ran > self.config.interval / CLOCK_PART {
             self.accounting.read_cpu(clock::thread_cpu_ns());
         }
         self.note_stack(vm, now);
@@ -240,7 +225,7 @@ impl ThreadRecording {
         // It has ended on the native thread that it last ran on.
         let dues = self
             .accounting
-            .finish(end_cpu_ns.filter(|_| self.native_id.is_known()));
+            .finish(end_cpu_ns.filter(|_| self.turn.native_id.is_known()));
         self.leave(now, dues);
         if self.accounting.was_sampled() {
             let ended = Sample::thread_ended(self.accounting.seq());
@@ -252,13 +237,13 @@ impl ThreadRecording {
     pub fn pause(&mut self, now: u64, ready: u64) {
         let dues = self.accounting.pause(now, ready, || None);
         self.leave(now, dues);
-        self.native_id = NativeId::NONE;
+        self.turn.forget_clock();
         self.gc = GcProgress::default();
     }
 
     /// Hands out all words that may be objects, for the garbage collector.
     pub fn each_root(&self, mut mark: impl FnMut(FrameWord)) {
-        self.log.frames().for_each(&mut mark);
+        self.tick_stacks.log.frames().for_each(&mut mark);
         let frames = self.recording.tree.frames();
         frames.iter().copied().for_each(mark);
     }
@@ -266,7 +251,7 @@ impl ThreadRecording {
     /// Bytes held.
     pub fn memory(&self) -> usize {
         self.backtrace.memory()
-            + self.log.memory()
+            + self.tick_stacks.log.memory()
             + self.recording.tree.memory()
             + self.recording.buffer.sums.memory()
     }
@@ -301,20 +286,15 @@ impl ThreadRecording {
     /// Takes the stack at which the thread gives the GVL up, once in an interval of the
     /// budget: one that waits for long is in the profile with its own stack, though nobody else can take it.
     fn note_stack(&mut self, vm: &impl VmFrames, now: u64) {
-        self.off_at = None;
-        let is_wanted = self.config.mode == Mode::Wall
-            && now.saturating_sub(self.off_taken_ns) >= self.pace.off_gvl();
+        self.off_gvl.forget();
+        let is_wanted =
+            self.config.mode == Mode::Wall && self.off_gvl.is_due(now, self.pace.off_gvl());
         if is_wanted {
-            self.off_taken_ns = now;
+            self.off_gvl.begin(now);
             let depth = self.backtrace.take(vm);
             let stack = self.backtrace.stack(depth);
             let interned = self.recording.intern(stack, &mut self.last);
-            self.off_at = Some(SamplePoint {
-                node: interned.node,
-                labels: LabelSetId::default(),
-                request: RequestNumber::NONE,
-                gc: None,
-            });
+            self.off_gvl.note(interned.node);
             self.note_spent(true, clock::monotonic_ns().saturating_sub(now));
         }
     }
@@ -345,7 +325,7 @@ impl ThreadRecording {
     fn leave(&mut self, now: u64, dues: Dues) {
         for due in dues {
             let is_off = matches!(due.state, State::GvlBlocked | State::GvlWait);
-            let off_at = self.off_at.filter(|_| is_off);
+            let off_at = self.off_gvl.at().filter(|_| is_off);
             let last = self.accounting.last_point_of(&due);
             let last = last.or_else(|| self.accounting.last_point(due.state));
             let known = if due.is_remainder() {
@@ -371,24 +351,24 @@ impl ThreadRecording {
     pub unsafe fn take_stack(&mut self, vm: &impl VmFrames, native_id: NativeId, tick_ns: u64) {
         let now_ns = clock::monotonic_ns();
         let depth = self.backtrace.take(vm);
-        if depth == 0 || tick_ns <= self.log.last_tick() {
+        if depth == 0 || tick_ns <= self.tick_stacks.log.last_tick() {
             return;
         }
         if !tells_line(self.config.layout.as_ref(), vm) {
             self.backtrace.set_line_of_leaf(0);
         }
         let stack = self.backtrace.stack(depth);
-        let shared = self.log.shared_with(stack);
+        let shared = self.tick_stacks.log.shared_with(stack);
         let new = stack.frames.len() - shared;
         // SAFETY: from the VM; the handler is ready for faults.
         if !unsafe { vm.are_frames(&stack.frames[..new]) } {
-            self.unreadable += 1;
+            self.tick_stacks.note_unreadable();
             return;
         }
         let cpu_ns = clock::thread_cpu_ns();
-        if self.native_id != native_id {
+        if self.turn.native_id != native_id {
             self.accounting.moved_to_native_thread(cpu_ns);
-            self.native_id = native_id;
+            self.turn.native_id = native_id;
         }
         let times = TickTimes {
             tick_ns,
@@ -396,10 +376,7 @@ impl ThreadRecording {
             cpu_ns,
             waits: None,
         };
-        if !self.log.push(stack, shared, times, FiberWord::default()) {
-            self.unreadable += 1;
-        }
-        self.spent_ns += clock::monotonic_ns().saturating_sub(now_ns);
+        self.tick_stacks.push(stack, shared, times);
     }
 
     /// The thread goes on, and nobody else is to have its time that no stack is known for.
@@ -438,8 +415,9 @@ impl ThreadRecording {
 
     /// Moves what is recorded to `merged`; `ractor` is the thread's.
     pub fn move_to(&mut self, merged: &mut Merged, ractor: u32) {
-        if self.name.is_some() {
-            merged.names.set(self.accounting.seq(), self.name.clone());
+        if let Some(name) = self.name.text() {
+            let name = Some(Arc::clone(name));
+            merged.names.set(self.accounting.seq(), name);
         }
         let sums = std::mem::take(&mut self.recording.buffer.sums);
         let points = State::ALL.map(|state| self.accounting.last_point(state));
@@ -452,7 +430,7 @@ impl ThreadRecording {
             self.recording.tree = CapturedTree::new(NODE_CAP);
             self.accounting.forget_points();
             self.last.keep(0);
-            self.off_at = None;
+            self.off_gvl.forget();
         }
     }
 }

@@ -180,7 +180,7 @@ impl<'a> Wanted<'a> {
 impl RunningSession {
     /// Where the bridge takes a stack to; `None` if it does so further up the same stack.
     pub fn backtrace<'a>(&'a self, gvl: &'a Gvl<'_>) -> Option<GvlRef<'a, Backtrace>> {
-        self.backtrace.borrow(gvl)
+        self.stacks.of_event.borrow(gvl)
     }
 
     /// Whether the stack that is wanted is that of the thread's last wait, so that it need not be taken:

@@ -16,7 +16,7 @@ impl RunningSession {
     pub fn resumed<'a>(&'a self, gvl: &Gvl<'_>, thread: &'a ThreadState) -> FollowUp<'a> {
         let mut ready = thread.ready_ns.load(Relaxed);
         if ready == 0 {
-            ready = self.told_ready(thread.thread);
+            ready = self.waits.told_ready(thread.thread);
             thread.ready_ns.store(ready, Relaxed);
         }
         // READY came on this thread just now, and nobody had the GVL nor took it since:
@@ -36,7 +36,7 @@ impl RunningSession {
         let begin = |accounting: &mut Accounting| {
             accounting.begin_off_gvl(if ready == 0 { now } else { ready });
         };
-        let was_counted = self.leave_waits(thread.thread, now);
+        let was_counted = self.waits.leave(thread.thread, now);
         let Some(accounting) = self.enter(gvl, thread, &mut part, begin) else {
             return FollowUp::None;
         };
@@ -84,9 +84,9 @@ impl RunningSession {
         let has_drained = self.drain(gvl, &mut part, &guard);
         // READY can't come before the GVL is given up.
         thread.forget_events();
-        self.others_ready.forget(thread.thread);
+        self.waits.forget_ready(thread.thread);
         if let Some(accounting) = &mut part.accounting {
-            self.end_blame(thread.thread, now, accounting);
+            self.waits.end_blame(thread.thread, now, accounting);
             accounting.suspended(now);
             if let Some(cpu) = cpu {
                 accounting.read_cpu(cpu);
@@ -110,8 +110,7 @@ impl RunningSession {
         let now = clock::monotonic_ns();
         // SAFETY: by this function's contract.
         let Some(state) = (unsafe { self.own_state(thread) }) else {
-            self.others_ready.note(thread, now);
-            self.begin_any_wait(thread, now);
+            self.waits.begin_told(thread, now);
             return;
         };
         if state.ready_ns.load(Relaxed) == 0 {
@@ -119,7 +118,7 @@ impl RunningSession {
                 state.free_since.store(u64::from(free_since), Relaxed);
             }
             state.ready_ns.store(now, Relaxed);
-            self.begin_wait(thread, now);
+            self.waits.begin(thread, now);
         }
     }
 
@@ -133,7 +132,7 @@ impl RunningSession {
         thread: VmThread,
         known: impl FnOnce() -> Option<&'a ThreadState>,
     ) {
-        self.others_ready.forget(thread);
+        self.waits.forget_ready(thread);
         let state = if self.shares_native_threads {
             known()
         } else {
@@ -141,10 +140,10 @@ impl RunningSession {
             // SAFETY: by this function's contract.
             unsafe { self.own_state(thread) }
         };
-        self.forget_wait(thread);
+        self.waits.forget(thread);
         if let Some(state) = state {
             native::leave();
-            self.ended_threads.fetch_add(1, Relaxed);
+            self.turnover.note_end();
             state.end.note(clock::thread_cpu_ns());
         } else {
             self.others.exited(&self.ticks.others, thread);
@@ -177,7 +176,7 @@ impl RunningSession {
         }
         let tick = self.ticks.last_tick();
         let waits = match event {
-            GcEvent::Enter | GcEvent::Exit => self.waits(now),
+            GcEvent::Enter | GcEvent::Exit => self.waits.up_to(now),
             _ => None,
         };
         let state = self.state(gvl);
@@ -201,8 +200,7 @@ impl RunningSession {
 
     /// Adds a piece of collection to what the session tells of them.
     pub(super) fn add_collection(&self, work: &GcWork) {
-        self.collections.add(work);
-        self.unshared_gc.add(work, self.mode);
+        self.gc.add(work, self.mode);
     }
 
     /// Accounts a piece of garbage collection of `thread`'s, the calling one, with the waits for the
@@ -224,7 +222,7 @@ impl RunningSession {
             return self.after_drain(gvl, has_drained);
         };
         if let Some((before, after)) = waits {
-            self.hold_since(before, accounting);
+            self.waits.hold_since(before, accounting);
             accounting.blame_collection(before, after, &work);
         }
         let dues = accounting.collected(work, self.ticks.last_tick());

@@ -12,9 +12,6 @@ use crate::tick_capture::at_work::AtWork;
 use rperf_vm::{FiberWord, GcProgress, Gvl, LabelSet, NativeId, VmThread, clock};
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Ended threads that are left until they are merged together.
-const ENDED_BATCH: usize = 32;
-
 /// All threads, which are brought up to one moment as they come: those on which something is
 /// due. Each is to be recorded before the next one is asked for, and nothing else may happen
 /// between the first and the last. If time runs out, the rest is left as it is.
@@ -51,7 +48,7 @@ impl RunningSession {
     pub fn begin_section(&self, gvl: &Gvl<'_>, now: u64, has_ended: impl Fn(&ThreadState) -> bool) {
         self.ticks.go_on();
         self.others.begin(now);
-        self.forget_waits(now);
+        self.waits.clear(now);
         if let Some(mut state) = self.state(gvl) {
             self.merge_ended(gvl, &mut state, now);
             state.merge(gvl, now, has_ended);
@@ -70,7 +67,7 @@ impl RunningSession {
         now: u64,
     ) {
         thread.forget_events();
-        self.others_ready.forget(thread.thread);
+        self.waits.forget_ready(thread.thread);
         let (Some(mut state), Some(mut part)) = (self.state(gvl), thread.gvl_part(gvl)) else {
             return;
         };
@@ -100,7 +97,7 @@ impl RunningSession {
         if is_current {
             is_here(thread);
             accounting.begin_running(now);
-            self.begin_blame(accounting);
+            self.waits.begin_blame(accounting);
             if self.ticks.set_holder(accounting.seq(), native::id()) {
                 state.engine.arm();
             }
@@ -120,7 +117,7 @@ impl RunningSession {
         self.sections.note_end(now);
         // Some may have got their GVL since the ticks ended: their handlers may be at work.
         self.ticks.others.clear();
-        self.others.pause(now, &self.others_ready);
+        self.others.pause(now, &self.waits.others_ready);
         let threads = self.state(gvl).map(|mut state| {
             // The others that were in this section are alive: its end would have been an EXITED.
             self.merge_ended(gvl, &mut state, now);
@@ -142,7 +139,7 @@ impl RunningSession {
     ) -> Option<EveryThread<'a>> {
         let mut state = self.state(gvl)?;
         let now = clock::monotonic_ns();
-        self.count_unheld_waits(&mut state.engine);
+        self.waits.count_unheld(&mut state.engine);
         self.merge_ended(gvl, &mut state, now);
         state.merge(gvl, now, has_ended);
         Some(EveryThread {
@@ -203,7 +200,7 @@ impl RunningSession {
     ) -> Option<Dues> {
         let mut part = thread.gvl_part(gvl)?;
         let accounting = part.accounting.as_mut()?;
-        self.blame_up_to(now, accounting);
+        self.waits.blame_up_to(now, accounting);
         let ready = self.ready_since(thread);
         let cpu = || self.cpu_clock(thread, is_current);
         match up_to {
@@ -227,7 +224,7 @@ impl RunningSession {
     /// Since when `thread` has been ready to run; 0 if it isn't, or runs.
     pub(super) fn ready_since(&self, thread: &ThreadState) -> u64 {
         match thread.ready_ns.load(Relaxed) {
-            0 => self.told_ready(thread.thread),
+            0 => self.waits.told_ready(thread.thread),
             since => since,
         }
     }
@@ -251,7 +248,7 @@ impl RunningSession {
         };
         let is_over = state.engine.is_epoch_over(clock::monotonic_ns());
         if is_over {
-            self.new_threads.take_into(&mut state.threads);
+            self.turnover.new.take_into(&mut state.threads);
             state.engine.begin_epoch_end();
             state.forget_points(gvl);
             self.forget_learned(&AtWork::begin(gvl));
@@ -263,7 +260,7 @@ impl RunningSession {
     /// thread's part.
     #[inline]
     pub(super) fn merge_ended_batch(&self, gvl: &Gvl<'_>, now: u64) {
-        if self.ended_threads.load(Relaxed) >= ENDED_BATCH
+        if self.turnover.is_batch()
             && let Some(mut state) = self.state(gvl)
         {
             self.merge_ended(gvl, &mut state, now);
@@ -272,9 +269,9 @@ impl RunningSession {
 
     /// Takes in threads that have been announced, and accounts those that ended.
     fn merge_ended(&self, gvl: &Gvl<'_>, state: &mut GvlState, now: u64) {
-        self.new_threads.take_into(&mut state.threads);
+        self.turnover.new.take_into(&mut state.threads);
         let merged = state.merge(gvl, now, |thread| thread.end.has_come());
-        self.ended_threads.fetch_sub(merged, Relaxed);
+        self.turnover.note_merged(merged);
     }
 }
 

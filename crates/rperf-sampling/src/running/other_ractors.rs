@@ -9,8 +9,8 @@ use rperf_vm::{GcEvent, GcPhase, Gvl, VmFrames, VmName};
 impl RunningSession {
     /// `thread`, the calling one, of another Ractor, has got that Ractor's GVL.
     pub fn other_resumed(&self, vm: &impl VmFrames, thread: OtherThread) {
-        let ready = self.others_ready.since(thread.thread);
-        self.forget_foreign_wait(thread.thread);
+        let ready = self.waits.others_ready.since(thread.thread);
+        self.waits.forget_foreign(thread.thread);
         self.others.resumed(&self.ticks.others, vm, thread, ready);
         if self.ticks.arm_for_other() {
             self.others.arm();
@@ -21,7 +21,7 @@ impl RunningSession {
     /// Ractor's GVL up.
     pub fn other_suspended(&self, vm: &impl VmFrames, thread: OtherThread, name: &impl VmName) {
         // READY can't come before the GVL is given up.
-        self.others_ready.forget(thread.thread);
+        self.waits.forget_ready(thread.thread);
         self.others.suspended(&self.ticks.others, vm, thread, name);
     }
 
@@ -56,7 +56,7 @@ impl RunningSession {
         let engine = &mut state.engine;
         let next = self
             .others
-            .hand_over(now, &self.others_ready, from, until_ns, |part| {
+            .hand_over(now, &self.waits.others_ready, from, until_ns, |part| {
                 engine.add_others(part);
             });
         (NewFrames::take(state), next)

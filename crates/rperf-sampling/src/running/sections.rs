@@ -21,6 +21,8 @@ pub struct Sections {
     are_open: AtomicBool,
     /// When the last one ended.
     closed_ns: AtomicU64,
+    /// After a panic, and while stopping: time doesn't count any more, whatever is open.
+    is_over: AtomicBool,
 }
 
 impl Sections {
@@ -28,6 +30,23 @@ impl Sections {
     #[inline]
     pub fn are_open(&self) -> bool {
         self.are_open.load(Acquire)
+    }
+
+    /// Whether time counts, and callbacks do something.
+    #[inline]
+    pub(super) fn are_counting(&self) -> bool {
+        self.are_open() && !self.is_over()
+    }
+
+    /// Whether callbacks do nothing any more.
+    #[inline]
+    pub(super) fn is_over(&self) -> bool {
+        self.is_over.load(Acquire)
+    }
+
+    /// Has callbacks do nothing any more. Returns whether they did something before.
+    pub(super) fn end(&self) -> bool {
+        !self.is_over.swap(true, SeqCst)
     }
 
     /// Time counts from now on: hooks are there.

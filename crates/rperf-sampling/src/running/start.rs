@@ -62,7 +62,7 @@ impl RunningSession {
         }
         let state = self.state(gvl);
         state.map_or(Ok(()), |mut state| {
-            state.engine.begin_tick_capture::<V>(&self.tick_capture)
+            state.engine.begin_tick_capture::<V>(&self.stacks.at_ticks)
         })
     }
 }

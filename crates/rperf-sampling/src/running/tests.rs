@@ -57,7 +57,7 @@ fn session_with(config: SessionConfig) -> (FakeVm, RunningSession) {
 }
 
 fn thread<'a>(session: &RunningSession, thread: VmThread) -> &'a ThreadState {
-    let state = session.new_threads.push(ThreadState::new(thread));
+    let state = session.turnover.new.push(ThreadState::new(thread));
     // SAFETY: the session keeps it; no test merges a thread and uses its state later.
     unsafe { &*state }
 }
@@ -182,8 +182,8 @@ fn the_callback_samples_the_calling_thread() {
         running.count >= 1 && running.wall_ns >= 3_000_000,
         "{running:?}"
     );
-    assert_eq!(snapshot.counters.capture.safepoint_stacks, 1);
-    assert_eq!(snapshot.counters.threads, 1);
+    assert_eq!(snapshot.counted.counters.capture.safepoint_stacks, 1);
+    assert_eq!(snapshot.counted.counters.threads, 1);
 }
 
 #[test]
@@ -197,7 +197,8 @@ fn a_frame_that_the_vm_leaves_out_is_learned_at_the_safepoint() {
     // SAFETY: nobody is at work on the log.
     let needs_callback = unsafe {
         session
-            .tick_capture
+            .stacks
+            .at_ticks
             .take(&vm, 1, session.ticks.last_tick(), &REGISTERS)
     };
     assert!(needs_callback);
@@ -207,7 +208,7 @@ fn a_frame_that_the_vm_leaves_out_is_learned_at_the_safepoint() {
     assert_eq!(sample(&session, &vm, main), Some(of_tick));
     assert_eq!(*vm.kept.borrow(), [1, 2, 3, 4], "5 was called later");
     let (_, snapshot) = sums(&session, &vm);
-    assert_eq!(snapshot.counters.capture.hidden_frames, 1);
+    assert_eq!(snapshot.counted.counters.capture.hidden_frames, 1);
 }
 
 #[test]
@@ -221,7 +222,7 @@ fn stacks_taken_at_ticks_become_samples_at_the_next_event() {
     note_labels(&session, &vm, main);
     let tick = clock::monotonic_ns();
     // SAFETY: nobody is at work on the log.
-    let needs_callback = unsafe { session.tick_capture.take(&vm, 1, tick, &REGISTERS) };
+    let needs_callback = unsafe { session.stacks.at_ticks.take(&vm, 1, tick, &REGISTERS) };
     assert!(!needs_callback);
     assert!(vm.kept.borrow().is_empty(), "the handler runs no barriers");
     let mut roots = Vec::new();
@@ -232,8 +233,8 @@ fn stacks_taken_at_ticks_become_samples_at_the_next_event() {
     assert_eq!(*vm.kept.borrow(), [1, 2, 3]);
     let (sums, snapshot) = sums(&session, &vm);
     assert!(sum_of(&sums, State::Running).wall_ns >= 3_000_000);
-    assert_eq!(snapshot.counters.capture.tick_stacks, 1);
-    assert_eq!(snapshot.label_sets.len(), 1);
+    assert_eq!(snapshot.counted.counters.capture.tick_stacks, 1);
+    assert_eq!(snapshot.texts.label_sets.len(), 1);
     assert!(!session.ticks.has_holder());
 }
 
@@ -242,7 +243,7 @@ fn tick(session: &RunningSession, vm: &FakeVm) {
     pass_time();
     let now = clock::monotonic_ns();
     // SAFETY: nobody is at work on the log.
-    let needs_callback = unsafe { session.tick_capture.take(vm, 1, now, &REGISTERS) };
+    let needs_callback = unsafe { session.stacks.at_ticks.take(vm, 1, now, &REGISTERS) };
     assert!(!needs_callback);
 }
 
@@ -253,7 +254,7 @@ fn labelled(value: &str) -> Option<LabelSet> {
 /// How many ticks became samples, by label, of those with one.
 fn ticks_by_label(session: &RunningSession, vm: &FakeVm) -> Vec<(String, u64)> {
     let (_, snapshot) = sums(session, vm);
-    let sets = &snapshot.label_sets;
+    let sets = &snapshot.texts.label_sets;
     let sums = snapshot.collected.sums.iter();
     let mut counts: Vec<_> = sums
         // A wait may make a sample, too, by chance.
@@ -352,13 +353,13 @@ fn a_thread_that_others_wake_is_ready_too() {
     // SAFETY: as above; no thread is noted to have run here.
     unsafe { session.ready(OTHER) };
     assert_eq!(other.ready_ns.load(Relaxed), 0);
-    assert_ne!(session.others_ready.since(OTHER), 0);
+    assert_ne!(session.waits.others_ready.since(OTHER), 0);
     vm.thread.set(OTHER);
     vm.set_stack(&[(1, 11)]);
     resumed(&session, &vm, other);
     assert_ne!(other.ready_ns.load(Relaxed), 0);
     suspended(&session, &vm, other);
-    assert_eq!(session.others_ready.since(OTHER), 0);
+    assert_eq!(session.waits.others_ready.since(OTHER), 0);
     native::leave();
 }
 
@@ -393,7 +394,7 @@ fn collections_are_accounted_and_make_their_thread_the_running_one() {
     let mut collected = snapshot.collected.sums.iter();
     let is_collection = |state| matches!(state, State::GcMarking | State::GcSweeping);
     assert!(collected.all(|(key, _)| key.gc.is_some() == is_collection(key.state)));
-    let told = session.collections.told(true);
+    let told = session.gc.by_cause.told(true);
     let told: Vec<_> = told.iter().collect();
     assert_eq!(
         (told.len(), told[0].0, told[0].1.count),
@@ -456,7 +457,7 @@ fn all_threads_of_a_section_are_accounted_from_its_begin_to_its_end() {
         (3_000_000..=section).contains(&blocked),
         "{section}: {sums:?}"
     );
-    assert_eq!(snapshot.counters.threads, 2);
+    assert_eq!(snapshot.counted.counters.threads, 2);
     assert!(vm.kept.borrow().contains(&7), "at the other thread's stack");
     assert!(session.sections.ended_just_now());
 }
@@ -481,7 +482,7 @@ fn threads_that_are_brought_up_in_parts_have_all_of_their_time() {
     pass_time();
     assert_eq!(part(5, u64::MAX), (0, None), "threads have ended meanwhile");
     let (sums, snapshot) = sums(&session, &vm);
-    let life = snapshot.end_ns - began;
+    let life = snapshot.period.end_ns - began;
     let of_both: u64 = sums.iter().map(|(_, values)| values.wall_ns).sum();
     assert_eq!(of_both, 2 * life);
 }

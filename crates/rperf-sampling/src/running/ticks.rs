@@ -26,7 +26,7 @@ impl RunningSession {
     /// Returns whether there may be new frames.
     #[inline]
     pub(super) fn drain(&self, gvl: &Gvl<'_>, part: &mut GvlPart, guard: &AtWork<'_>) -> bool {
-        !self.tick_capture.is_empty(guard) && self.drain_log(gvl, part, guard, None)
+        !self.stacks.at_ticks.is_empty(guard) && self.drain_log(gvl, part, guard, None)
     }
 
     /// Makes samples of what the log has of `thread`, the calling one.
@@ -54,7 +54,7 @@ impl RunningSession {
         let Some(mut part) = thread.gvl_part(gvl) else {
             return FollowUp::None;
         };
-        let has_drained = !self.tick_capture.is_empty(guard)
+        let has_drained = !self.stacks.at_ticks.is_empty(guard)
             && self.is_counting()
             && self.drain_log(gvl, &mut part, guard, Some(labels));
         thread.note_labels(&mut part, labels);
@@ -74,7 +74,7 @@ impl RunningSession {
         };
         let engine = &mut state.engine;
         let thread = part.accounting.as_ref().map(Accounting::seq);
-        let drained = self.tick_capture.drain(guard, thread, |log| {
+        let drained = self.stacks.at_ticks.drain(guard, thread, |log| {
             let noted = part.fiber_labels.noted();
             let labels = [noted, present.unwrap_or(noted)];
             part.accounting.as_mut().map_or(0, |accounting| {
@@ -95,7 +95,7 @@ impl RunningSession {
 
     /// Lets go of the frames that were learned at safepoints.
     pub fn forget_learned(&self, guard: &AtWork<'_>) {
-        self.tick_capture.forget_learned(guard);
+        self.stacks.at_ticks.forget_learned(guard);
     }
 
     /// Before [`RunningSession::sample`]: learns the frame that the VM has left out of the stack
@@ -107,7 +107,7 @@ impl RunningSession {
         thread: &ThreadState,
     ) -> Option<Learned> {
         let seq = thread.gvl_part(gvl)?.accounting.as_ref()?.seq();
-        let (frames, is_found) = self.tick_capture.learn(vm, seq, &AtWork::begin(gvl))?;
+        let (frames, is_found) = self.stacks.at_ticks.learn(vm, seq, &AtWork::begin(gvl))?;
         Some(Learned { frames, is_found })
     }
 
@@ -129,7 +129,7 @@ impl RunningSession {
         let begin = |accounting: &mut Accounting| accounting.begin_running(now);
         let accounting = part.accounting.as_ref();
         let is_blamed = accounting.is_some_and(|it| it.is_running() && it.blamed_up_to().is_some());
-        let was_counted = !is_blamed && self.leave_waits(thread.thread, now);
+        let was_counted = !is_blamed && self.waits.leave(thread.thread, now);
         let Some(accounting) = self.enter(gvl, thread, &mut part, begin) else {
             return self.after_drain(gvl, has_drained);
         };
@@ -138,7 +138,7 @@ impl RunningSession {
         let was_running = accounting.is_running();
         let tick = self.ticks.last_tick();
         if is_blamed {
-            accounting.blame_at_tick(self.waits(tick));
+            accounting.blame_at_tick(self.waits.up_to(tick));
         } else {
             self.end_wait(gvl, was_counted, accounting, ready, now);
         }

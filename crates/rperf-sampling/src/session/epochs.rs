@@ -17,7 +17,7 @@ impl Session {
     pub fn is_epoch_over(&self, now: u64) -> bool {
         let over = self.recording.tree.is_full()
             || self.worker.epoch_rows() >= EPOCH_ROWS
-            || (now >= self.no_end_before
+            || (now >= self.epoch.no_end_before
                 && self.recording.tree.has_outgrown(self.worker.earlier_size()));
         over && !self.is_ending()
     }
@@ -29,7 +29,7 @@ impl Session {
         let since = clock::monotonic_ns();
         self.worker.end_epoch(self.recording.buffer.take());
         let (nodes, frames) = self.take_tree();
-        self.ending = Some(EndingEpoch {
+        self.epoch.begin_end(EndingEpoch {
             nodes,
             frames,
             spent_ns: clock::monotonic_ns().saturating_sub(since),
@@ -39,47 +39,40 @@ impl Session {
     /// The frame of the epoch that is being ended which is to be named next; `None` if all have
     /// names, or no epoch is being ended.
     pub fn next_unnamed(&self) -> Option<FrameWord> {
-        self.ending.as_ref()?.frames.next()
+        self.epoch.next_unnamed()
     }
 
     /// Names `frame`, if it is still the next one.
     pub fn name(&mut self, frame: FrameWord, name: ResolvedFrame) {
-        if let Some(ending) = &mut self.ending {
-            ending.frames.add(frame, name);
-        }
+        self.epoch.name(frame, name);
     }
 
     /// Whether frames of an epoch are being given names.
     #[inline]
     pub fn is_ending(&self) -> bool {
-        self.ending.is_some()
+        self.epoch.is_ending()
     }
 
     /// The caller has named frames for `spent_ns`. Once all have names, the epoch ends: the
     /// frames are let go, and the worker gets the rest.
     pub fn end_epoch_if_named(&mut self, spent_ns: u64) {
-        let Some(ending) = &mut self.ending else {
+        let Some(ended) = self.epoch.end_if_named(spent_ns) else {
             return;
         };
-        ending.spent_ns += spent_ns;
-        if ending.frames.next().is_some() {
-            return;
-        }
-        let took = ending.spent_ns;
-        if let Some(EndingEpoch { nodes, frames, .. }) = self.ending.take() {
-            let names = frames.into_names();
-            self.worker.add_epoch(NamedEpoch { nodes, names });
-        }
+        let took = ended.spent_ns;
+        self.worker.add_epoch(NamedEpoch {
+            nodes: ended.nodes,
+            names: ended.frames.into_names(),
+        });
         self.recording.counters.sampling_time_ns += took;
-        self.no_end_before = clock::monotonic_ns() + took * EPOCH_END_SHARE;
+        self.epoch.no_end_before = clock::monotonic_ns() + took * EPOCH_END_SHARE;
     }
 
     /// The call tree's nodes and frames; an empty tree takes over.
     pub(super) fn take_tree(&mut self) -> (Vec<CapturedNode>, FrameNames) {
-        self.epoch += 1;
         let empty = CapturedTree::new(epoch_nodes(&self.config));
         let (nodes, frames) = self.recording.replace_tree(empty).into_parts();
-        let names = std::mem::take(&mut self.names);
+        let names = self.epoch.begin_next();
         if let Some(told) = &mut self.told {
             told.forget_tree();
         }

@@ -3,13 +3,7 @@
 use super::Session;
 use crate::ractors::{Part, move_samples};
 use rperf_model::LabelSetId;
-use rperf_vm::{LabelSet, LabelTable};
-
-/// Ractors that have a label of their own in a session. Further ones share one.
-const LABELLED: usize = 1000;
-
-/// What these have in place of a number, and those whose number isn't known.
-const FURTHER: &str = "other";
+use rperf_vm::LabelTable;
 
 impl Session {
     /// Takes in what was recorded of threads of other Ractors.
@@ -21,26 +15,12 @@ impl Session {
             names,
         } = part;
         self.thread_names.add(names);
-        let (labels, known) = (&mut self.recording.labels, &mut self.ractor_labels);
-        let mut number_of = |ractor: LabelSetId| {
-            let row = if known.len() < LABELLED || known.contains_key(&ractor.0) {
-                ractor.0
-            } else {
-                0
-            };
-            let set = known.entry(row).or_insert_with(|| label_of(row));
-            LabelTable::number(labels, set, 1)
-        };
+        let (labels, others) = (&mut self.recording.labels, &mut self.others);
+        let mut number_of =
+            |ractor: LabelSetId| LabelTable::number(labels, others.label_of(ractor.0), 1);
         let (sums, truncated) = move_samples(sums, tree, &mut self.recording.tree, &mut number_of);
         self.recording.counters.add(&counters);
         self.recording.counters.truncated += truncated;
         self.worker.add(sums);
-    }
-}
-
-fn label_of(ractor: u32) -> LabelSet {
-    match ractor {
-        0 => LabelSet::of_ractor(FURTHER),
-        number => LabelSet::of_ractor(&number.to_string()),
     }
 }

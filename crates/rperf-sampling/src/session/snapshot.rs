@@ -34,7 +34,7 @@ impl Taken {
 
     /// Timer expiries that asked for a sample.
     pub(crate) fn triggers(&self) -> u64 {
-        self.snapshot.triggers
+        self.snapshot.counted.triggers
     }
 
     /// Waits for the worker. Returns all of it, and the nodes of the present epoch.
@@ -59,16 +59,32 @@ pub struct Snapshot {
     pub capture: Capture,
     /// What samples lack, as the VM isn't of the form that is expected.
     pub missing: Missing,
+    /// When it was collected.
+    pub period: Period,
+    /// The sums or samples of the present epoch.
+    pub collected: SampleSums,
+    /// The epochs before it.
+    pub earlier: ProfileBuilder,
+    /// What was counted meanwhile.
+    pub counted: Counted,
+    /// What stands in a profile in place of numbers.
+    pub texts: Texts,
+}
+
+/// From when to when samples were collected.
+#[derive(Debug, Clone, Copy)]
+pub struct Period {
     /// Start, in ns since the Unix epoch.
     pub start_time_ns: u64,
     /// Start on the monotonic clock.
     pub start_ns: u64,
     /// Up to when, on the monotonic clock.
     pub end_ns: u64,
-    /// The sums or samples of the present epoch.
-    pub collected: SampleSums,
-    /// The epochs before it.
-    pub earlier: ProfileBuilder,
+}
+
+/// How the sampling went: what was counted beside the samples.
+#[derive(Debug, Clone, Copy)]
+pub struct Counted {
     /// The sampling side's counters.
     pub counters: SessionCounters,
     /// The longest intervals that were in force.
@@ -77,16 +93,41 @@ pub struct Snapshot {
     pub dropped: Values,
     /// Timer expiries that asked for a sample.
     pub triggers: u64,
+    /// Samples that went without their labels, as there was no room for these.
+    pub unlabelled: u64,
+}
+
+/// What the numbers stand for that samples have in place of texts.
+#[derive(Debug)]
+pub struct Texts {
     /// The label sets, from number 1.
     pub label_sets: Vec<LabelTexts>,
     /// The names of ops, from number 1.
     pub ops: Vec<Arc<str>>,
-    /// Samples that went without their labels, as there was no room for these.
-    pub unlabelled: u64,
     /// The names of threads.
     pub thread_names: ThreadNames,
     /// The word of [`RequestId`](rperf_model::RequestId) for the session's requests.
     pub request_word: u32,
+}
+
+impl Texts {
+    /// The texts that samples name by numbers of their own.
+    fn session_names(&self) -> SessionNames<'_> {
+        SessionNames {
+            label_sets: &self.label_sets,
+            ops: &self.ops,
+            request_word: self.request_word,
+        }
+    }
+
+    /// Gives the threads of a profile their names.
+    fn name_threads(&self, profile: &mut Profile) {
+        for thread in &mut profile.threads {
+            if let Some(name) = self.thread_names.get(thread.seq) {
+                thread.name = profile.strings.intern(name);
+            }
+        }
+    }
 }
 
 impl Snapshot {
@@ -108,20 +149,16 @@ impl Snapshot {
             notes.push(line.into());
         }
         notes.extend(self.longer_intervals().map(Note::from));
-        let raw_since = (!self.config.aggregate).then_some(self.start_ns);
-        let names = SessionNames {
-            label_sets: &self.label_sets,
-            ops: &self.ops,
-            request_word: self.request_word,
-        };
+        let raw_since = (!self.config.aggregate).then_some(self.period.start_ns);
+        let names = self.texts.session_names();
         let mut profile = builder.finish(self.config.measured(), names, raw_since);
         let SessionCounters {
             unknown_holder_ns,
             hand_over_ns,
             ..
-        } = self.counters;
+        } = self.counted.counters;
         profile.add_unheld_waits(unknown_holder_ns, hand_over_ns);
-        name_threads(&mut profile, &self.thread_names);
+        self.texts.name_threads(&mut profile);
         profile.meta = self.meta(counts, profile.folded(), program, notes);
         profile
     }
@@ -129,7 +166,7 @@ impl Snapshot {
     /// How many other Ractors have samples, or a few of them that are told apart.
     pub fn other_ractors(&self) -> usize {
         let is_other = |set: &&LabelTexts| set.iter().any(|(key, _)| **key == *RACTOR);
-        self.label_sets.iter().filter(is_other).count()
+        self.texts.label_sets.iter().filter(is_other).count()
     }
 
     /// For people: that fewer samples were taken than asked for.
@@ -137,7 +174,7 @@ impl Snapshot {
         let Intervals {
             tick_ns,
             off_gvl_ns,
-        } = self.intervals;
+        } = self.counted.intervals;
         let limit = self.config.max_overhead;
         let ms = |ns: u64| format!("{:.1} ms", ns as f64 / 1e6);
         let ticks = (tick_ns > self.config.interval()).then(|| {
@@ -164,24 +201,29 @@ impl Snapshot {
         program: String,
         notes: Vec<Note>,
     ) -> Meta {
-        let Self {
-            config, counters, ..
-        } = self;
-        let mut lost = self.dropped;
+        let Self { config, period, .. } = self;
+        let Counted {
+            counters,
+            intervals,
+            dropped,
+            triggers,
+            unlabelled,
+        } = self.counted;
+        let mut lost = dropped;
         lost.add(counts.lost);
         lost.add(counters.uncaptured);
         Meta {
             frequency: config.frequency,
             period: None,
-            start_time_ns: self.start_time_ns,
-            duration_ns: self.end_ns.saturating_sub(self.start_ns),
+            start_time_ns: period.start_time_ns,
+            duration_ns: period.end_ns.saturating_sub(period.start_ns),
             program,
             roots: Vec::new(),
             rperf_directories: Vec::new(),
             notes,
             missing: Vec::new(),
             counters: SamplingStats {
-                trigger_count: self.triggers,
+                trigger_count: triggers,
                 sampling_count: counters.sampling_count,
                 sampling_time_ns: counters.sampling_time_ns,
                 detected_thread_count: u64::from(counters.threads),
@@ -190,25 +232,16 @@ impl Snapshot {
                 truncated_samples: counters.truncated + counts.truncated,
                 folded_samples: folded.samples,
                 folded_ns: folded.ns,
-                unlabelled_samples: self.unlabelled,
+                unlabelled_samples: unlabelled,
                 tick_stacks: counters.capture.tick_stacks,
                 safepoint_stacks: counters.capture.safepoint_stacks,
                 safepoint_calls: counters.capture.safepoint_calls,
                 unreadable_stacks: counters.capture.unreadable_stacks,
                 hidden_frames: counters.capture.hidden_frames,
                 known_waits: counters.capture.known_waits,
-                interval_ns: self.intervals.tick_ns,
-                off_gvl_interval_ns: self.intervals.off_gvl_ns,
+                interval_ns: intervals.tick_ns,
+                off_gvl_interval_ns: intervals.off_gvl_ns,
             },
-        }
-    }
-}
-
-/// Gives the threads of a profile their names.
-fn name_threads(profile: &mut Profile, names: &ThreadNames) {
-    for thread in &mut profile.threads {
-        if let Some(name) = names.get(thread.seq) {
-            thread.name = profile.strings.intern(name);
         }
     }
 }

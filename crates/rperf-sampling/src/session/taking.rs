@@ -3,10 +3,10 @@
 //! tables change hands, and what remains to be done needs no session.
 
 use super::Session;
+use super::kept_since::KeptSince;
 use crate::collect::messages::{AwaitedReply, WorkerEnded};
-use crate::config::Missing;
-use crate::counters::{Capture, SessionCounters};
-use crate::session::snapshot::{Snapshot, Taken};
+use crate::counters::SessionCounters;
+use crate::session::snapshot::{Counted, Period, Snapshot, Taken, Texts};
 use rperf_vm::{CapturedNode, FrameNames, LabelTable, LabelTexts};
 
 impl Session {
@@ -24,7 +24,7 @@ impl Session {
         room.clear();
         room.extend_from_slice(self.recording.tree.nodes());
         let frames = self.recording.tree.frames().to_vec();
-        let frames = FrameNames::new(frames, self.names.clone());
+        let frames = FrameNames::new(frames, self.epoch.names().to_vec());
         Ok((self.taken(now, reply, room, labels), frames))
     }
 
@@ -44,7 +44,7 @@ impl Session {
             threads,
             ..SessionCounters::default()
         };
-        self.triggers_before += taken.triggers();
+        self.kept_since.triggers_before += taken.triggers();
         self.recording.buffer.forget_dropped();
         self.budget.forget_longest();
         self.recording.labels = LabelTable::default();
@@ -71,15 +71,14 @@ impl Session {
 
     /// Which call tree it is: no other one of this session has this number.
     pub fn epoch(&self) -> u64 {
-        self.epoch
+        self.epoch.number()
     }
 
     /// Keeps the names that a snapshot has found out of the first frames of the call tree with
     /// number `epoch`: no frame is named twice as long as that tree is there.
     pub fn learn_names(&mut self, epoch: u64, frames: &FrameNames) {
-        if epoch == self.epoch {
-            let news = frames.names().get(self.names.len()..);
-            self.names.extend_from_slice(news.unwrap_or_default());
+        if epoch == self.epoch.number() {
+            self.epoch.learn_names(frames);
         }
     }
 
@@ -94,30 +93,35 @@ impl Session {
         nodes: Vec<CapturedNode>,
         label_sets: Vec<LabelTexts>,
     ) -> Taken {
+        let KeptSince {
+            start_ns,
+            start_realtime_ns,
+            triggers_before,
+        } = self.kept_since;
         let snapshot = Snapshot {
-            request_word: self.request_word(),
             config: self.config,
-            capture: self.capture,
-            missing: Missing {
-                compiled_lines: self
-                    .missing
-                    .compiled_lines
-                    .filter(|_| self.capture == Capture::Tick),
-                ..self.missing
+            capture: self.tick_stacks.capture(),
+            missing: self.tick_stacks.missing(),
+            period: Period {
+                start_time_ns: start_realtime_ns,
+                start_ns,
+                end_ns: now,
             },
-            start_time_ns: self.start_realtime_ns,
-            start_ns: self.start_ns,
-            end_ns: now,
             collected: Default::default(),
             earlier: Default::default(),
-            counters: self.recording.counters,
-            intervals: self.budget.longest(),
-            dropped: self.recording.buffer.dropped(),
-            triggers: self.worker.ticks().triggers() - self.triggers_before,
-            label_sets,
-            ops: Vec::new(),
-            unlabelled: self.recording.labels.refused(),
-            thread_names: self.thread_names.clone(),
+            counted: Counted {
+                counters: self.recording.counters,
+                intervals: self.budget.longest(),
+                dropped: self.recording.buffer.dropped(),
+                triggers: self.worker.ticks().triggers() - triggers_before,
+                unlabelled: self.recording.labels.refused(),
+            },
+            texts: Texts {
+                label_sets,
+                ops: Vec::new(),
+                thread_names: self.thread_names.clone(),
+                request_word: self.request_word(),
+            },
         };
         Taken::new(snapshot, reply, nodes)
     }

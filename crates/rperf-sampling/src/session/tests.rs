@@ -4,10 +4,11 @@ use super::*;
 use crate::collect::messages::WorkerEnded;
 use crate::recording::SampleStack;
 use crate::session::snapshot::Taken;
+use crate::timer::sources::TimerKind;
 use crate::{DEFAULT_MAX_NODES, Mode, NO_OVERHEAD_LIMIT, Pace, Snapshot};
 use proptest::prelude::*;
 use rperf_model::Profile;
-use rperf_vm::{CapturedNode, FrameNames, LabelSet, NativeId, Stack};
+use rperf_vm::{CapturedNode, FrameNames, LabelSet, NativeId, ResolvedFrame, Stack};
 
 mod full_trees;
 mod kept_requests;
@@ -124,9 +125,9 @@ fn epochs_end_as_frames_come_without_end_but_not_too_often() {
     assert_eq!(session.frames().count(), 0, "nothing is kept alive");
     let ended = clock::monotonic_ns();
     record_new_frames(&mut session, &mut next, 400);
-    assert!(!session.is_epoch_over(session.no_end_before - 1));
-    assert!(session.no_end_before >= ended);
-    assert!(session.is_epoch_over(session.no_end_before));
+    assert!(!session.is_epoch_over(session.epoch.no_end_before - 1));
+    assert!(session.epoch.no_end_before >= ended);
+    assert!(session.is_epoch_over(session.epoch.no_end_before));
     end_epoch(&mut session);
     let profile = profile(session.stop(clock::monotonic_ns()));
     assert_eq!((total(&profile), profile.frames.len()), (6_000, 2));
@@ -221,7 +222,7 @@ proptest! {
         if order % 2 == 0 {
             cleared.reverse();
         }
-        let dropped = |snapshot: &Snapshot| snapshot.dropped.wall_ns as i64;
+        let dropped = |snapshot: &Snapshot| snapshot.counted.dropped.wall_ns as i64;
         for (expected, report) in reports {
             let (snapshot, _) = complete(report);
             let sums = snapshot.collected.sums.values();
@@ -261,10 +262,13 @@ fn what_is_cleared_is_in_one_snapshot_only() {
         assert_eq!(frames.unnamed().len(), round + 1);
         assert_eq!(session.frames().count(), 0, "nothing is kept alive");
         let (snapshot, nodes) = taken.complete().expect("the worker lives");
-        assert_eq!((snapshot.start_ns, snapshot.end_ns), (start, now));
+        assert_eq!(
+            (snapshot.period.start_ns, snapshot.period.end_ns),
+            (start, now)
+        );
         start = now;
-        assert_eq!(snapshot.counters.sampling_count, 5);
-        assert_eq!(snapshot.counters.threads, 1);
+        assert_eq!(snapshot.counted.counters.sampling_count, 5);
+        assert_eq!(snapshot.counted.counters.threads, 1);
         let names = names(round + 1);
         let profile = snapshot.into_profile(&nodes, &names, String::new(), Vec::new());
         assert_eq!(profile.check(), Ok(()));

@@ -7,7 +7,6 @@ use crate::collect::shared::{News, SharedTable};
 use crate::counters::StackCounts;
 use rperf_model::shared_sums::SumsFacts;
 use rperf_vm::{FrameWord, ResolvedFrame, clock};
-use std::sync::Arc;
 
 /// Nodes that are copied in one go.
 const NODES: usize = 1 << 14;
@@ -23,13 +22,13 @@ impl Session {
     /// The frame of the call tree that is to be named next for those who watch.
     pub fn next_untold(&self) -> Option<FrameWord> {
         let frames = self.recording.tree.frames();
-        frames.get(self.names.len()).copied()
+        frames.get(self.epoch.names().len()).copied()
     }
 
     /// Names `frame`, if it is still the next one.
     pub fn tell_name(&mut self, frame: FrameWord, name: ResolvedFrame) {
         if self.next_untold() == Some(frame) {
-            self.names.push(Arc::new(name));
+            self.epoch.push_name(name);
         }
     }
 
@@ -48,11 +47,11 @@ impl Session {
         let (nodes, sets) = (recording.tree.nodes(), recording.labels.sets());
         let new_nodes = part(nodes, &mut told.nodes, NODES);
         let labels = part(sets, &mut told.label_sets, LABEL_SETS);
-        let names = part(&self.names, &mut told.names, usize::MAX);
+        let names = part(self.epoch.names(), &mut told.names, usize::MAX);
         let is_complete = told.nodes == nodes.len()
             && told.label_sets == sets.len()
             && told.names == recording.tree.frames().len()
-            && self.ending.is_none();
+            && !self.epoch.is_ending();
         let samples = recording.buffer.take_early();
         self.told = Some(told);
         let facts = self.facts(now);
@@ -84,7 +83,7 @@ impl Session {
             mode: config.mode.name().into(),
             frequency: config.frequency,
             blames: config.blames,
-            start_ns: self.start_ns,
+            start_ns: self.kept_since.start_ns,
             as_of_ns: now,
             sampling_ns: counters.sampling_time_ns,
             dropped_ns: dropped.weight_ns(config.mode),

@@ -89,7 +89,7 @@ fn gc_cause_cost(ruby: &Ruby, rounds: u32) -> Option<f64> {
         let began = clock::monotonic_ns();
         for _ in 0..BATCH {
             work.cause = black_box(gc_cause::latest());
-            session.collections.add(black_box(&work));
+            session.gc.by_cause.add(black_box(&work));
         }
         clock::monotonic_ns().saturating_sub(began)
     };

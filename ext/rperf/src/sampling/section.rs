@@ -194,7 +194,7 @@ fn open(gvl: &Gvl<'_>, session: &RunningSession, threads: &LiveThreads, now: u64
         let is_current = thread.id() == current;
         if is_current || thread.has_frames() {
             let labels = label_set::of_thread(gvl, thread);
-            let state = thread.state(gvl, &session.new_threads);
+            let state = thread.state(gvl, &session.turnover.new);
             session.begin_thread(gvl, state, is_current, labels, now);
         }
     }

@@ -66,7 +66,7 @@ pub fn stop(
     let suite = session.map(|it| take_suite(gvl, it, true));
     // Requests that go on don't end in this session: their ops are told now.
     let ops = session.map(|it| take_ops(gvl, it, false));
-    let collections = session.map(|it| it.collections.told(false));
+    let collections = session.map(|it| it.gc.by_cause.told(false));
     // No collection runs until the frames are kept alive again.
     let ending = Ending::begin();
     let Some((settings, engine)) = take_down(gvl, id, &threads) else {
@@ -114,7 +114,7 @@ pub fn snapshot(
         (take_copy(gvl, session, now, room), tree)
     };
     let taken = taken.ok_or_else(|| errors::rperf(ruby, INSIDE_CALLBACK))?;
-    let collections = session.collections.told(clear);
+    let collections = session.gc.by_cause.told(clear);
     let objects = take_objects(gvl, session, looked, clear);
     let suite = take_suite(gvl, session, clear);
     let requests = take_requests(gvl, session, clear);

@@ -49,7 +49,7 @@ pub fn begin(
     let sampled_objects = sampled_objects.then(|| sampled_objects::sampler(settings));
     let session = SamplingSession::new(settings, running, sampled_objects, followed_in);
     if settings.shares_gc() {
-        session.unshared_gc.begin();
+        session.gc.unshared.begin();
     }
     objects_in_use::begin();
     if followed_in.is_some() {
@@ -57,7 +57,7 @@ pub fn begin(
     }
     for thread in threads.threads().filter(|thread| thread.has_frames()) {
         // Also where a forked child has inherited a state.
-        thread.announce(gvl, &session.new_threads);
+        thread.announce(gvl, &session.turnover.new);
     }
     let session = Kind::Sampling(Box::new(session));
     running::begin(gvl, Running::new(settings, beginner, session));

@@ -169,7 +169,7 @@ impl CompleteProfile {
             ..
         } = self;
         let profile = interrupts.without_gvl(gvl, move || {
-            snapshot.ops = ops.names;
+            snapshot.texts.ops = ops.names;
             let mut profile = snapshot.into_profile(&nodes, frames.names(), program, notes);
             profile.meta.missing = missing;
             profile.suite = suite;

@@ -41,6 +41,6 @@ fn the_last_name_of_a_thread_counts_to_its_end_and_beyond() {
     flush(&session, &vm, |state| state.thread == ended);
     vm.thread.set(MAIN);
     let (_, snapshot) = sums(&session, &vm);
-    let names = seqs.map(|seq| snapshot.thread_names.get(seq));
+    let names = seqs.map(|seq| snapshot.texts.thread_names.get(seq));
     assert_eq!(names, [Some("name 7"), Some("name 8")]);
 }

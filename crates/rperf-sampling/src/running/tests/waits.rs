@@ -41,7 +41,7 @@ fn a_wait_on_the_same_stack_as_the_last_one_needs_no_stack() {
     );
     let rows = sums.iter().filter(|row| row.0 == State::GvlBlocked);
     assert_eq!(rows.count(), 1, "one stack");
-    assert_eq!(snapshot.counters.capture.known_waits, 5);
+    assert_eq!(snapshot.counted.counters.capture.known_waits, 5);
 
     vm.set_stack(&[(4, 41), (2, 21), (1, 11)]);
     assert!(!wait(&session, &vm, main, elsewhere));
@@ -85,7 +85,7 @@ fn a_thread_that_ticks_can_find_waits_no_more() {
     });
     let main = thread(&session, MAIN);
     resumed(&session, &vm, main);
-    let (ticks, waiters) = (&session.ticks, session.waiters.as_ref());
+    let (ticks, waiters) = (&session.ticks, session.waits.waiters.as_ref());
     let waiters = waiters.expect("blame is measured");
     let is_over = AtomicBool::new(false);
     let found = thread::scope(|scope| {
@@ -150,7 +150,7 @@ fn wait_behind_main(config: SessionConfig, labels: Option<LabelSet>) -> (u64, u6
             (State::Running, 0, 0)
         );
         let number = PackedLabels::of(key.labels).number.0 as usize;
-        snapshot.label_sets[number - 1][0].1.to_string()
+        snapshot.texts.label_sets[number - 1][0].1.to_string()
     });
     native::leave();
     (held, sum, names.collect())
@@ -210,14 +210,17 @@ fn nobody_is_to_blame_for_the_waits_of_a_thread_that_is_left_out() {
         let (sums, snapshot) = sums(&session, &vm);
         let blame: u64 = sums.iter().map(|(_, values)| values.blame_ns).sum();
         assert_eq!(blame == 0, is_left_out, "{blame} ns");
-        assert_eq!(snapshot.counters.unknown_holder_ns, 0);
+        assert_eq!(snapshot.counted.counters.unknown_holder_ns, 0);
         assert!(
             sum_of(&sums, State::GvlWait).wall_ns > 6_000_000,
             "it waits all the same"
         );
         // SAFETY: OTHER's native thread is this one.
         unsafe { session.exited(OTHER, || Some(other)) };
-        assert!(!session.is_left_out(OTHER), "its address can be another's");
+        assert!(
+            !session.waits.is_left_out(OTHER),
+            "its address can be another's"
+        );
         native::leave();
     }
 }

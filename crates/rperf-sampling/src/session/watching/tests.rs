@@ -12,6 +12,7 @@ use rperf_model::shared_sums::{Changes, Cursor, SumsRow};
 use rperf_model::{Column, Profile, StringId, WeightKey};
 use rperf_vm::{FrameNames, LabelSet, LastStack, Stack};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Wall time by the names of the stack, the leaf first, the thread and the label.
 type Sums = BTreeMap<(Vec<String>, u32, String), i64>;

@@ -1,6 +1,9 @@
 //! Ticks as the timer and the hooks make them, with a VM and threads that only count.
 
+use super::probes::PROBE_INTERVAL_NS;
 use super::*;
+use crate::sync::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
+use crate::timer::interruption::Interruption;
 use std::cell::Cell;
 use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
@@ -25,7 +28,7 @@ fn hold(ticks: &Ticks, seq: u32, tid: NativeId) -> bool {
 
 #[test]
 fn a_hand_over_writes_to_one_cache_line() {
-    assert!(std::mem::offset_of!(Ticks, trigger) <= 64);
+    assert!(std::mem::offset_of!(Ticks, callback) <= 64);
 }
 
 #[test]
@@ -169,7 +172,7 @@ fn a_thread_that_does_not_answer_gets_the_callback_after_a_while() {
     tick(&ticks);
     tick(&ticks);
     assert_eq!(ASKED.get(), (0, 1), "it may wait for a CPU");
-    let ages_ago = || ticks.interruption.begin(NativeId(77), 1);
+    let ages_ago = || ticks.interrupts.last.begin(NativeId(77), 1);
     ages_ago();
     tick(&ticks);
     assert_eq!(ASKED.get(), (1, 2));
@@ -197,7 +200,7 @@ fn a_thread_that_gives_the_gvl_up_just_now_is_left_alone() {
     let _ = hold(ticks, 1, NativeId(77));
     tick(ticks);
     assert!(!ticks.has_holder() && !ticks.is_callback_due());
-    assert!(!ticks.interruption.is_of(NativeId(77)));
+    assert!(!ticks.interrupts.awaits(NativeId(77)));
 }
 
 #[test]
@@ -211,7 +214,7 @@ fn an_idle_program_is_asked_once_for_the_callback() {
         assert!(hold(&ticks, 1, NativeId(77)));
         ticks.clear_holder(1);
     }
-    ticks.probe_due_ns.store(1, Relaxed);
+    ticks.probes.due_ns.store(1, Relaxed);
     assert_eq!(
         (tick(&ticks), ASKED.get()),
         (AfterTick::Rest, (2, 0)),
@@ -287,9 +290,9 @@ fn gaps_are_even_once_a_thread_has_kept_the_gvl_for_many_ticks() {
 #[test]
 fn probes_become_rare_until_one_finds_a_thread_that_no_event_told_of() {
     let ticks = capturing();
-    let interval = || ticks.probe_interval_ns.load(Relaxed);
+    let interval = || ticks.probes.interval_ns.load(Relaxed);
     let probe = || {
-        ticks.probe_due_ns.store(1, Relaxed);
+        ticks.probes.due_ns.store(1, Relaxed);
         assert!(hold(&ticks, 1, NativeId(77)));
         ticks.clear_holder(1);
         assert_eq!(tick(&ticks), AfterTick::Rest);

@@ -45,7 +45,7 @@ impl OnCollection for Collections {
         match gvl {
             AnyGvl::Main(gvl) => sampling::with_counting_session(&gvl, |session| {
                 let phase = phase();
-                let state = || RubyThread::current(&gvl).state(&gvl, &session.new_threads);
+                let state = || RubyThread::current(&gvl).state(&gvl, &session.turnover.new);
                 // A tick is none until the collection is recorded.
                 let _guard = AtWork::begin(&gvl);
                 let follow_up = session.collecting(&gvl, event, phase, state);

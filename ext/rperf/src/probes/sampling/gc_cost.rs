@@ -20,11 +20,11 @@ pub fn prepare() -> bool {
 /// Ractors', but they have taken what was sampled before. In the hook on new objects.
 #[inline]
 pub fn tell_begun(session: &SamplingSession, sampler: &mut ObjectSampler, collections: u64) {
-    if sampler.has_collected(collections) || session.unshared_gc.has_begun() && sampler.shares_gc()
+    if sampler.has_collected(collections) || session.gc.unshared.has_begun() && sampler.shares_gc()
     {
         sampler.collected(GcTimes {
             has_begun: true,
-            ..session.unshared_gc.take()
+            ..session.gc.unshared.take()
         });
     }
 }
@@ -38,7 +38,7 @@ pub fn share(
     has_looked: bool,
 ) {
     if sampler.shares_gc() {
-        sampler.collected(session.unshared_gc.take());
+        sampler.collected(session.gc.unshared.take());
         // Where Ractors have heaps of their own, what was marked may be in any of them.
         let is_one_heap = !(ractors_have_heaps() && other_ractors());
         let is_known = has_looked && is_one_heap;

@@ -72,7 +72,7 @@ pub fn end_section() {
 /// A collection has ended, which has left those alone that are held. `is_marking`: only a step of it has, in the
 /// middle of marking. In the hook on collections.
 pub fn collected(session: &SamplingSession, is_marking: bool) {
-    let is_to_share = || !is_marking && session.unshared_gc.marking_ns() > 0;
+    let is_to_share = || !is_marking && session.gc.unshared.marking_ns() > 0;
     if HELD.load(Relaxed) > 0 || session.objects_in_use.is_some() && is_to_share() {
         JOB.trigger();
     }
@@ -136,7 +136,7 @@ fn wants_look(gvl: &Gvl<'_>, can_share: bool) -> bool {
     let Some(session) = sampling(gvl) else {
         return false;
     };
-    let marking_ns = session.unshared_gc.marking_ns();
+    let marking_ns = session.gc.unshared.marking_ns();
     let wants_to_share = |it: &ObjectSampler| can_share && it.wants_look_after(marking_ns);
     let wants = |it: &mut ObjectSampler| it.wants_look() || wants_to_share(it);
     with_sampler(gvl, wants) == Some(true)

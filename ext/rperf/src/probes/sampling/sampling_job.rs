@@ -18,7 +18,7 @@ pub unsafe extern "C" fn on_safepoint(_: *mut c_void) {
             let _handler_off = HandlerOff::begin();
             if let Some(session) = counting_session(gvl) {
                 gc::listen(session);
-                let thread = RubyThread::current(gvl).state(gvl, &session.new_threads);
+                let thread = RubyThread::current(gvl).state(gvl, &session.turnover.new);
                 let learned = session.learn(&RubyVm::new(gvl), gvl, thread);
                 sample::complete(gvl, session, session.sample(gvl, thread, learned));
             }

@@ -99,7 +99,7 @@ unsafe fn in_its_ractor(
     // SAFETY: by this function's contract.
     match unsafe { AnyGvl::assume_held() } {
         AnyGvl::Main(gvl) => {
-            let state = thread.announce(&gvl, &session.new_threads);
+            let state = thread.announce(&gvl, &session.turnover.new);
             sample::complete(&gvl, session, event(session, &gvl, state));
         }
         AnyGvl::Other(gvl) => {
