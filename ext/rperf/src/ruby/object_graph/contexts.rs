@@ -61,8 +61,8 @@ impl Contexts {
         let in_fiber = context.checked_sub(fiber).filter(|it| *it < FURTHEST)?;
         // SAFETY: the name is a C string.
         let mark = unsafe { rb_sys::rb_intern(MARK.as_ptr()) };
-        // SAFETY: a variable of the calling thread. `protect` catches that somebody has frozen it.
         let set = |value| {
+            // SAFETY: a variable of the calling thread. `protect` catches that somebody has frozen it.
             protect(|| unsafe { rb_sys::rb_thread_local_aset(thread.object(), mark, value) })
         };
         let is_set = set(rb_sys::Qtrue as VALUE).is_ok();
