@@ -6,8 +6,8 @@ use crate::graph::Graph;
 /// The module whose objects are ours.
 const OWN: &str = "Rperf";
 
-/// What names of our local variables of threads begin with.
-const OWN_VARIABLES: &str = "[:__rperf_";
+/// What names of our variables of threads have.
+const OWN_VARIABLES: &str = ":__rperf_";
 
 /// Ruby's constant with the local variables of the main script.
 const MAIN_SCRIPT: &str = "TOPLEVEL_BINDING";
@@ -153,7 +153,13 @@ impl<'a> Names<'a> {
     pub fn of_reference(&self, place: u32, name: u32) -> String {
         let text = self.graph.text(name);
         if !self.graph.kinds[place as usize].is_module() {
-            return format!("{}{text}", self.of_place(place));
+            let of_place = self.of_place(place);
+            let is_thread = self.graph.kinds[place as usize].is_thread();
+            return match text.as_bytes().first() {
+                Some(b'@') => format!("{of_place} {text}"),
+                Some(b'[') if is_thread => format!("{of_place}{text}"),
+                _ => format!("{text} of {of_place}"),
+            };
         }
         let own = self.graph.name(place);
         match (own, text.starts_with('@')) {
@@ -208,11 +214,11 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// Whether rperf holds an object by a local variable of a thread.
+    /// Whether rperf holds an object by a variable of a thread.
     pub fn is_in_own_variable(&self, object: u32) -> bool {
         let held = those_of(&self.from_places, object, |it| it.0);
         let mut texts = held.iter().map(|it| self.graph.text(it.2));
-        texts.any(|text| text.starts_with(OWN_VARIABLES))
+        texts.any(|text| text.contains(OWN_VARIABLES))
     }
 
     /// What something is called that a place refers to by no name.
@@ -274,5 +280,37 @@ mod tests {
         }
         assert_eq!(of_object(&graph).joined(), "$e, A::A, A::B and 2 more");
         assert_eq!(Names::of(&graph).of_object(0), Called::default());
+    }
+
+    #[test]
+    fn variables_of_threads_and_fibers_are_told_as_ruby_has_them() {
+        let mut graph = test_graphs::of(&[vec![2, 2, 2, 2, 1], vec![2, 2, 2], vec![]], &[]);
+        graph.kinds[0] = Kind(Kind::OBJECT | Kind::THREAD);
+        graph.kinds[1] = Kind(Kind::OBJECT | Kind::FIBER);
+        let texts = ["", "worker", "[:a]", "variable :b", "Fiber[:c]", "@d"];
+        graph.texts = texts.map(Box::from).to_vec();
+        graph.names = vec![2, 3, 4, 5, 0, 2, 4, 5];
+        graph.called = vec![(0, 1)];
+        let names = Names::of(&graph);
+        let told = |place, name| names.of_reference(place, name);
+        assert_eq!(told(0, 2), "Thread \"worker\"[:a]");
+        assert_eq!(told(0, 3), "variable :b of Thread \"worker\"");
+        assert_eq!(told(0, 4), "Fiber[:c] of Thread \"worker\"");
+        assert_eq!(told(0, 5), "Thread \"worker\" @d");
+        assert_eq!(told(1, 2), "[:a] of a Fiber of Thread \"worker\"");
+        assert_eq!(told(1, 4), "Fiber[:c] of a Fiber of Thread \"worker\"");
+        assert_eq!(told(1, 5), "a Fiber of Thread \"worker\" @d");
+        assert!(!names.is_in_own_variable(2));
+    }
+
+    #[test]
+    fn what_rperf_keeps_in_a_variable_of_a_thread_is_its_own() {
+        for text in ["[:__rperf_label_set__]", "variable :__rperf_test__"] {
+            let mut graph = test_graphs::of(&[vec![1], vec![]], &[]);
+            graph.kinds[0] = Kind(Kind::OBJECT | Kind::THREAD);
+            graph.texts = ["", text].map(Box::from).to_vec();
+            graph.names = vec![1];
+            assert!(Names::of(&graph).is_in_own_variable(1), "{text}");
+        }
     }
 }

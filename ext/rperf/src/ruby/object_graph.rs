@@ -3,14 +3,17 @@
 //! extensions may do anything: so the collector is switched off in the child. The VM's take no lock that
 //! another thread could have had at the fork, while there is one Ractor.
 
+mod contexts;
+mod functions;
 mod names;
 mod samples;
 mod slots;
 
 use super::heap::{Missing, OfObject, Quiet, each_page, find, type_of};
 use super::threads::RubyThread;
+use contexts::Contexts;
+pub use contexts::ThreadFacts;
 use names::Names;
-pub use names::ThreadFacts;
 use rb_sys::VALUE;
 use rperf_heap::kind::Kind;
 use rperf_heap::write::{Object, Reference, Sink, Writer};
@@ -33,7 +36,8 @@ pub struct Functions {
     roots: ReachableFromRoots,
     size: SizeOf,
     real_class: OfObject,
-    names: names::Functions,
+    names: functions::Functions,
+    contexts: Option<Contexts>,
     /// The types of threads and fibers, by their addresses.
     thread: usize,
     fiber: usize,
@@ -50,6 +54,7 @@ impl Functions {
         let size = get(c"rb_obj_memsize_of")?;
         let real_class = get(c"rb_class_real")?;
         get(c"rb_objspace_each_objects")?;
+        let names = functions::Functions::find()?;
         // SAFETY: functions of these names have these forms in all versions that have them.
         unsafe {
             Ok(Functions {
@@ -57,7 +62,8 @@ impl Functions {
                 roots: transmute::<*mut c_void, ReachableFromRoots>(roots),
                 size: transmute::<*mut c_void, SizeOf>(size),
                 real_class: transmute::<*mut c_void, OfObject>(real_class),
-                names: names::Functions::find()?,
+                contexts: names.contexts(gvl),
+                names,
                 thread: type_of(thread.object()),
                 fiber: type_of(fiber as VALUE),
             })
@@ -110,7 +116,16 @@ impl<'a> Before<'a> {
     pub fn send(&self, sink: impl Sink, samples: Option<&Samples<'_>>) -> bool {
         let (slots, count) = Slots::of(&self.pages);
         let mut writer = Writer::begin(sink, count);
-        let mut names = Names::new(&self.functions.names, self.threads);
+        let contexts = self.functions.contexts.as_ref();
+        let present = self.threads.iter().map(|it| {
+            let is_thread = |it| slots.number(it as usize).is_some() && self.kind(it).is_thread();
+            let contexts = contexts.filter(|_| is_thread(it.object));
+            // SAFETY: a live thread, which was listed before the fork; in the child, which has no other one.
+            contexts.map_or(0, |all| unsafe { all.of_thread(it.object) })
+        });
+        let present = present.collect();
+        let functions = &self.functions.names;
+        let mut names = Names::new(functions, self.threads, contexts, &slots, present);
         let mut found = Found::default();
         for &(start, end, slot) in &self.pages {
             for object in (start..end).step_by(slot.max(1)) {

@@ -282,6 +282,71 @@ pub struct ThreadLayout {
     pub ractor_number: usize,
 }
 
+/// Where an execution context has what its fiber keeps by names. Without it only threads' variables have
+/// names among what holds objects.
+///
+/// Versions: 3.4 to 4.1. Source: `rb_execution_context_struct`, vm_core.h, `rb_id_table` and
+/// `rb_id_item`, id_table.c and id_table.h, and `rb_id_to_serial`, symbol.h.
+pub fn fiber_layout() -> Result<&'static FiberLayout, Unknown> {
+    const fn layout(more: usize) -> FiberLayout {
+        FiberLayout {
+            fiber: 5 * WORD + MOVED,
+            thread: 6 * WORD + MOVED,
+            variables: (7 + more) * WORD + MOVED,
+            storage: (10 + more) * WORD + MOVED,
+            table: TableLayout {
+                capacity: 0,
+                count: size_of::<u32>(),
+                entries: 2 * WORD,
+                entry: 2 * WORD,
+                value: WORD,
+                id_shift: 4,
+                id_kind: 0xf,
+            },
+        }
+    }
+    static LAYOUT: FiberLayout = layout(0);
+    // Two serial numbers come before.
+    static WITH_SERIALS: FiberLayout = layout(2);
+    known()?;
+    Ok(match running() >= (4, 0) {
+        true => &WITH_SERIALS,
+        false => &LAYOUT,
+    })
+}
+
+/// Offsets, in bytes, of fields in an execution context.
+pub struct FiberLayout {
+    /// The VM's data of its fiber.
+    pub fiber: usize,
+    /// The VM's data of its thread.
+    pub thread: usize,
+    /// The table of variables that `Thread#[]=` sets; null without one.
+    pub variables: usize,
+    /// The Hash of `Fiber[]`, or nil.
+    pub storage: usize,
+    /// The layout of such a table.
+    pub table: TableLayout,
+}
+
+/// Offsets, in bytes, of fields in a table by IDs.
+pub struct TableLayout {
+    /// The number of entries for which there is room, 32 bits.
+    pub capacity: usize,
+    /// The number of entries that there are, 32 bits.
+    pub count: usize,
+    /// The address of the entries.
+    pub entries: usize,
+    /// The bytes of an entry. It begins with its key, 32 bits: the number of its ID, 0 for none.
+    pub entry: usize,
+    /// The value, in an entry.
+    pub value: usize,
+    /// Where an ID has its number.
+    pub id_shift: usize,
+    /// The bits of an ID below its number, as the VM has them where it makes an ID of a number.
+    pub id_kind: usize,
+}
+
 /// How many bytes before the address of a thread's words for extensions its name is. Without it threads
 /// have no names.
 ///

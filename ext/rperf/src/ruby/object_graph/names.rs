@@ -1,72 +1,22 @@
 //! The names of references, modules and variables, for the graph. In the forked child; nothing here runs
 //! Ruby code. What is allocated here is never collected: the collector is off.
 
-use crate::ruby::heap::{EachEntry, Missing, OfObject, find};
+use super::contexts::{Contexts, ThreadFacts};
+use super::functions::{Functions, bytes};
+use super::slots::Slots;
 use magnus::rb_sys::protect;
 use rb_sys::{ID, VALUE};
 use rperf_heap::kind::Kind;
 use rperf_heap::write::{Sink, Writer};
 use std::collections::HashMap;
-use std::ffi::{CStr, c_char, c_int, c_void};
-use std::mem::transmute;
+use std::ffi::c_int;
 
-type EachVariable = unsafe extern "C" fn(VALUE, EachEntry, usize);
-type ConstantsAt = unsafe extern "C" fn(VALUE, *mut c_void) -> *mut c_void;
-type Each = unsafe extern "C" fn(*mut c_void, EachEntry, usize) -> c_int;
-type FreeTable = unsafe extern "C" fn(*mut c_void);
-type NameOf = unsafe extern "C" fn(ID) -> VALUE;
-type Global = unsafe extern "C" fn(*const c_char) -> VALUE;
-type Local = unsafe extern "C" fn(VALUE, ID) -> VALUE;
+/// What the VM calls the Hash of `Thread#thread_variable_set`, which a thread has as if by an instance variable.
+const THREAD_VARIABLES: &[u8] = b"locals";
 
-/// What the VM's functions are called.
-pub struct Functions {
-    variables: EachVariable,
-    constants: ConstantsAt,
-    each: Each,
-    free: FreeTable,
-    name: NameOf,
-    module: OfObject,
-    global: Global,
-    local: Local,
-}
-
-impl Functions {
-    /// Looks them up.
-    pub fn find() -> Result<Self, Missing> {
-        let get = |name: &'static CStr| find(name).ok_or(Missing(name));
-        let variables = get(c"rb_ivar_foreach")?;
-        let constants = get(c"rb_mod_const_at")?;
-        let each = get(c"rb_st_foreach")?;
-        let free = get(c"rb_st_free_table")?;
-        let name = get(c"rb_id2str")?;
-        let module = get(c"rb_class_path_cached")?;
-        let global = get(c"rb_gv_get")?;
-        let local = get(c"rb_thread_local_aref")?;
-        // SAFETY: functions of these names have these forms in all versions that have them.
-        unsafe {
-            Ok(Functions {
-                variables: transmute::<*mut c_void, EachVariable>(variables),
-                constants: transmute::<*mut c_void, ConstantsAt>(constants),
-                each: transmute::<*mut c_void, Each>(each),
-                free: transmute::<*mut c_void, FreeTable>(free),
-                name: transmute::<*mut c_void, NameOf>(name),
-                module: transmute::<*mut c_void, OfObject>(module),
-                global: transmute::<*mut c_void, Global>(global),
-                local: transmute::<*mut c_void, Local>(local),
-            })
-        }
-    }
-}
-
-/// A thread, as Ruby tells of it.
-pub struct ThreadFacts {
-    /// The thread.
-    pub object: VALUE,
-    /// What it is called.
-    pub name: Vec<u8>,
-    /// The names of its local variables.
-    pub locals: Vec<rb_sys::ID>,
-}
+/// Entries of such a Hash, or that of `Fiber[]`, above which they are no names: the Hash is told of as one that
+/// grows.
+const MOST_ENTRIES: usize = 100;
 
 /// A constant, as the VM's table has it (`rb_const_entry_t`, constant.h; the same in all versions).
 #[repr(C)]
@@ -77,10 +27,25 @@ struct Constant {
     file: VALUE,
 }
 
+/// How entries of a Hash are called.
+#[derive(Clone, Copy)]
+struct Words {
+    /// Before the name.
+    begin: &'static [u8],
+    /// Behind it.
+    end: &'static [u8],
+    /// The Hash itself.
+    all: &'static [u8],
+}
+
 /// Names that were sent, by what they are names of.
 pub struct Names<'a> {
     functions: &'a Functions,
     threads: &'a [ThreadFacts],
+    contexts: Option<&'a Contexts>,
+    slots: &'a Slots,
+    /// The present context of each thread, 0 where it isn't known.
+    present: Vec<usize>,
     ids: HashMap<ID, u32>,
     /// With a dot in front, as fields have it.
     fields: HashMap<ID, u32>,
@@ -89,11 +54,20 @@ pub struct Names<'a> {
 }
 
 impl<'a> Names<'a> {
-    /// None was sent.
-    pub fn new(functions: &'a Functions, threads: &'a [ThreadFacts]) -> Self {
+    /// None was sent. `present`: the context of each thread, 0 where it isn't known.
+    pub fn new(
+        functions: &'a Functions,
+        threads: &'a [ThreadFacts],
+        contexts: Option<&'a Contexts>,
+        slots: &'a Slots,
+        present: Vec<usize>,
+    ) -> Self {
         Names {
             functions,
             threads,
+            contexts,
+            slots,
+            present,
             ids: HashMap::new(),
             fields: HashMap::new(),
             texts: HashMap::new(),
@@ -111,8 +85,8 @@ impl<'a> Names<'a> {
         number
     }
 
-    /// Adds what an object refers to by names: instance and class variables, constants, fields of a Struct, locals of
-    /// a thread.
+    /// Adds what an object refers to by names: instance and class variables, constants, fields of a Struct, variables
+    /// of threads and fibers.
     ///
     /// # Safety
     /// A live object of this kind; no collection is under way.
@@ -123,19 +97,26 @@ impl<'a> Names<'a> {
         named: &mut Vec<(u32, VALUE)>,
         writer: &mut Writer<S>,
     ) {
-        if kind.is_thread() {
-            return self.locals(object, named, writer);
+        if kind.is_of_vm() {
+            return;
         }
-        match kind.ruby_type() {
+        if kind.is_fiber() {
             // SAFETY: as the caller promises.
-            Kind::STRUCT => unsafe { self.find_fields(object) },
-            Kind::OBJECT | Kind::CLASS | Kind::MODULE => {}
-            _ => return,
+            unsafe { self.of_fiber(object, named, writer) };
         }
-        self.send_fields(named, writer);
+        if kind.ruby_type() == Kind::STRUCT {
+            // SAFETY: as the caller promises.
+            unsafe { self.find_fields(object) };
+            self.send_fields(named, writer);
+        }
         let found = (&raw mut self.found).expose_provenance();
-        // SAFETY: as the caller promises; the callback makes no objects and doesn't unwind.
+        // SAFETY: as the caller promises; the callback makes no objects and doesn't unwind. The VM takes any object:
+        // one that is no Object, class or module may have its variables in a table of the VM's, where it is looked up.
         unsafe { (self.functions.variables)(object, add_variable, found) };
+        if kind.is_thread() {
+            // SAFETY: as the caller promises.
+            unsafe { self.of_thread(object, named, writer) };
+        }
         self.send_found(b"@", named, writer);
         if kind.is_module() {
             let found = (&raw mut self.found).expose_provenance();
@@ -174,8 +155,11 @@ impl<'a> Names<'a> {
         }
         // SAFETY: the name of an ID, a String of the VM's or 0.
         let name = unsafe { bytes((self.functions.name)(id)) };
-        let name = name.filter(|it| it.starts_with(begin));
-        let number = name.map_or(0, |it| writer.name(it));
+        // A variable of C code may be called like a constant: it isn't kept as one without a name.
+        let Some(name) = name.filter(|it| it.starts_with(begin)) else {
+            return 0;
+        };
+        let number = writer.name(name);
         self.ids.insert(id, number);
         number
     }
@@ -225,21 +209,141 @@ impl<'a> Names<'a> {
         self.found.clear();
     }
 
-    fn locals<S: Sink>(
+    /// Adds what a thread has by names; its instance variables were found.
+    ///
+    /// # Safety
+    /// A live thread; no collection is under way.
+    unsafe fn of_thread<S: Sink>(
         &mut self,
         object: VALUE,
         named: &mut Vec<(u32, VALUE)>,
         writer: &mut Writer<S>,
     ) {
+        // SAFETY: the name of an ID, a String of the VM's or 0; and an object that the thread refers to.
+        let is_variables = |&(id, value): &(ID, VALUE)| unsafe {
+            use rb_sys::macros::RB_TYPE_P;
+            bytes((self.functions.name)(id)) == Some(THREAD_VARIABLES)
+                && RB_TYPE_P(value, rb_sys::ruby_value_type::RUBY_T_HASH)
+        };
+        let variables = self.found.iter().find(|it| is_variables(it)).map(|it| it.1);
+        self.send_found(b"@", named, writer);
+        if let Some(variables) = variables {
+            let words = Words {
+                begin: b"variable :",
+                end: b"",
+                all: b"variables",
+            };
+            // SAFETY: a live Hash, as the thread is live.
+            unsafe { self.of_hash(variables, words, named, writer) };
+        }
         let threads = self.threads;
-        for thread in threads.iter().filter(|it| it.object == object) {
-            for &id in &thread.locals {
+        if let Some(place) = threads.iter().position(|it| it.object == object) {
+            for &id in &threads[place].locals {
                 // SAFETY: a thread that lives, and one of its variables; the VM looks it up in a table.
-                let (value, name) = unsafe {
-                    let name = bytes((self.functions.name)(id));
-                    ((self.functions.local)(object, id), name)
-                };
-                let text = [b"[:", name.unwrap_or_default(), b"]"].concat();
+                let value = unsafe { (self.functions.local)(object, id) };
+                self.of_variable(id, value, named, writer);
+            }
+            // SAFETY: the context of a thread that lives, or 0.
+            unsafe { self.of_storage(self.present[place], named, writer) };
+        }
+    }
+
+    /// Adds what a fiber has by names, unless that is its thread's at present.
+    ///
+    /// # Safety
+    /// A live fiber; no collection is under way.
+    unsafe fn of_fiber<S: Sink>(
+        &mut self,
+        object: VALUE,
+        named: &mut Vec<(u32, VALUE)>,
+        writer: &mut Writer<S>,
+    ) {
+        let Some(contexts) = self.contexts else {
+            return;
+        };
+        // SAFETY: as the caller promises.
+        let context = unsafe { contexts.of_fiber(object) };
+        let Some(context) = context.filter(|it| !self.present.contains(it)) else {
+            return;
+        };
+        // SAFETY: the context of a fiber that lives, in the child.
+        for (id, value) in unsafe { contexts.variables(context) } {
+            self.of_variable(id, value, named, writer);
+        }
+        // SAFETY: as above.
+        unsafe { self.of_storage(context, named, writer) };
+    }
+
+    /// Adds a variable of `Thread#[]`.
+    fn of_variable<S: Sink>(
+        &mut self,
+        id: ID,
+        value: VALUE,
+        named: &mut Vec<(u32, VALUE)>,
+        writer: &mut Writer<S>,
+    ) {
+        // SAFETY: the name of an ID, a String of the VM's or 0.
+        let name = unsafe { bytes((self.functions.name)(id)) };
+        let text = [b"[:", name.unwrap_or_default(), b"]"].concat();
+        named.push((self.text(&text, writer), value));
+    }
+
+    /// Adds what `Fiber[]` has.
+    ///
+    /// # Safety
+    /// The context is one of a thread or fiber that lives, or 0; no collection is under way.
+    unsafe fn of_storage<S: Sink>(
+        &mut self,
+        context: usize,
+        named: &mut Vec<(u32, VALUE)>,
+        writer: &mut Writer<S>,
+    ) {
+        let contexts = self.contexts.filter(|_| context > 0);
+        // SAFETY: as the caller promises; in the child.
+        let storage = contexts.and_then(|it| unsafe { it.storage(context, self.slots) });
+        if let Some(storage) = storage {
+            let words = Words {
+                begin: b"Fiber[:",
+                end: b"]",
+                all: b"fiber storage",
+            };
+            // SAFETY: a live Hash.
+            unsafe { self.of_hash(storage, words, named, writer) };
+        }
+    }
+
+    /// Adds the Hash of a thread or fiber, and what it has by Symbols, as if the thread or fiber had that itself.
+    ///
+    /// # Safety
+    /// A live Hash; no collection is under way.
+    unsafe fn of_hash<S: Sink>(
+        &mut self,
+        hash: VALUE,
+        words: Words,
+        named: &mut Vec<(u32, VALUE)>,
+        writer: &mut Writer<S>,
+    ) {
+        named.push((self.text(words.all, writer), hash));
+        let Some(each) = self.functions.each_of_hash else {
+            return;
+        };
+        let mut entries: Vec<(VALUE, VALUE)> = Vec::new();
+        // SAFETY: as the caller promises. The VM reads the entries one by one, without noting in the Hash that it
+        // does; the callback makes no objects and doesn't unwind.
+        unsafe { each(hash, add_entry, (&raw mut entries).expose_provenance()) };
+        if entries.len() > MOST_ENTRIES {
+            return;
+        }
+        for (key, value) in entries {
+            // SAFETY: a key of a live Hash; a Symbol's name is a String of the VM's.
+            let name = unsafe {
+                match rb_sys::macros::RB_SYMBOL_P(key) {
+                    true => bytes(rb_sys::rb_sym2str(key)),
+                    false => None,
+                }
+            };
+            if let Some(name) = name {
+                let text = [words.begin, name, words.end].concat();
                 named.push((self.text(&text, writer), value));
             }
         }
@@ -262,32 +366,18 @@ impl<'a> Names<'a> {
     }
 }
 
-/// The bytes of a String; `None` if it is none.
-///
-/// # Safety
-/// It lives, and isn't changed meanwhile.
-unsafe fn bytes<'a>(value: VALUE) -> Option<&'a [u8]> {
-    use rb_sys::macros::{RB_TYPE_P, RSTRING_LEN, RSTRING_PTR, SPECIAL_CONST_P};
-    if value == 0 || SPECIAL_CONST_P(value) {
-        return None;
-    }
-    // SAFETY: as the caller promises.
-    unsafe {
-        if !RB_TYPE_P(value, rb_sys::ruby_value_type::RUBY_T_STRING) {
-            return None;
-        }
-        let length = usize::try_from(RSTRING_LEN(value)).ok()?;
-        Some(std::slice::from_raw_parts(
-            RSTRING_PTR(value).cast(),
-            length,
-        ))
-    }
-}
-
 unsafe extern "C" fn add_variable(id: usize, value: usize, found: usize) -> c_int {
     // SAFETY: the Vec that was handed over, which nobody else uses meanwhile.
     let found = unsafe { &mut *std::ptr::with_exposed_provenance_mut::<Vec<(ID, VALUE)>>(found) };
     found.push((id as ID, value as VALUE));
+    0
+}
+
+unsafe extern "C" fn add_entry(key: usize, value: usize, entries: usize) -> c_int {
+    // SAFETY: the Vec that was handed over, which nobody else uses meanwhile.
+    let entries =
+        unsafe { &mut *std::ptr::with_exposed_provenance_mut::<Vec<(VALUE, VALUE)>>(entries) };
+    entries.push((key as VALUE, value as VALUE));
     0
 }
 
