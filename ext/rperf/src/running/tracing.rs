@@ -71,7 +71,7 @@ pub struct TraceSetup {
     pub with_yjit: bool,
     /// Objects are counted.
     pub counts_objects: bool,
-    /// The current one then.
+    /// The current directory then.
     pub directory: PathBuf,
 }
 
