@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "ops/action_mailer"
+require_relative "ops/action_view"
 require_relative "ops/active_record"
 require_relative "ops/caches"
 require_relative "ops/guard"
@@ -8,14 +9,15 @@ require_relative "ops/net_http"
 require_relative "ops/pools"
 require_relative "ops/redis_client"
 require_relative "ops/sequel"
+require_relative "ops/tilt"
 
 module Rperf
-  # What libraries wait for gets names by itself, while a session measures ops (`measure: :ops`). Each source is for one
-  # library: `find` returns what there is of it to hook into, if it is loaded, and `install` does that. It is done when
-  # such a session begins, and for libraries that come later as files are compiled. What is installed stays, and is
-  # silent without such a session.
+  # What libraries wait for, and what they render, gets names by itself, while a session measures
+  # ops (`measure: :ops`). Each source is for one library: `find` returns what there is of it to hook into, if it is
+  # loaded, and `install` does that. It is done when such a session begins, and for libraries that come later as files
+  # are compiled. What is installed stays, and is silent without such a session.
   module Ops
-    SOURCES = [NetHTTP, ActiveRecord, Caches, ActionMailer, RedisClient, Sequel, Pools::ActiveRecord,
+    SOURCES = [NetHTTP, ActiveRecord, Caches, ActionMailer, ActionView, Tilt, RedisClient, Sequel, Pools::ActiveRecord,
                Pools::ConnectionPool].freeze
     private_constant :SOURCES
 
