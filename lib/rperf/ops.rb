@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 require_relative "ops/action_mailer"
+require_relative "ops/action_view"
+require_relative "ops/active_job"
 require_relative "ops/active_record"
 require_relative "ops/caches"
 require_relative "ops/guard"
@@ -8,15 +10,17 @@ require_relative "ops/net_http"
 require_relative "ops/pools"
 require_relative "ops/redis_client"
 require_relative "ops/sequel"
+require_relative "ops/sidekiq"
+require_relative "ops/tilt"
 
 module Rperf
-  # What libraries wait for gets names by itself, while a session measures ops (`measure: :ops`). Each source is for one
-  # library: `find` returns what there is of it to hook into, if it is loaded, and `install` does that. It is done when
-  # such a session begins, and for libraries that come later as files are compiled. What is installed stays, and is
-  # silent without such a session.
+  # What libraries wait for, and what they render, enqueue and perform, gets names by itself, while a session measures
+  # ops (`measure: :ops`). Each source is for one library: `find` returns what there is of it to hook into, if it is
+  # loaded, and `install` does that. It is done when such a session begins, and for libraries that come later as files
+  # are compiled. What is installed stays, and is silent without such a session.
   module Ops
-    SOURCES = [NetHTTP, ActiveRecord, Caches, ActionMailer, RedisClient, Sequel, Pools::ActiveRecord,
-               Pools::ConnectionPool].freeze
+    SOURCES = [NetHTTP, ActiveRecord, Caches, ActionMailer, ActionView, Tilt, ActiveJob, Sidekiq, RedisClient, Sequel,
+               Pools::ActiveRecord, Pools::ConnectionPool].freeze
     private_constant :SOURCES
 
     # Those that are to be looked for. Each is taken out by the thread that installs it.

@@ -312,6 +312,29 @@ RSpec.describe "rperf report --tests", vm: true do
     end
   end
 
+  it "has the ops of tests, by samples, and which test has the most" do
+    write_file("ops_spec.rb", <<~RUBY)
+      require "rperf/rspec"
+      RSpec.describe "Ops" do
+        def query(seconds, table = "items") = Rperf.op("SELECT * FROM \#{table} WHERE id = 1", kind: :sql) { sleep seconds }
+        before(:all) { query(0.3) }
+        it("waits") { query(0.1) }
+        it("waits longer") { query(0.2) && query(0.05, "others") }
+        it("doesn't") { sleep 0.1 }
+      end
+    RUBY
+    outcome = record("--measure", "ops", *rspec_command("ops_spec.rb"))
+    expect(outcome.status).to be_success, outcome.stderr
+    ops = tests("p.pb.gz")[:ops]
+    items, others = %w[items others].map { |table| "[SQL] SELECT * FROM #{table} WHERE id = ?" }
+    expect(ops.map { |it| it.values_at(:name, :tests, :most_in) })
+      .to eq([[items, 2, "ops_spec.rb[1:2]"], [others, 1, "ops_spec.rb[1:2]"]])
+    expect(ops.map { |it| it[:self] / 1e6 }).to match([be_between(280, 1_000), be_between(40, 500)])
+    expect(ops.map { |it| it[:most] / 1e6 }).to match([be_between(180, 800), be_between(40, 500)])
+    row = /[\d.]+ ms +2  #{Regexp.escape(items)} \([\d.]+ ms in ops_spec.rb\[1:2\]\)/
+    expect(rperf("report", "--tests", "p.pb.gz").stdout).to match(/^Ops .*\n +self  tests  op\n#{row}\n/)
+  end
+
   it "has factories that the real ActiveSupport tells of, and those that fail or call themselves" do
     begin
       Gem::Specification.find_by_name("activesupport")

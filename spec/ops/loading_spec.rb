@@ -70,6 +70,9 @@ RSpec.describe "Libraries whose waits are ops", vm: true do
         class RedisClient; class Middlewares; end; def self.register(it) = Middlewares.include(it); end
         module Sequel; class Database; def log_connection_yield(sql, conn) = yield; end; end
         class ConnectionPool; class TimedStack; def pop = nil; def empty? = false; end; end
+        module Tilt; class Template; def render(*) = nil; end; end
+        module ActiveJob; class Base; def perform_now = nil; end; end
+        module Sidekiq; class Client; def push(item) = nil; def push_bulk(items) = nil; end; end
         module ActiveRecord
           module ConnectionAdapters
             class ConnectionPool; class Queue; private def wait_poll(timeout) = nil; end; end
@@ -96,6 +99,9 @@ RSpec.describe "Libraries whose waits are ops", vm: true do
       module ActiveSupport; autoload :Notifications, "./library.rb"; end
       autoload :RedisClient, "./library.rb"
       autoload :Sequel, "./library.rb"
+      autoload :Tilt, "./library.rb"
+      module ActiveJob; autoload :Base, "./library.rb"; end
+      module Sidekiq; autoload :Client, "./library.rb"; end
       def Object.const_missing(name) = puts("missed")
       measured { eval("nil") }
       puts [watches].to_json
@@ -110,6 +116,9 @@ RSpec.describe "Libraries whose waits are ops", vm: true do
       RedisClient = Class.new { def self.register(*) = raise("called") }
       module ActiveSupport; Notifications = Object.new; end
       module ActionMailer; Base = nil; end
+      module Tilt; Template = Module.new; end
+      module ActiveJob; class Base; end; end
+      module Sidekiq; class Client; def push(item) = nil; end; end
       measured { eval("nil") }
       puts [watches].to_json
     RUBY

@@ -72,8 +72,16 @@ struct CallSums {
 }
 
 impl SessionOps {
+    /// No ops yet, of a program in these directories.
+    pub fn of_program_in(roots: Vec<String>) -> Self {
+        Self {
+            names: OpNames::of_program_in(roots),
+            ..Self::default()
+        }
+    }
+
     /// The number of the op with this name. `kind` is a word such as `sql`: of statements of SQL, the
-    /// values are left out of the name.
+    /// values are left out of the name; of templates (`render`), the directories of the program.
     pub fn number(&mut self, kind: &str, text: &[u8]) -> OpNumber {
         self.names.number(kind, text)
     }

@@ -85,7 +85,7 @@ pub use rows::tags::{tag_keys, types_with_tag};
 pub use rperf_model::numbers;
 pub use stack::groups::{CoreMethods, Function, class_of};
 pub use stack::paths::{Path, Step};
-pub use suite::{FURTHER_TESTS, Factory, Test, TestFile, TestGem, Tests};
+pub use suite::{FURTHER_TESTS, Factory, Test, TestFile, TestGem, TestOp, Tests};
 pub use text::code_paths::CodePaths;
 pub use text::one_line;
 pub use text::pattern::{NamePattern, PatternError, regex};

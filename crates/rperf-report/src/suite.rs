@@ -1,5 +1,9 @@
-//! What the tests of a suite took: the slowest ones, their files, the factories, and the gems. All but
-//! the gems is from exact accounts. Asked by `rperf report --tests` and for JSON; any thread.
+//! What the tests of a suite took: the slowest ones, their files, the factories, the gems, and the ops.
+//! All but the last two is from exact accounts. Asked by `rperf report --tests` and for JSON; any thread.
+
+mod test_ops;
+
+pub use test_ops::TestOp;
 
 use crate::filter::{Filter, TagFilter};
 use crate::stack::groups::CoreMethods;
@@ -10,6 +14,9 @@ use std::collections::BTreeMap;
 
 /// What stands for tests that have no row of their own, in tables.
 pub const FURTHER_TESTS: &str = "(further tests)";
+
+/// The label of a test.
+const TEST: &str = "example";
 
 /// What all samples of tests have, and those of hooks.
 const OF_TESTS: &str = "example=.";
@@ -43,6 +50,8 @@ pub struct Tests {
     pub factories: Vec<Factory>,
     /// The gems, the one with the most in all first.
     pub gems: Vec<TestGem>,
+    /// The ops, the one with the most first.
+    pub ops: Vec<TestOp>,
 }
 
 /// A test; or the tests of a file that have no row of their own.
@@ -93,11 +102,13 @@ impl Tests {
     /// The tests of `profile`; `None` if it has none. Factories are in the order of `sort`.
     pub fn of(profile: &Profile, sort: Sort) -> Option<Self> {
         let mut tests = Self::without_gems(profile, sort)?;
-        tests.gems = gems(profile);
+        let left = of_tests(profile);
+        tests.gems = gems(&left);
+        tests.ops = test_ops::ops(&left, TEST);
         Some(tests)
     }
 
-    /// The tests without the gems: all that is known of accounts alone.
+    /// The tests without the gems and the ops: all that is known of accounts alone.
     pub fn without_gems(profile: &Profile, sort: Sort) -> Option<Self> {
         if profile.suite.is_empty() {
             return None;
@@ -163,16 +174,20 @@ impl Tests {
     }
 }
 
-fn gems(profile: &Profile) -> Vec<TestGem> {
+/// The samples of tests, without those of hooks.
+fn of_tests(profile: &Profile) -> Profile {
     let filter = Filter {
         tag_focus: TagFilter::new(OF_TESTS).into_iter().collect(),
         tag_ignore: TagFilter::new(OF_HOOKS).into_iter().collect(),
         ..Filter::default()
     };
-    let left = filter.apply(profile.clone()).profile;
+    filter.apply(profile.clone()).profile
+}
+
+fn gems(tests: &Profile) -> Vec<TestGem> {
     let top = Top::of(
-        &left,
-        left.schema.default_column(),
+        tests,
+        tests.schema.default_column(),
         &By::Gem(CoreMethods::Caller),
     );
     let rows = top.sorted(Sort::TotalValue).into_iter();
@@ -197,8 +212,9 @@ fn gem_name(name: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rperf_model::frame_kind::OP;
     use rperf_model::test_profile::TestProfile;
-    use rperf_model::{State, Suite};
+    use rperf_model::{LabelSetId, State, Suite, WeightKey, test_support};
 
     fn add(profile: &mut Profile, kind: SuiteKind, group: &str, name: &str, times: [u64; 3]) {
         let [count, wall_ns, own_ns] = times;
@@ -286,5 +302,52 @@ mod tests {
         }
         profile.label_all(&[("example", Suite::HOOKS)]);
         assert_eq!(tests(&profile).gems, []);
+    }
+
+    #[test]
+    fn ops_are_those_of_samples_of_tests() {
+        let mut found = TestProfile::wall();
+        add(
+            &mut found.profile,
+            SuiteKind::Example,
+            "a",
+            "a[1]",
+            [1, 5, 5],
+        );
+        let [one, two, hooks] = ["a[1]", "a[2]", Suite::HOOKS]
+            .map(|test| found.labels(&[("example", test), ("group", "a")]));
+        let mut add = |op: &[&str], labels, state, value| {
+            let frames = ["main"].iter().map(|&name| (name, "a.rb", 1, 2));
+            let ops = op.iter().map(|&name| (name, OP, 0, 0));
+            let frames: Vec<_> = frames.chain(ops).collect();
+            let node = test_support::node(&mut found.profile, &frames);
+            let key = WeightKey {
+                node,
+                thread: 0,
+                labels,
+                state,
+            };
+            found.profile.weights.push(key, &[1, value, value]);
+        };
+        add(&["[SQL] A"], one, State::GvlBlocked, 30);
+        add(&["[SQL] A"], one, State::Running, 5);
+        add(&["[SQL] A"], two, State::GvlBlocked, 20);
+        add(&["[render] b", "[SQL] A"], two, State::GvlBlocked, 1);
+        add(&["[render] b"], two, State::Running, 80);
+        add(&["[SQL] A"], hooks, State::GvlBlocked, 400);
+        add(&[], one, State::Running, 600);
+        add(&["[SQL] A"], LabelSetId(0), State::Running, 700);
+        let tests = Tests::of(&found.profile, Sort::SelfValue).expect("tests");
+        let ops = tests.ops.iter();
+        let ops: Vec<_> = ops
+            .map(|it| (&*it.name, it.own, it.tests, &*it.most_in, it.most))
+            .collect();
+        assert_eq!(
+            ops,
+            [
+                ("[render] b", 80, 1, "a[2]", 80),
+                ("[SQL] A", 56, 2, "a[1]", 35)
+            ]
+        );
     }
 }

@@ -1,10 +1,11 @@
 //! The names of ops, and their numbers, which stay as long as the session. Under the GVL.
 
 use crate::table::cut;
-use rperf_model::Ops;
+use rperf_model::{CodePath, Ops};
 use rperf_vm::OpNumber;
 use rustc_hash::{FxHashMap, FxHasher};
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::hash::Hasher;
 use std::sync::Arc;
 
@@ -17,6 +18,9 @@ const LONGEST_KNOWN: usize = 1 << 10;
 /// Bytes of a name without its kind.
 const LONGEST: usize = 500;
 
+/// Bytes of a text that are read to make a name of.
+const LONGEST_READ: usize = 4 * LONGEST;
+
 /// Bytes of a kind.
 const LONGEST_KIND: usize = 32;
 
@@ -25,6 +29,9 @@ const FOR_OTHERS: usize = 32;
 
 /// The kind of statements of SQL.
 const SQL: &str = "sql";
+
+/// The kind of templates that are rendered, whose texts are paths.
+const RENDER: &str = "render";
 
 /// Kinds that are written in another way in names, however a program writes them.
 const WRITTEN: [(&str, &str); 3] = [(SQL, "SQL"), ("http", "HTTP"), ("redis", "Redis")];
@@ -37,6 +44,8 @@ pub struct OpNames {
     numbers: FxHashMap<Arc<str>, OpNumber>,
     /// Each at the place that its hash tells.
     known: Vec<Option<Known>>,
+    /// The directories of the program, the innermost first.
+    roots: Vec<String>,
 }
 
 /// A text as it came, and its kind.
@@ -48,6 +57,15 @@ struct Known {
 }
 
 impl OpNames {
+    /// Names of a program in these directories.
+    pub fn of_program_in(mut roots: Vec<String>) -> Self {
+        roots.sort_by_key(|it| Reverse(it.len()));
+        Self {
+            roots,
+            ..Self::default()
+        }
+    }
+
     /// The number of the op of this kind with this text.
     pub fn number(&mut self, kind: &str, text: &[u8]) -> OpNumber {
         if text.len() > LONGEST_KNOWN || kind.len() > LONGEST_KIND {
@@ -100,9 +118,13 @@ impl OpNames {
             rperf_sql::normalise(text, &mut statement);
             name.push_str(&statement);
         } else {
-            let text = String::from_utf8_lossy(&text[..text.len().min(4 * LONGEST)]);
-            let is_whole = text.len() <= LONGEST;
-            name.push_str(&one_line(cut(&text, LONGEST)));
+            let start = String::from_utf8_lossy(&text[..text.len().min(LONGEST_READ)]);
+            let shown = match kind.eq_ignore_ascii_case(RENDER) {
+                true => self.short_path(&start),
+                false => Cow::Borrowed(&*start),
+            };
+            let is_whole = text.len() <= LONGEST_READ && shown.len() <= LONGEST;
+            name.push_str(&one_line(cut(&shown, LONGEST)));
             if !is_whole {
                 name.push('…');
             }
@@ -113,6 +135,20 @@ impl OpNames {
             .or_else(|| self.get_or_add(&all_others, most - 1))
             .or_else(|| self.get_or_add(Ops::OTHER, most))
             .unwrap_or_default()
+    }
+
+    /// The path of a template as it is in names: below a directory of the program, or below that of its gem.
+    fn short_path<'a>(&self, path: &'a str) -> Cow<'a, str> {
+        match CodePath::of(path) {
+            CodePath::Gem {
+                directory, file, ..
+            } => format!("{directory}/{file}").into(),
+            _ => {
+                let mut roots = self.roots.iter();
+                let short = roots.find_map(|root| path.strip_prefix(&**root)?.strip_prefix('/'));
+                short.unwrap_or(path).into()
+            }
+        }
     }
 
     /// The number of a name, which gets one if there are less than `most`.
@@ -186,6 +222,35 @@ mod tests {
         assert_eq!(name, format!("[op] {}…", "é".repeat(LONGEST / 2)));
         let number = names.number("op", b"a\xFF");
         assert_eq!(names.name(number), Some("[op] a\u{FFFD}"));
+    }
+
+    #[test]
+    fn templates_have_short_paths() {
+        let roots = ["/srv", "/srv/shop"].map(str::to_owned);
+        let mut names = OpNames::of_program_in(roots.into());
+        let mut of = |path: &str| {
+            let number = names.number("render", path.as_bytes());
+            names.name(number).map(str::to_owned)
+        };
+        let deep = format!("/srv/shop/app/{}.erb", "é".repeat(200));
+        let deeper = format!("/srv/shop/app/{}.erb", "é".repeat(LONGEST));
+        let cut_path = format!("app/{}…", "é".repeat(LONGEST / 2 - 2));
+        for (path, name) in [
+            ("/srv/shop/app/views/a.erb", "app/views/a.erb"),
+            ("/srv/shopping/b.erb", "shopping/b.erb"),
+            ("/srv/shop/gems/pages-1.2/app/c.erb", "pages-1.2/app/c.erb"),
+            ("/other/d.erb", "/other/d.erb"),
+            ("views/e.erb", "views/e.erb"),
+            ("inline template", "inline template"),
+            ("/srv/shop", "shop"),
+            ("", ""),
+            (deep.as_str(), deep.trim_start_matches("/srv/shop/")),
+            (deeper.as_str(), cut_path.as_str()),
+        ] {
+            assert_eq!(of(path), Some(format!("[render] {name}")));
+        }
+        let other = names.number("op", b"/srv/shop/app/views/a.erb");
+        assert_eq!(names.name(other), Some("[op] /srv/shop/app/views/a.erb"));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::{Data, FilteredProfile};
 use rperf_model::SuiteSums;
 use rperf_report::{Sort, Tests};
 
-/// The tests, their files, factories and gems: up to `limit` rows of each. Nothing if there are none.
+/// The tests, their files, factories, gems and ops: up to `limit` rows of each. Nothing if there are none.
 pub fn tests(filtered: FilteredProfile<'_>, sort: Sort, limit: Option<usize>) -> Data {
     let Some(tests) = Tests::of(filtered.profile, sort) else {
         return Data::Null;
@@ -40,6 +40,15 @@ pub fn tests(filtered: FilteredProfile<'_>, sort: Sort, limit: Option<usize>) ->
             ("total", it.total.into()),
         ])
     });
+    let ops = tests.ops.iter().take(limit).map(|it| {
+        Data::fields([
+            ("name", (&*it.name).into()),
+            ("self", it.own.into()),
+            ("tests", it.tests.into()),
+            ("most_in", (&*it.most_in).into()),
+            ("most", it.most.into()),
+        ])
+    });
     Data::fields([
         ("total", with_sums([], &tests.total)),
         ("row_count", tests.examples.len().into()),
@@ -48,6 +57,7 @@ pub fn tests(filtered: FilteredProfile<'_>, sort: Sort, limit: Option<usize>) ->
         ("files", Data::list(files)),
         ("factories", Data::list(factories)),
         ("gems", Data::list(gems)),
+        ("ops", Data::list(ops)),
     ])
 }
 

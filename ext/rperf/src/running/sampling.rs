@@ -3,6 +3,7 @@
 
 use super::weak_maps::WeakMaps;
 use crate::message;
+use crate::profile::description;
 use crate::ruby::ractor::AnyGvl;
 use crate::ruby::weak_map::WeakMap;
 use rperf_accounts::{JudgedRequests, SessionOps, SuiteAccounts};
@@ -91,6 +92,12 @@ impl Requests {
     }
 }
 
+/// No ops yet, of this program.
+fn no_ops() -> GvlCell<SessionOps> {
+    let roots = description::roots(&description::program());
+    GvlCell::new(SessionOps::of_program_in(roots))
+}
+
 impl SamplingSession {
     pub fn new(
         settings: &Settings,
@@ -106,9 +113,7 @@ impl SamplingSession {
             objects_in_use: objects_in_use.map(|map| GvlCell::new(WeakMaps::new(map))),
             suite: GvlCell::new(SuiteAccounts::default()),
             requests: settings.measures_requests().then(Requests::new),
-            ops: settings
-                .measures_ops()
-                .then(|| GvlCell::new(SessionOps::default())),
+            ops: settings.measures_ops().then(no_ops),
             running,
         }
     }

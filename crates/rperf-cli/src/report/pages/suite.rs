@@ -1,4 +1,4 @@
-//! The tests of a suite as text: the slowest ones, their files, factories and gems.
+//! The tests of a suite as text: the slowest ones, their files, factories, gems and ops.
 
 use super::Page;
 use crate::report::screen::Style;
@@ -31,6 +31,7 @@ pub fn suite(page: &Page<'_>, sort: Sort) -> String {
     text += &part.files();
     text += &part.factories();
     text += &part.gems();
+    text += &part.ops();
     text
 }
 
@@ -192,6 +193,26 @@ impl Part<'_> {
         }
         let title = "Gems (by samples of tests; total: with what they call)";
         self.section(title, &table, self.tests.gems.len())
+    }
+
+    fn ops(&self) -> String {
+        if self.tests.ops.is_empty() {
+            return String::new();
+        }
+        let scale = self.page.scale();
+        let columns = [Column::new("self"), Column::new("tests")];
+        let mut table = Table::new(columns).with_names("op");
+        for op in self.shown(&self.tests.ops) {
+            table.push(Row {
+                cells: vec![scale.text(op.own), grouped(op.tests as u64)],
+                style: Style::of_share(self.page.share(op.own)),
+                name: one_line(&op.name).into_owned(),
+                detail: format!("{} in {}", scale.text(op.most), one_line(&op.most_in)),
+                ..Row::default()
+            });
+        }
+        let title = "Ops (by samples of tests; beside each: the test with the most of it)";
+        self.section(title, &table, self.tests.ops.len())
     }
 
     /// The states, those of fibers only if there are any.

@@ -1,0 +1,78 @@
+# frozen_string_literal: true
+
+require_relative "guard"
+require_relative "job_class"
+require_relative "loaded"
+require_relative "named"
+require_relative "notifications"
+
+module Rperf
+  module Ops
+    # Active Jobs that are enqueued, and those that are performed where no middleware of rperf's makes them jobs of the
+    # profile: by their class.
+    module ActiveJob
+      ENQUEUE = "enqueue"
+      PERFORM = "perform"
+      ENQUEUE_ALL = "enqueue_all.active_job"
+      EVENTS = ["enqueue.active_job", "enqueue_at.active_job", ENQUEUE_ALL].freeze
+      # What `perform_all_later` enqueues at once.
+      SEVERAL = "(several classes)"
+      private_constant :ENQUEUE, :PERFORM, :ENQUEUE_ALL, :EVENTS, :SEVERAL
+
+      # Wraps the method that performs a job.
+      module Performing
+        def perform_now(*)
+          return super unless Native.main_ractor? && Native.ops?
+
+          name = Guard.attempt("of jobs are missing") { ActiveJob.performed(self) }
+          name ? Named.call(PERFORM, name) { super } : super
+        end
+      end
+      private_constant :Performing
+
+      class << self
+        def find
+          found = Loaded.module(:ActiveJob, :Base)
+          found if found.is_a?(Class) && found.method_defined?(:perform_now) && Notifications.find
+        end
+
+        def install(base)
+          base.prepend(Performing)
+          subscriber = Notifications::Subscriber.new(ENQUEUE, self)
+          EVENTS.each { |event| Notifications.find.subscribe(event, subscriber) }
+        end
+
+        # The class of a job that is being enqueued.
+        def of(event, values)
+          return unless values.instance_of?(Hash)
+
+          event == ENQUEUE_ALL ? of_all(values[:jobs]) : JobClass.of(values[:job])
+        end
+
+        # The class of a job that is being performed, unless it is a job of the profile.
+        def performed(job)
+          name = JobClass.of(job)
+          name unless own_middleware?(job) || name == label
+        end
+
+        private
+
+        def of_all(jobs)
+          return unless jobs.instance_of?(Array)
+
+          names = jobs.map { |job| JobClass.of(job) }.uniq
+          (names.first if names.one?) || SEVERAL
+        end
+
+        # It comes within this op.
+        def own_middleware?(job)
+          middleware = Loaded.module(:Rperf, :ActiveJobMiddleware)
+          middleware === job # rubocop:disable Style/CaseEquality -- the job's own methods aren't asked
+        end
+
+        # Sidekiq's middleware comes around it.
+        def label = Native.labels&.fetch(:job, nil)
+      end
+    end
+  end
+end

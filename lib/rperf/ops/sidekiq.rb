@@ -1,0 +1,55 @@
+# frozen_string_literal: true
+
+require_relative "job_class"
+require_relative "loaded"
+require_relative "named"
+
+module Rperf
+  module Ops
+    # Jobs that Sidekiq's client pushes, one or many at once: by their class. Those of Active Job have an op already.
+    module Sidekiq
+      # Wraps the methods through which all jobs go.
+      module Pushing
+        KIND = "enqueue"
+        private_constant :KIND
+
+        def push(*arguments)
+          return super unless Native.main_ractor? && Native.ops? && (name = Sidekiq.name_of(arguments.first))
+
+          Named.call(KIND, name) { super }
+        end
+
+        def push_bulk(*arguments)
+          return super unless Native.main_ractor? && Native.ops? && (name = Sidekiq.name_of(arguments.first))
+
+          Named.call(KIND, name) { super }
+        end
+      end
+      private_constant :Pushing
+
+      class << self
+        def find
+          found = Loaded.module(:Sidekiq, :Client)
+          found if found.is_a?(Class) && found.method_defined?(:push) && found.method_defined?(:push_bulk)
+        end
+
+        def install(client) = client.prepend(Pushing)
+
+        def name_of(job)
+          case job
+          when Hash then name_of_class(job["class"]) unless job["wrapped"]
+          end
+        end
+
+        private
+
+        def name_of_class(job_class)
+          case job_class
+          when String then job_class
+          when Module then JobClass.name_of(job_class)
+          end
+        end
+      end
+    end
+  end
+end

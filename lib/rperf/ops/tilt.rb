@@ -1,0 +1,34 @@
+# frozen_string_literal: true
+
+require_relative "loaded"
+require_relative "named"
+
+module Rperf
+  module Ops
+    # Templates that Tilt renders, as for Sinatra: by the path of their file. Those without a path are none.
+    module Tilt
+      # Wraps the method that renders one.
+      module Rendering
+        KIND = "render"
+        private_constant :KIND
+
+        def render(*)
+          return super unless Native.main_ractor? && Native.ops?
+
+          path = @file
+          path.is_a?(String) ? Named.call(KIND, path) { super } : super
+        end
+      end
+      private_constant :Rendering
+
+      class << self
+        def find
+          found = Loaded.module(:Tilt, :Template)
+          found if found.is_a?(Class) && found.method_defined?(:render)
+        end
+
+        def install(template) = template.prepend(Rendering)
+      end
+    end
+  end
+end
