@@ -3,7 +3,6 @@
 
 mod find;
 mod heading;
-mod json;
 mod ops;
 mod page;
 
@@ -12,6 +11,7 @@ use crate::report::load;
 use crate::report::screen::Screen;
 use crate::report::write_text;
 use crate::shared_args::path_args::PathArgs;
+use rperf_format::answers::{self, ENDPOINTS_TOLD};
 use rperf_report::{EndpointTimes, Why};
 use std::ffi::OsString;
 use std::path::Path;
@@ -32,9 +32,6 @@ Exit status: 0; 1 if the output can't be written; 2 for wrong options and files 
 can't be read.
 
 Run 'rperf help slow-requests' for more.";
-
-/// Endpoints of which the table of all tells why.
-const TOLD: usize = 5;
 
 /// Options of `rperf why`.
 #[derive(Debug, clap::Args)]
@@ -72,18 +69,16 @@ pub fn run(args: &WhyArgs) -> Result<i32, Refusal> {
     }
     let screen = Screen::stdout(!args.no_pager);
     let text = match &args.endpoint {
+        None if args.json => format!("{}\n", answers::endpoints(&profile)),
         None => {
             let all = EndpointTimes::all(&profile);
-            let first = Why::first_of(&profile, &all, TOLD);
-            match args.json {
-                true => format!("{}\n", json::endpoints(&profile, &all, &first)),
-                false => page::endpoints(&profile, &all, &first, screen),
-            }
+            let first = Why::first_of(&profile, &all, ENDPOINTS_TOLD);
+            page::endpoints(&profile, &all, &first, screen)
         }
         Some(wanted) => {
             let why = Why::of(&profile, find::requests(&profile, wanted)?);
             match args.json {
-                true => format!("{}\n", json::endpoint(&why)),
+                true => format!("{}\n", answers::endpoint(&why)),
                 false => page::endpoint(&profile, &why, screen),
             }
         }

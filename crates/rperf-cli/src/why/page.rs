@@ -2,12 +2,12 @@
 
 use super::heading::heading;
 use super::ops;
-use crate::places::{endpoint_name, place};
+use crate::places::place;
 use crate::report::screen::{Screen, Style};
 use rperf_format::table::{Column, Row, Table};
 use rperf_model::{LatencyClass, Profile, Requests};
 use rperf_report::numbers::{counted, grouped, milliseconds};
-use rperf_report::one_line::one_line;
+use rperf_report::one_line::{endpoint_name, one_line};
 use rperf_report::{EndpointTimes, Holder, Part, Site, Why};
 
 /// Below this share a holder of the GVL isn't told, in percent.

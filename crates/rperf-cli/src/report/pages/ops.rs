@@ -1,12 +1,12 @@
 //! The ops as text: each of them, and those that a request calls again and again.
 
 use super::Page;
-use crate::places::{endpoint_name, line};
+use crate::places::line;
 use crate::report::screen::Style;
 use rperf_format::table::{Column, Row, Table};
 use rperf_model::{OpSums, ValueType};
 use rperf_report::numbers::{counted, grouped, percent};
-use rperf_report::one_line::one_line;
+use rperf_report::one_line::{endpoint_name, one_line};
 use rperf_report::{Op, OpTimes, Repeat, Scale, Sort};
 
 /// What the figures are.
