@@ -1,16 +1,7 @@
-//! Places in the code and endpoints, as pages name them.
+//! Places in the code, as pages name them.
 
 use rperf_report::Function;
 use rperf_report::one_line::{function_name, one_line};
-
-/// An endpoint as people know it, of the key of its label and its name.
-pub fn endpoint_name(key: &str, name: &str) -> String {
-    let name = one_line(name);
-    match key {
-        "endpoint" => name.into_owned(),
-        key => format!("{}={name}", one_line(key)),
-    }
-}
 
 /// The application's function and line; empty without one.
 pub fn line(app: &Option<(Function, u32)>) -> String {

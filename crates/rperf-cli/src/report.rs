@@ -19,7 +19,7 @@ use counts::Counts;
 use options::{Options, View};
 use pages::Page;
 use rperf_format::answers::IdleTime;
-use rperf_format::markdown::markdown;
+use rperf_format::markdown::{markdown, markdown_of};
 use rperf_format::viewer::TitledProfile;
 use rperf_format::{Format, FormatError, JsonOptions, TextOptions, Whole};
 use rperf_model::Profile;
@@ -93,26 +93,24 @@ pub fn run(args: ReportArgs) -> Result<i32, Refusal> {
         View::Json {
             output,
             callers,
-            boot,
-            tests,
-            ops,
-            gc,
+            parts,
         } => {
             let callers = callers.as_deref().map(|name| callers_pattern(&page, name));
             let shape = JsonOptions {
                 limit: options.limit,
                 sort: options.sort,
                 callers: callers.transpose()?,
-                boot: *boot,
-                tests: *tests,
-                ops: *ops,
-                gc: *gc,
+                parts: *parts,
             };
             let text = rperf_format::json(page.question(), &shape);
             return write_text(&text, output.as_deref(), screen);
         }
-        View::Markdown { output } => {
-            let text = markdown(page.question(), options.limit);
+        View::Markdown { parts, output } => {
+            let (question, limit) = (page.question(), options.limit);
+            let text = match parts.any() {
+                true => markdown_of(question, *parts, options.sort, limit),
+                false => markdown(question, limit),
+            };
             return write_text(&text, output.as_deref(), screen);
         }
         View::Dot { graph, output } => {
@@ -216,8 +214,7 @@ fn check_time_line(profile: &Profile, options: &Options) -> Result<(), Refusal> 
 
 /// What the loading of files took is told by samples.
 fn check_loading(profile: &Profile, view: &View) -> Result<(), Refusal> {
-    let is_asked = matches!(view, View::Boot | View::Json { boot: true, .. });
-    match is_asked && profile.schema.is_traced() {
+    match view.parts().boot && profile.schema.is_traced() {
         true => Err(Refusal::usage(
             "--boot needs samples, which 'rperf record' takes, and this is a trace",
         )),
@@ -227,7 +224,7 @@ fn check_loading(profile: &Profile, view: &View) -> Result<(), Refusal> {
 
 /// What tests took is told by their accounts, of which filters know nothing.
 fn check_tests(profile: &Profile, options: &Options) -> Result<(), Refusal> {
-    if !matches!(options.view, View::Tests | View::Json { tests: true, .. }) {
+    if !options.view.parts().tests {
         return Ok(());
     }
     if profile.suite.is_empty() {
@@ -246,7 +243,7 @@ fn check_tests(profile: &Profile, options: &Options) -> Result<(), Refusal> {
 
 /// What ops took is told by their accounts, of which filters know nothing.
 fn check_ops(profile: &Profile, options: &Options) -> Result<(), Refusal> {
-    if !matches!(options.view, View::Ops | View::Json { ops: true, .. }) {
+    if !options.view.parts().ops {
         return Ok(());
     }
     if profile.ops.is_empty() {
@@ -266,7 +263,7 @@ fn check_ops(profile: &Profile, options: &Options) -> Result<(), Refusal> {
 
 /// What collections took is summed by their cause alone.
 fn check_collections(profile: &Profile, options: &Options) -> Result<(), Refusal> {
-    if !matches!(options.view, View::Gc | View::Json { gc: true, .. }) {
+    if !options.view.parts().gc {
         return Ok(());
     }
     if profile.collections.is_empty() {

@@ -3,7 +3,6 @@
 
 mod find;
 mod heading;
-mod json;
 mod ops;
 mod page;
 
@@ -11,10 +10,14 @@ use crate::Refusal;
 use crate::report::load;
 use crate::report::screen::Screen;
 use crate::report::write_text;
+use crate::shared_args::checked;
 use crate::shared_args::path_args::PathArgs;
+use rperf_format::Format;
+use rperf_format::answers::{self, ENDPOINTS_TOLD};
+use rperf_format::markdown::{markdown_of_endpoint, markdown_of_endpoints};
 use rperf_report::{EndpointTimes, Why};
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What the help of the command ends with.
 pub const NOTES: &str = "\
@@ -23,6 +26,7 @@ Examples:
   rperf why rperf.data                         all endpoints and jobs, the costly ones first
   rperf why rperf.data 'GET /orders/:id'       one of them
   rperf why rperf.data '^GET /orders$'         or a part of its name, or a regex
+  rperf why rperf.data orders -o orders.md     to paste into an issue
 
 The program needs rperf's middleware. An endpoint's first 100 requests tell how long they
 usually take; each later one is judged as it ends, and its samples have the class as label
@@ -32,9 +36,6 @@ Exit status: 0; 1 if the output can't be written; 2 for wrong options and files 
 can't be read.
 
 Run 'rperf help slow-requests' for more.";
-
-/// Endpoints of which the table of all tells why.
-const TOLD: usize = 5;
 
 /// Options of `rperf why`.
 #[derive(Debug, clap::Args)]
@@ -46,9 +47,16 @@ pub struct WhyArgs {
     /// all
     #[arg(value_name = "ENDPOINT", allow_hyphen_values = true)]
     pub endpoint: Option<String>,
-    /// Print one JSON object, with times in nanoseconds
-    #[arg(long)]
+    /// Write the answer as markdown, to paste, or json, with times in nanoseconds [default with -o: by
+    /// the file's extension]
+    #[arg(long, value_name = "FORMAT", allow_hyphen_values = true)]
+    pub format: Option<String>,
+    /// Print one JSON object, as --format json
+    #[arg(long, conflicts_with = "format")]
     pub json: bool,
+    /// File to write instead of stdout, which '-' is
+    #[arg(short, long, value_name = "PATH")]
+    pub output: Option<OsString>,
     /// Don't send long output through a pager
     #[arg(long)]
     pub no_pager: bool,
@@ -57,8 +65,20 @@ pub struct WhyArgs {
     pub paths: PathArgs,
 }
 
+/// How the answer is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Notation {
+    /// A page for the terminal.
+    Text,
+    /// A report to paste.
+    Markdown,
+    /// Data for programs.
+    Json,
+}
+
 /// Tells it, and returns the exit status.
 pub fn run(args: &WhyArgs) -> Result<i32, Refusal> {
+    let (notation, output) = (notation(args)?, file(args)?);
     let path = Path::new(&args.file);
     let mut profile = load::profile(path)?;
     profile.path_view = args.paths.view();
@@ -70,23 +90,61 @@ pub fn run(args: &WhyArgs) -> Result<i32, Refusal> {
             path.display()
         )));
     }
-    let screen = Screen::stdout(!args.no_pager);
+    let screen = match &output {
+        Some(_) => Screen::default(),
+        None => Screen::stdout(!args.no_pager),
+    };
     let text = match &args.endpoint {
+        None if notation == Notation::Json => format!("{}\n", answers::endpoints(&profile)),
         None => {
             let all = EndpointTimes::all(&profile);
-            let first = Why::first_of(&profile, &all, TOLD);
-            match args.json {
-                true => format!("{}\n", json::endpoints(&profile, &all, &first)),
-                false => page::endpoints(&profile, &all, &first, screen),
+            let first = Why::first_of(&profile, &all, ENDPOINTS_TOLD);
+            match notation {
+                Notation::Markdown => markdown_of_endpoints(&profile, &all, &first),
+                _ => page::endpoints(&profile, &all, &first, screen),
             }
         }
         Some(wanted) => {
             let why = Why::of(&profile, find::requests(&profile, wanted)?);
-            match args.json {
-                true => format!("{}\n", json::endpoint(&why)),
-                false => page::endpoint(&profile, &why, screen),
+            match notation {
+                Notation::Json => format!("{}\n", answers::endpoint(&why)),
+                Notation::Markdown => markdown_of_endpoint(&profile, &why),
+                Notation::Text => page::endpoint(&profile, &why, screen),
             }
         }
     };
-    write_text(&text, None, screen)
+    write_text(&text, output.as_deref(), screen)
+}
+
+/// The notation that is asked for by name, or by the extension of the file.
+fn notation(args: &WhyArgs) -> Result<Notation, Refusal> {
+    match args.format.as_deref() {
+        Some("markdown") => return Ok(Notation::Markdown),
+        Some("json") => return Ok(Notation::Json),
+        Some(name) => {
+            return Err(Refusal::usage(format!(
+                "--format must be markdown or json, not '{name}'"
+            )));
+        }
+        None if args.json => return Ok(Notation::Json),
+        None => {}
+    }
+    let Some(path) = args.output.as_ref().filter(|it| *it != "-") else {
+        return Ok(Notation::Text);
+    };
+    match Format::of_report(Path::new(path)) {
+        Format::Markdown => Ok(Notation::Markdown),
+        Format::Json => Ok(Notation::Json),
+        Format::Text => Ok(Notation::Text),
+        _ => Err(Refusal::usage(format!(
+            "-o {}: rperf why writes .md, .json and .txt, unless --format says which of them it is",
+            Path::new(path).display()
+        ))),
+    }
+}
+
+/// The file to write; none: stdout.
+fn file(args: &WhyArgs) -> Result<Option<PathBuf>, Refusal> {
+    let output = args.output.as_ref().filter(|it| *it != "-");
+    output.map(checked::writable).transpose()
 }

@@ -6,11 +6,13 @@ mod data;
 mod gc;
 mod ops;
 mod suite;
+mod why;
 
 pub use data::Data;
 pub use gc::collections;
 pub use ops::ops;
 pub use suite::tests;
+pub use why::{ENDPOINTS_TOLD, endpoint, endpoints};
 
 use rperf_model::{Profile, ValueType};
 use rperf_report::{

@@ -24,37 +24,18 @@ pub fn gc_head(times: &GcTimes) -> String {
 
 /// The causes, those with the most time first.
 pub fn gc_table(times: &GcTimes) -> Table {
-    let whole = scale(times.total.wall_ns);
-    let columns = vec![
-        Column::new("time"),
-        Column::weighing("time%", 5),
-        Column::weighing("GCs", 7),
-        Column::weighing("marking", 2),
-        Column::weighing("sweeping", 2),
-        Column::weighing("pauses", 1),
-        Column::weighing("p50", 3),
-        Column::weighing("p99", 4),
-        Column::weighing("max", 6),
-    ];
+    let weights = [0, 5, 7, 2, 2, 1, 3, 4, 6];
+    let columns = HEADINGS.into_iter().zip(weights);
+    let columns = columns.map(|(heading, weight)| match weight {
+        0 => Column::new(heading),
+        weight => Column::weighing(heading, weight),
+    });
     let mut table = Table::new(columns).with_names("cause");
-    for CauseTimes { cause, sums, app } in &times.causes {
-        let share = percent(sums.wall_ns, times.total.wall_ns);
-        let time = |ns| whole.text(signed(ns));
-        // They differ by orders of magnitude.
-        let pause = |ns| scale(ns).text(signed(ns));
+    for row in &times.causes {
+        let CauseTimes { cause, sums, app } = row;
         table.push(Row {
-            cells: vec![
-                time(sums.wall_ns),
-                format!("{share:.1}%"),
-                grouped(sums.count),
-                time(sums.marking_ns),
-                time(sums.sweeping_ns()),
-                grouped(sums.pauses.count()),
-                pause(sums.pauses.quantile(50)),
-                pause(sums.pauses.quantile(99)),
-                pause(sums.pauses.max()),
-            ],
-            style: Style::of_share(share),
+            cells: cells(times, row),
+            style: Style::of_share(percent(sums.wall_ns, times.total.wall_ns)),
             name: cause.name().into(),
             detail: match app {
                 Some((function, line)) => format!("{}:{line}", one_line(&function.short_path)),
@@ -64,6 +45,31 @@ pub fn gc_table(times: &GcTimes) -> Table {
         });
     }
     table
+}
+
+/// What is told of each cause.
+pub(crate) const HEADINGS: [&str; 9] = [
+    "time", "time%", "GCs", "marking", "sweeping", "pauses", "p50", "p99", "max",
+];
+
+/// What stands below these of a cause.
+pub(crate) fn cells(times: &GcTimes, of: &CauseTimes) -> Vec<String> {
+    let (sums, whole) = (&of.sums, scale(times.total.wall_ns));
+    let share = percent(sums.wall_ns, times.total.wall_ns);
+    let time = |ns| whole.text(signed(ns));
+    // They differ by orders of magnitude.
+    let pause = |ns| scale(ns).text(signed(ns));
+    vec![
+        time(sums.wall_ns),
+        format!("{share:.1}%"),
+        grouped(sums.count),
+        time(sums.marking_ns),
+        time(sums.sweeping_ns()),
+        grouped(sums.pauses.count()),
+        pause(sums.pauses.quantile(50)),
+        pause(sums.pauses.quantile(99)),
+        pause(sums.pauses.max()),
+    ]
 }
 
 fn scale(ns: u64) -> Scale {

@@ -1,8 +1,8 @@
 //! Answers for programs, as JSON. docs/guide/json.md has the schema: fields are added to it, but
 //! never changed. Called by `format::write` and by `rperf report`; any thread.
 
-use crate::FormatError;
 use crate::answers::{self, Data, FilteredProfile, LEAST_PERCENT, ROWS};
+use crate::{FormatError, Parts};
 use rperf_model::Profile;
 use rperf_report::{By, Direction, NamePattern, Sort};
 use std::io::Write;
@@ -16,14 +16,8 @@ pub struct JsonOptions {
     pub sort: Sort,
     /// The methods that `callers` is about; without any there is no such field.
     pub callers: Option<NamePattern>,
-    /// Whether there is a field about the loading of files.
-    pub boot: bool,
-    /// Whether there is a field about tests.
-    pub tests: bool,
-    /// Whether there is a field about ops.
-    pub ops: bool,
-    /// Whether there is a field about collections.
-    pub gc: bool,
+    /// The fields beside the stacks.
+    pub parts: Parts,
 }
 
 impl Default for JsonOptions {
@@ -32,10 +26,7 @@ impl Default for JsonOptions {
             limit: Some(ROWS),
             sort: Sort::default(),
             callers: None,
-            boot: false,
-            tests: false,
-            ops: false,
-            gc: false,
+            parts: Parts::default(),
         }
     }
 }
@@ -47,19 +38,20 @@ pub fn json(filtered: FilteredProfile<'_>, options: &JsonOptions) -> String {
     let methods = answers::methods(filtered, options.sort, options.limit);
     let callers = options.callers.as_ref();
     let callers = callers.map(|pattern| ("callers", answers::callers(filtered, pattern)));
-    let boot = options
+    let parts = options.parts;
+    let boot = parts
         .boot
         .then(|| ("boot", answers::boot(filtered, options.sort, options.limit)));
-    let tests = options.tests.then(|| {
+    let tests = parts.tests.then(|| {
         (
             "tests",
             answers::tests(filtered, options.sort, options.limit),
         )
     });
-    let ops = options
+    let ops = parts
         .ops
         .then(|| ("ops", answers::ops(filtered, options.sort, options.limit)));
-    let gc = options.gc.then(|| ("gc", answers::collections(filtered)));
+    let gc = parts.gc.then(|| ("gc", answers::collections(filtered)));
     let fields = [("version", 1_u64.into())]
         .into_iter()
         .chain(answers::totals(filtered))

@@ -37,6 +37,7 @@ mod error;
 mod file_kind;
 mod format;
 mod gc_table;
+mod heads;
 mod json;
 mod last_stack;
 mod leak;
@@ -45,6 +46,7 @@ mod memory;
 mod memory_known;
 mod memory_table;
 pub mod otlp;
+mod parts;
 pub mod pprof;
 pub mod shorten;
 mod spans;
@@ -57,6 +59,7 @@ pub use error::{FormatError, ReadError};
 pub use file_kind::FileKind;
 pub use format::{Format, write};
 pub use gc_table::{gc_head, gc_table};
+pub use heads::{Times, boot_head, ops_head, repeats_head, tests_head};
 pub use json::{JsonOptions, json};
 pub use leak::{
     Amount as GrowthAmount, ClassGrowth, Grown, GrowthTable, GrowthVerdict, LeakFile, Look,
@@ -70,6 +73,7 @@ pub use memory_known::{Comparable, Known};
 pub use memory_table::{
     bytes_text, memory_changes, memory_lacks, memory_notes, memory_table, slots_table,
 };
+pub use parts::Parts;
 pub use text::{TextOptions, Whole, for_terminal};
 
 #[cfg(doc)]

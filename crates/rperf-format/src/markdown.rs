@@ -2,7 +2,17 @@
 //! words first, then by state, method and path; where threads wait; what was lost. It is about the
 //! profile's default column. Called by `format::write` and by `rperf report`; any thread.
 
+mod boot;
+mod collections;
+mod ops;
+mod part;
+mod parts;
+mod suite;
 pub mod text;
+mod why;
+
+pub use parts::markdown_of;
+pub use why::{markdown_of_endpoint, markdown_of_endpoints};
 
 use crate::FormatError;
 use crate::answers::FilteredProfile;
@@ -97,11 +107,7 @@ impl<'a> Report<'a> {
     }
 
     fn head(&self) -> String {
-        let program = &self.profile.meta.program;
-        let title = match program.is_empty() {
-            true => "## Profile\n".to_string(),
-            false => format!("## Profile of {}\n", code(program)),
-        };
+        let title = title(self.profile);
         format!("{title}\n{}\n\n{}", self.summary(), self.facts())
     }
 
@@ -339,6 +345,14 @@ impl<'a> Report<'a> {
             (Some(function), None) => name(function),
             (Some(function), Some(caller)) => format!("{} ({caller})", name(function)),
         }
+    }
+}
+
+/// The title of a report.
+fn title(profile: &Profile) -> String {
+    match &*profile.meta.program {
+        "" => "## Profile\n".to_string(),
+        program => format!("## Profile of {}\n", code(program)),
     }
 }
 

@@ -74,6 +74,7 @@ pub use neighbours::{Neighbour, Neighbours};
 pub use objects::gc_times::{CauseTimes, GcTimes};
 pub use objects::growth;
 pub use objects::in_use;
+pub use requests::find::{NoSuchRequests, find_requests};
 pub use requests::ops::{EndpointOp, Op, OpTimes, Repeat, ops_by_endpoint};
 pub use requests::waits::{Wait, WaitSite};
 pub use requests::why::{

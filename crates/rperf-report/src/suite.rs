@@ -99,6 +99,20 @@ pub struct TestGem {
 }
 
 impl Tests {
+    /// The states of a row, with their names; that of fibers only if any test has it.
+    pub fn states(&self, sums: &SuiteSums) -> Vec<(&'static str, u64)> {
+        let mut states = vec![
+            ("running", sums.running_ns),
+            ("GVL wait", sums.gvl_wait_ns),
+            ("blocked", sums.blocked_ns),
+            ("GC", sums.gc_ns),
+        ];
+        if self.total.suspended_ns > 0 {
+            states.push(("suspended", sums.suspended_ns));
+        }
+        states
+    }
+
     /// The tests of `profile`; `None` if it has none. Factories are in the order of `sort`.
     pub fn of(profile: &Profile, sort: Sort) -> Option<Self> {
         let mut tests = Self::without_gems(profile, sort)?;

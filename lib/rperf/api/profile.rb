@@ -8,8 +8,8 @@ require_relative "questions"
 
 module Rperf
   # A profile: the Hash that docs/guide/ruby-api.md describes, which answers questions. The answers are those of
-  # `rperf report` and `rperf diff`: Hashes with the names of docs/guide/json.md as Symbols. As long as nothing in the
-  # Hash is changed, they come from the profile itself; afterwards, from the contents of the Hash.
+  # `rperf report`, `rperf why` and `rperf diff`: Hashes with the names of docs/guide/json.md as Symbols. As long as
+  # nothing in the Hash is changed, they come from the profile itself; afterwards, from the contents of the Hash.
   #
   # All methods take the filters of the command as keywords: `focus:`, `ignore:`, `hide:`, `hide_ops:`, `show:`,
   # `show_from:`, `tagfocus:`, `tagignore:`, `tagroot:`, `tagleaf:`, `thread:`, `pid:`, and `value:`, which chooses the
@@ -54,6 +54,15 @@ module Rperf
     # @return [Array<Hash>]
     def top(limit: nil, sort: :self, by: :function, **filters)
       native.top(Questions.group(by), Questions.sort(sort), Questions.limit(limit), Questions.filters(**filters))
+    end
+
+    # All that is known of each method, if the profile counts calls or objects.
+    #
+    # @param limit [Integer, nil] rows at most; nil: all
+    # @param sort [Symbol] `:self`: by what they take themselves; `:total`: with what they call
+    # @return [Array<Hash>, nil] the rows of `rperf report --methods`; nil if neither is counted
+    def method_rows(limit: nil, sort: :self, **filters)
+      native.method_rows(Questions.sort(sort), Questions.limit(limit), Questions.filters(**filters))
     end
 
     # The call tree: each branch is followed by those below it.
@@ -105,6 +114,20 @@ module Rperf
     #
     # @return [Hash, nil] `:total`, and the rows of `:causes`, those with the most time first; nil if there are none
     def gc = native.gc(Questions.filters)
+
+    # What slow requests have that the usual ones don't, if requests were measured (`measure: :requests`). It is what
+    # `rperf why` says.
+    #
+    # @param endpoint [String, Regexp, nil] the name of an endpoint or a job, a part of it, or an expression; nil: all
+    # @return [Hash, nil] of all `:endpoints`, `:causes` and `:repeats`; of one its `:means`, `:sites` and so on; nil if
+    #   there are no requests
+    # @raise [ArgumentError] for what is the name of none, or of several
+    # @example What slow orders wait for
+    #   profile.why("GET /orders")[:means][:gvl_wait_ns][:difference]
+    def why(endpoint = nil)
+      name = Questions.pattern(:endpoint, endpoint) unless nil.equal?(endpoint)
+      native.why(name, Questions.filters)
+    end
 
     # What has changed between this profile and another one.
     #

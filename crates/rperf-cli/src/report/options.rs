@@ -1,14 +1,15 @@
 //! The options of `rperf report`: as clap sees them, and checked.
 
+mod args;
 mod view;
 mod views;
 
+pub use args::ReportArgs;
 pub use view::View;
 
-use super::filter_args::FilterArgs;
-use super::graph_args::{GraphArgs, SVG_FILE, node_kind};
+use super::graph_args::{SVG_FILE, node_kind};
 use super::pages::TreeOptions;
-use super::view_args::{Belongs, HTML_FILE, ViewArgs, only_one, refuse_strangers};
+use super::view_args::{HTML_FILE, ViewArgs, only_one, refuse_strangers};
 use crate::Refusal;
 use crate::shared_args::checked::{self, parse_format};
 use rperf_format::answers::{LEAST_PERCENT, ROWS};
@@ -17,111 +18,8 @@ use rperf_format::{Format, GraphOptions};
 use rperf_model::PathView;
 use rperf_report::{By, CoreMethods, Direction, Filter, Sort, TreeLimits};
 use rperf_session::settings::DEFAULT_FILE;
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
-use views::{WITH_PATHS, WITH_ROWS, WITH_SHARES};
-
-/// How often `--live` takes a snapshot.
-const INTERVAL: Duration = Duration::from_secs(10);
-
-/// Options of `rperf report`.
-#[derive(Debug, Default, PartialEq, clap::Args)]
-pub struct ReportArgs {
-    /// Profiles to look at; several are merged; - is stdin [default: rperf.data]
-    #[arg(value_name = "FILE")]
-    pub files: Vec<OsString>,
-    /// Options that `diff` has too.
-    #[command(flatten)]
-    pub view: ViewArgs,
-    /// Look at a running program with a port: the web viewer on snapshots of it
-    #[arg(long, value_name = "PID", value_parser = crate::shared_args::checked::pid)]
-    pub live: Option<i32>,
-    /// With --live: seconds between two snapshots, 1 to 3600 [default: 10]
-    #[arg(long, value_name = "S", value_parser = interval, requires = "live")]
-    pub interval: Option<Duration>,
-    /// Let the viewer's file have the source files, which are on this machine
-    #[arg(long)]
-    pub source: bool,
-    /// Print all that is known of each method: calls, own time and that of callees, waits, objects
-    #[arg(long)]
-    pub methods: bool,
-    /// Print the call tree
-    #[arg(long)]
-    pub tree: bool,
-    /// Print what the loading of the program's files took: each file, gem and initializer, and which
-    /// file loads which
-    #[arg(long)]
-    pub boot: bool,
-    /// Print what the tests of a suite took: the slowest ones, their files, factories and gems
-    #[arg(long)]
-    pub tests: bool,
-    /// Print what ops took (queries, requests to other servers and the like), and those that a request
-    /// calls again and again
-    #[arg(long)]
-    pub ops: bool,
-    /// Print why collections of garbage ran, and what they took: the time and the pauses of each cause
-    #[arg(long)]
-    pub gc: bool,
-    /// Print the callers and callees of the methods with this name, with the calling lines
-    #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
-    pub callers: Option<String>,
-    /// Print the source of a file or method with what each line costs
-    #[arg(long, value_name = "FILE|METHOD", allow_hyphen_values = true)]
-    pub annotate: Option<String>,
-    /// Convert to pprof, collapsed, text, markdown, json, html, dot, callgrind or
-    /// spans [default with -o: by the file's extension]
-    #[arg(long, value_name = "FORMAT", allow_hyphen_values = true)]
-    pub format: Option<String>,
-    /// Rows of --top and --methods, and nodes of call graphs: method, class, file, dir, gem, gem:c
-    /// (C methods apart), thread; of tables also label:KEY, op, state
-    #[arg(long, value_name = "WHAT", allow_hyphen_values = true)]
-    pub by: Option<String>,
-    /// With --top: also the calls of each method, from this profile of rperf trace
-    #[arg(long, value_name = "TRACE")]
-    pub counts: Option<OsString>,
-    /// Begin the tree with the methods that have time of their own, callers below
-    #[arg(long)]
-    pub bottom_up: bool,
-    /// Leave branches of the tree out that have less of all, in percent [default: 0.5]
-    #[arg(long, value_name = "PERCENT", allow_hyphen_values = true)]
-    pub least: Option<String>,
-    /// Add a table of the hottest lines to the text report
-    #[arg(long)]
-    pub lines: bool,
-    /// Give shares of what the filters leave, and not of all
-    #[arg(long, visible_alias = "relative-percentages")]
-    pub relative: bool,
-    /// The call graph.
-    #[command(flatten)]
-    pub graph: GraphArgs,
-    /// What of the profile is looked at.
-    #[command(flatten)]
-    pub filter: FilterArgs,
-}
-
-impl ReportArgs {
-    /// How often the viewer of a running program takes snapshots, and whether it opens a browser.
-    /// Nothing else may be asked of it.
-    pub fn for_live(mut self) -> Result<(Duration, bool), Refusal> {
-        let interval = self.interval.take().unwrap_or(INTERVAL);
-        let no_browser = self.view.viewer.no_browser;
-        (self.live, self.view.viewer.no_browser, self.view.viewer.web) = (None, false, false);
-        match self == Self::default() {
-            true => Ok((interval, !no_browser)),
-            false => {
-                let message = "--live takes --interval and --no-browser only";
-                Err(Refusal::usage(message))
-            }
-        }
-    }
-}
-
-fn interval(text: &str) -> Result<Duration, String> {
-    let seconds = text.parse().ok().filter(|it| (1.0..=3600.0).contains(it));
-    let seconds = seconds.ok_or("1 to 3600 seconds are possible");
-    seconds.map(Duration::from_secs_f64).map_err(String::from)
-}
+use views::belongings;
 
 /// Checked options.
 #[derive(Debug)]
@@ -197,8 +95,10 @@ impl Options {
 
 /// The one view that the options ask for, which gives all of them a meaning.
 fn view(args: &ReportArgs, on_terminal: bool) -> Result<View, Refusal> {
-    // JSON can have callers and callees, the loading of files, tests, ops, and collections.
-    let is_json = args.format.as_deref() == Some(Format::Json.name());
+    // JSON can have callers and callees, and with Markdown the loading of files, tests, ops, and collections.
+    let format = format_of(args);
+    let is_json = format == Some(Format::Json);
+    let has_parts = is_json || format == Some(Format::Markdown);
     let asked = only_one(&[
         ("--web", args.view.viewer.web),
         ("--html", args.view.viewer.html),
@@ -206,10 +106,10 @@ fn view(args: &ReportArgs, on_terminal: bool) -> Result<View, Refusal> {
         ("--text", args.view.text),
         ("--methods", args.methods),
         ("--tree", args.tree),
-        ("--boot", args.boot && !is_json),
-        ("--tests", args.tests && !is_json),
-        ("--ops", args.ops && !is_json),
-        ("--gc", args.gc && !is_json),
+        ("--boot", args.boot && !has_parts),
+        ("--tests", args.tests && !has_parts),
+        ("--ops", args.ops && !has_parts),
+        ("--gc", args.gc && !has_parts),
         ("--callers", args.callers.is_some() && !is_json),
         ("--annotate", args.annotate.is_some()),
         ("--dot", args.graph.dot),
@@ -241,52 +141,22 @@ fn view(args: &ReportArgs, on_terminal: bool) -> Result<View, Refusal> {
     Ok(view)
 }
 
-/// The views that each option belongs to. Filters, --value and --no-pager are right everywhere.
-fn belongings(args: &ReportArgs) -> [Belongs; 17] {
-    let rows = args.view.limit.is_some();
-    let [count, node_fraction, edge_fraction, clusters] = args.graph.belongings();
-    [
-        (
-            "-o",
-            args.view.output.is_some(),
-            &["--html", "--text", "--format", "--dot", "--svg"],
-        ),
-        ("--no-browser", args.view.viewer.no_browser, &["--web"]),
-        ("--counts", args.counts.is_some(), &["--top"]),
-        ("--source", args.source, &["--html", "--web"]),
-        (
-            "--by",
-            args.by.is_some(),
-            &["--top", "--methods", "--dot", "--svg"],
-        ),
-        (
-            "--sort",
-            args.view.sort.is_some(),
-            &[
-                "--top",
-                "--methods",
-                "--boot",
-                "--tests",
-                "--ops",
-                "--format json",
-            ],
-        ),
-        ("-n", rows, WITH_ROWS),
-        (
-            "--trim-path",
-            !args.view.paths.trim_path.is_empty(),
-            WITH_PATHS,
-        ),
-        ("--full-path", args.view.paths.full_path, WITH_PATHS),
-        ("--bottom-up", args.bottom_up, &["--tree"]),
-        ("--least", args.least.is_some(), &["--tree"]),
-        ("--lines", args.lines, &["--text"]),
-        ("--relative", args.relative, WITH_SHARES),
-        count,
-        node_fraction,
-        edge_fraction,
-        clusters,
-    ]
+/// The format that is asked for by name or, where no other view is, by the file's extension.
+fn format_of(args: &ReportArgs) -> Option<Format> {
+    if let Some(name) = &args.format {
+        return Format::from_name(name);
+    }
+    let ViewArgs {
+        viewer, top, text, ..
+    } = &args.view;
+    let has_view = viewer.web || viewer.html || *top || *text || args.methods || args.tree;
+    let has_other = args.annotate.is_some() || args.graph.dot || args.graph.svg;
+    let path = args
+        .view
+        .output
+        .as_ref()
+        .filter(|_| !has_view && !has_other);
+    path.map(|path| Format::of_report(Path::new(path)))
 }
 
 /// The view where none is asked for by name.
@@ -337,12 +207,12 @@ fn in_format(args: &ReportArgs, format: Format) -> Result<View, Refusal> {
         Format::Json => View::Json {
             output,
             callers: args.callers.clone(),
-            boot: args.boot,
-            tests: args.tests,
-            ops: args.ops,
-            gc: args.gc,
+            parts: args.parts(),
         },
-        Format::Markdown => View::Markdown { output },
+        Format::Markdown => View::Markdown {
+            parts: args.parts(),
+            output,
+        },
         format => View::Format { format, output },
     })
 }

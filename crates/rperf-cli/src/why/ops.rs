@@ -1,12 +1,12 @@
 //! The ops of slow requests, and those that requests call again and again, for people.
 
 use super::heading::heading;
-use crate::places::{endpoint_name, line};
+use crate::places::line;
 use crate::report::screen::{Screen, Style};
 use rperf_format::table::{Column, Row, Table};
 use rperf_model::{LatencyClass, OpSums, Profile, Requests};
 use rperf_report::numbers::milliseconds;
-use rperf_report::one_line::one_line;
+use rperf_report::one_line::{endpoint_name, one_line};
 use rperf_report::{OpShare, OpTimes, Repeat, Sort, Why};
 
 /// Ops of an endpoint that are told, and others that are repeated.

@@ -2,19 +2,13 @@
 
 use super::heading::heading;
 use super::ops;
-use crate::places::{endpoint_name, place};
+use crate::places::place;
 use crate::report::screen::{Screen, Style};
 use rperf_format::table::{Column, Row, Table};
 use rperf_model::{LatencyClass, Profile, Requests};
 use rperf_report::numbers::{counted, grouped, milliseconds};
-use rperf_report::one_line::one_line;
+use rperf_report::one_line::{endpoint_name, one_line};
 use rperf_report::{EndpointTimes, Holder, Part, Site, Why};
-
-/// Below this share a holder of the GVL isn't told, in percent.
-const LEAST_PERCENT: f64 = 5.0;
-
-/// Below this share of what the tail takes longer no places of a part are told, in percent.
-const LEAST_GROWN: f64 = 0.5;
 
 /// The parts that the table of endpoints has.
 const SHOWN: [Part; 4] = [Part::Running, Part::GvlWait, Part::Blocked, Part::Gc];
@@ -224,21 +218,15 @@ fn parts(why: &Why<'_>) -> Table {
 
 /// A part, and whether only one request has most of it.
 fn told(why: &Why<'_>, part: Part) -> String {
-    match why.mostly_in(part).filter(|_| has_grown(why, part)) {
+    match why.mostly_in(part).filter(|_| why.has_grown(part)) {
         Some(_) => format!("{}, most of it in one request", part.name()),
         None => part.name().into(),
     }
 }
 
-/// Whether a part grew by so much that it matters where.
-fn has_grown(why: &Why<'_>, part: Part) -> bool {
-    let excess = why.times.parts[part as usize].excess();
-    excess > 0 && why.times.share(part) >= LEAST_GROWN
-}
-
 /// Whose fault it is, in some words.
 fn detail(why: &Why<'_>, part: Part) -> String {
-    if !has_grown(why, part) {
+    if !why.has_grown(part) {
         return String::new();
     }
     if part == Part::GvlWait {
@@ -249,36 +237,31 @@ fn detail(why: &Why<'_>, part: Part) -> String {
         };
         let main = why.main_holders();
         let held: Vec<String> = main.iter().map(|it| of(it)).collect();
-        let told: f64 = main.iter().map(|it| why.share_of(it)).sum();
-        let unknown = why.share_unknown();
-        let others = Some(100.0 - told - unknown.unwrap_or(0.0)).filter(|_| unknown.is_some());
-        let rest = [(others, "by others"), (unknown, "isn't known")];
-        let rest = rest.into_iter().filter_map(|(share, text)| {
-            let share = share.filter(|it| *it >= LEAST_PERCENT)?;
-            Some(format!("; {share:.0} % {text}"))
-        });
+        let rest = why.rest_of_wait().into_iter();
+        let rest: String = rest
+            .map(|(share, text)| format!("; {share:.0} % {text}"))
+            .collect();
         return match held.is_empty() {
             true => String::new(),
-            false => format!("had by {}{}", held.join("; by "), rest.collect::<String>()),
+            false => format!("had by {}{rest}", held.join("; by ")),
         };
     }
     let site = why.sites[part as usize].first();
     let site = site.map_or_else(String::new, |it| place(&it.method, &it.app));
-    let main = why.collections.first().filter(|_| part == Part::Gc);
-    let main = main.map(|it| (why.share_of_collections(it), &it.cause));
-    match main.filter(|(share, _)| *share >= LEAST_PERCENT) {
-        Some((share, cause)) => format!("{site}; {share:.0} % {cause}"),
+    match why.main_collections().filter(|_| part == Part::Gc) {
+        Some((main, share)) => format!("{site}; {share:.0} % {}", one_line(&main.cause)),
         None => site,
     }
 }
 
 /// The share of a wait for the GVL of which it isn't known who had it, if that is worth telling.
 fn unknown(why: &Why<'_>) -> Option<f64> {
-    why.share_unknown().filter(|share| *share >= LEAST_PERCENT)
+    why.share_unknown()
+        .filter(|share| *share >= Why::LEAST_PERCENT)
 }
 
 fn holders(why: &Why<'_>, screen: Screen) -> String {
-    if !has_grown(why, Part::GvlWait) {
+    if !why.has_grown(Part::GvlWait) {
         return String::new();
     }
     let Some(holders) = &why.holders else {
@@ -306,7 +289,7 @@ fn holders(why: &Why<'_>, screen: Screen) -> String {
     let mut table = Table::new(columns.iter().copied().map(Column::new));
     let ms = |value: i64| format!("{} ms", milliseconds(value));
     let share = |it: &Holder| why.share_of(it);
-    for it in holders.iter().filter(|it| share(it) >= LEAST_PERCENT) {
+    for it in holders.iter().filter(|it| share(it) >= Why::LEAST_PERCENT) {
         let mut cells = match it.means {
             Some(means) => vec![ms(means.typical), ms(means.tail)],
             None => vec![ms(it.blame)],
@@ -344,7 +327,7 @@ fn sites(why: &Why<'_>, screen: Screen) -> String {
     let mut text = String::new();
     for part in [Part::Blocked, Part::Running, Part::Gc] {
         let sites = &why.sites[part as usize];
-        if !has_grown(why, part) || sites.is_empty() {
+        if !why.has_grown(part) || sites.is_empty() {
             continue;
         }
         let title = format!("Where {} grew most per request, by samples", part.name());
@@ -378,7 +361,7 @@ fn collections(why: &Why<'_>, screen: Screen) -> String {
         let share = format!("{:.0} %", why.share_of_collections(it));
         table.push(Row {
             cells: vec![ms(it.means.typical), ms(it.means.tail), share],
-            name: it.cause.clone(),
+            name: one_line(&it.cause).into_owned(),
             ..Row::default()
         });
     }

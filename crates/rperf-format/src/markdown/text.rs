@@ -3,7 +3,7 @@
 //! of `rperf diff`; any thread.
 
 use rperf_report::Function;
-use rperf_report::one_line::{function_name, one_line};
+use rperf_report::one_line::{endpoint_name, function_name, one_line};
 
 /// `text` as a code span, in which nothing is markup.
 pub fn code(text: &str) -> String {
@@ -45,6 +45,32 @@ pub fn location(path: &str, line: u32) -> String {
         ("", _) => String::new(),
         (path, 0) => code(path),
         (path, line) => code(&format!("{path}:{line}")),
+    }
+}
+
+/// The name of an endpoint, or of a job, as people know it, as a code span.
+pub fn endpoint(key: &str, name: &str) -> String {
+    code(&endpoint_name(key, name))
+}
+
+/// The application's method and line; nothing without one.
+pub fn app(app: &Option<(Function, u32)>) -> String {
+    let text = app.as_ref().map(|(function, line)| {
+        let location = location(&function.short_path, *line);
+        format!("{} {location}", name(function))
+    });
+    text.unwrap_or_default().trim_end().to_string()
+}
+
+/// A method, and the application's own one that leads to it.
+pub fn place(method: &Option<Function>, own: &Option<(Function, u32)>) -> String {
+    match (method, own) {
+        (Some(method), Some((function, _))) if method.name != function.name => {
+            format!("{}, in {}", name(method), app(own))
+        }
+        (_, Some(_)) => app(own),
+        (Some(method), None) => name(method),
+        (None, None) => "no stack".into(),
     }
 }
 

@@ -8,6 +8,7 @@ mod foreign;
 mod golden;
 mod hostile;
 mod lines;
+mod parts;
 mod profiles;
 #[path = "../../src/pprof/proto.rs"]
 mod proto;

@@ -49,6 +49,20 @@ pub struct Repeat {
 }
 
 impl OpTimes {
+    /// The states of a row, with their names; that of fibers only if any op has it.
+    pub fn states(&self, sums: &OpSums) -> Vec<(&'static str, u64)> {
+        let mut states = vec![
+            ("blocked", sums.blocked_ns),
+            ("GVL wait", sums.gvl_wait_ns),
+            ("running", sums.running_ns),
+            ("GC", sums.gc_ns),
+        ];
+        if self.total.suspended_ns > 0 {
+            states.push(("suspended", sums.suspended_ns));
+        }
+        states
+    }
+
     /// The ops of a profile; `None` if it has none. `sort`: by the time of their own, or with the ops
     /// inside of them.
     pub fn of(profile: &Profile, sort: Sort) -> Option<Self> {

@@ -176,6 +176,9 @@ impl<'a> Why<'a> {
     /// With so few requests in the tail there is little to tell.
     pub const FEW: u64 = 20;
 
+    /// Below this share who had the GVL isn't told, nor why collections ran, in percent.
+    pub const LEAST_PERCENT: f64 = 5.0;
+
     /// Why the tail of these requests, which are of `profile`, is slow.
     pub fn of(profile: &'a Profile, requests: &'a Requests) -> Self {
         let texts = Texts::of(profile);

@@ -19,6 +19,15 @@ pub fn function_name(name: &str) -> Cow<'_, str> {
     }
 }
 
+/// An endpoint as people know it, of the key of its label and its name.
+pub fn endpoint_name(key: &str, name: &str) -> String {
+    let name = one_line(name);
+    match key {
+        "endpoint" => name.into_owned(),
+        key => format!("{}={name}", one_line(key)),
+    }
+}
+
 /// Bytes that the name or path of a frame may have: those of C++ templates can be long,
 /// and a page may show each of them thousands of times.
 pub const MAX_NAME: usize = 16 << 10;

@@ -10,7 +10,7 @@ use crate::interrupts::without_gvl_if_possible;
 use magnus::{Error, RArray, RClass, RHash, Ruby, Value, function, method, prelude::*};
 use rperf_format::answers::{self, Data, FilteredProfile};
 use rperf_model::Profile;
-use rperf_report::{By, CoreMethods, Direction, NamePattern};
+use rperf_report::{By, CoreMethods, Direction, NamePattern, Why, find_requests};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -26,7 +26,9 @@ pub fn init(class: RClass) -> Result<(), Error> {
     class.define_method("boot", method!(boot, 3))?;
     class.define_method("tests", method!(tests, 3))?;
     class.define_method("ops", method!(ops, 3))?;
-    class.define_method("gc", method!(gc, 1))
+    class.define_method("gc", method!(gc, 1))?;
+    class.define_method("method_rows", method!(method_rows, 3))?;
+    class.define_method("why", method!(why, 2))
 }
 
 /// `NativeProfile.load(path)`: the profile in a pprof file.
@@ -180,6 +182,42 @@ fn ops(
 fn gc(ruby: &Ruby, rb_self: &ProfileObject, filters: RHash) -> Result<Value, Error> {
     answer(ruby, rb_self, filters, |question| {
         Ok(answers::collections(question))
+    })
+}
+
+/// `#method_rows(sort, limit, filters)`: with limit nil all methods; nil if neither calls nor objects
+/// are counted.
+fn method_rows(
+    ruby: &Ruby,
+    rb_self: &ProfileObject,
+    sort: String,
+    limit: Option<usize>,
+    filters: RHash,
+) -> Result<Value, Error> {
+    let sort = sort_of(&sort);
+    answer(ruby, rb_self, filters, |question| {
+        Ok(answers::methods(question, sort, limit).unwrap_or(Data::Null))
+    })
+}
+
+/// `#why(name, filters)`: about all endpoints with nil, else about the one that the name is of; nil if
+/// there are no requests.
+fn why(
+    ruby: &Ruby,
+    rb_self: &ProfileObject,
+    name: Option<String>,
+    filters: RHash,
+) -> Result<Value, Error> {
+    answer(ruby, rb_self, filters, |question| {
+        let profile = question.profile;
+        match name {
+            Some(name) if !profile.requests.is_empty() => {
+                let found = find_requests(profile, &name);
+                let requests = found.map_err(|error| format!("endpoint: {error}"))?;
+                Ok(answers::endpoint(&Why::of(profile, requests)))
+            }
+            _ => Ok(answers::endpoints(profile)),
+        }
     })
 }
 

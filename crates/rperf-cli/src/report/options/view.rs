@@ -1,7 +1,7 @@
 //! What `rperf report` shows: one of its views. Chosen as the options are checked.
 
 use crate::report::pages::TreeOptions;
-use rperf_format::{Format, GraphOptions};
+use rperf_format::{Format, GraphOptions, Parts};
 use std::path::PathBuf;
 
 /// What is shown.
@@ -38,17 +38,13 @@ pub enum View {
         output: Option<PathBuf>,
         /// With callers and callees of the methods with this name.
         callers: Option<String>,
-        /// With the loading of files.
-        boot: bool,
-        /// With the tests of a suite.
-        tests: bool,
-        /// With the ops.
-        ops: bool,
-        /// With the collections.
-        gc: bool,
+        /// With these beside.
+        parts: Parts,
     },
     /// The report in Markdown.
     Markdown {
+        /// About these, if there are any, and else about the stacks.
+        parts: Parts,
         /// The file to write; `None`: stdout.
         output: Option<PathBuf>,
     },
@@ -76,6 +72,22 @@ pub enum View {
 }
 
 impl View {
+    /// What is asked of the profile beside its stacks.
+    pub fn parts(&self) -> Parts {
+        let none = Parts::default();
+        match self {
+            View::Boot => Parts { boot: true, ..none },
+            View::Tests => Parts {
+                tests: true,
+                ..none
+            },
+            View::Ops => Parts { ops: true, ..none },
+            View::Gc => Parts { gc: true, ..none },
+            View::Json { parts, .. } | View::Markdown { parts, .. } => *parts,
+            _ => none,
+        }
+    }
+
     /// Whether it has all time, with that of idle threads: it is for programs, or can hide that
     /// itself.
     pub fn is_complete(&self) -> bool {

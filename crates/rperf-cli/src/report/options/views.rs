@@ -1,8 +1,11 @@
-//! The views of `rperf report` that several options go with, by the options that ask for them. Used as the
+//! The views of `rperf report` that each option goes with, by the options that ask for them. Used as the
 //! options are checked.
 
+use super::args::ReportArgs;
+use crate::report::view_args::Belongs;
+
 /// The views that show paths of files: the formats that aren't here have those that were recorded.
-pub const WITH_PATHS: &[&str] = &[
+const WITH_PATHS: &[&str] = &[
     "--web",
     "--html",
     "--top",
@@ -20,7 +23,7 @@ pub const WITH_PATHS: &[&str] = &[
 ];
 
 /// The views with a number of rows.
-pub const WITH_ROWS: &[&str] = &[
+const WITH_ROWS: &[&str] = &[
     "--top",
     "--methods",
     "--tree",
@@ -34,7 +37,7 @@ pub const WITH_ROWS: &[&str] = &[
 ];
 
 /// The views with shares of all.
-pub const WITH_SHARES: &[&str] = &[
+const WITH_SHARES: &[&str] = &[
     "--top",
     "--methods",
     "--tree",
@@ -46,3 +49,66 @@ pub const WITH_SHARES: &[&str] = &[
     "--dot",
     "--svg",
 ];
+
+/// The views with an order of rows.
+const WITH_ORDER: &[&str] = &[
+    "--top",
+    "--methods",
+    "--boot",
+    "--tests",
+    "--ops",
+    "--format json",
+];
+
+/// The views with an order of the rows of `--boot`, `--tests` and so on: Markdown has them, too.
+const WITH_ORDER_OF_PARTS: &[&str] = &[
+    "--boot",
+    "--tests",
+    "--ops",
+    "--format json",
+    "--format markdown",
+];
+
+/// The views that each option belongs to. Filters, --value and --no-pager are right everywhere.
+pub fn belongings(args: &ReportArgs) -> [Belongs; 17] {
+    let rows = args.view.limit.is_some();
+    let [count, node_fraction, edge_fraction, clusters] = args.graph.belongings();
+    [
+        (
+            "-o",
+            args.view.output.is_some(),
+            &["--html", "--text", "--format", "--dot", "--svg"],
+        ),
+        ("--no-browser", args.view.viewer.no_browser, &["--web"]),
+        ("--counts", args.counts.is_some(), &["--top"]),
+        ("--source", args.source, &["--html", "--web"]),
+        (
+            "--by",
+            args.by.is_some(),
+            &["--top", "--methods", "--dot", "--svg"],
+        ),
+        (
+            "--sort",
+            args.view.sort.is_some(),
+            match args.parts().any() {
+                true => WITH_ORDER_OF_PARTS,
+                false => WITH_ORDER,
+            },
+        ),
+        ("-n", rows, WITH_ROWS),
+        (
+            "--trim-path",
+            !args.view.paths.trim_path.is_empty(),
+            WITH_PATHS,
+        ),
+        ("--full-path", args.view.paths.full_path, WITH_PATHS),
+        ("--bottom-up", args.bottom_up, &["--tree"]),
+        ("--least", args.least.is_some(), &["--tree"]),
+        ("--lines", args.lines, &["--text"]),
+        ("--relative", args.relative, WITH_SHARES),
+        count,
+        node_fraction,
+        edge_fraction,
+        clusters,
+    ]
+}

@@ -3,18 +3,14 @@
 use super::Page;
 use super::prefixes::Prefixes;
 use crate::report::screen::Style;
+use rperf_format::boot_head;
 use rperf_format::table::{Column, Row, Table};
-use rperf_report::numbers::{counted, grouped};
+use rperf_report::numbers::grouped;
 use rperf_report::one_line::one_line;
-use rperf_report::{Boot, LoadBranch, LoadedFile, Place, PlaceKind, Sort};
+use rperf_report::{Boot, LoadBranch, Place, Sort};
 
 /// The least share that a branch of the tree has of all loading, in percent.
 const LEAST_PERCENT: i64 = 1;
-
-/// What is meant by the columns.
-const COLUMNS: &str = "own: the code of a file itself, with the methods that it calls. load: looking for, reading and \
-                       compiling it. total: both, with the files that it loads. A line stands for the files that it \
-                       loads where more isn't known. Files without a sample are left out.\n";
 
 /// The loading of files.
 pub fn boot(page: &Page<'_>, sort: Sort) -> String {
@@ -24,20 +20,9 @@ pub fn boot(page: &Page<'_>, sort: Sort) -> String {
     if boot.files.is_empty() {
         return text + "No files were loaded.\n";
     }
-    let is_file = |file: &&LoadedFile| file.place.kind == PlaceKind::File;
-    let files = boot.files.iter().filter(is_file).count();
-    let program = match boot.program {
-        0 => String::new(),
-        value => format!(
-            ", of which {} are the program's own first file",
-            page.scale().text(value)
-        ),
-    };
-    text += &page.screen.wrapped(&format!(
-        "Loading {}: {}{program}\n{COLUMNS}",
-        counted(files as u64, "file"),
-        page.value_with_percent(boot.total)
-    ));
+    let total = page.value_with_percent(boot.total);
+    let head = boot_head(&boot, &total, |value| page.scale().text(value));
+    text += &page.screen.wrapped(&head);
     for part in [files_table, gems, initializers, tree] {
         text += &part(page, &boot);
     }

@@ -1,17 +1,13 @@
 //! The ops as text: each of them, and those that a request calls again and again.
 
 use super::Page;
-use crate::places::{endpoint_name, line};
+use crate::places::line;
 use crate::report::screen::Style;
 use rperf_format::table::{Column, Row, Table};
-use rperf_model::{OpSums, ValueType};
-use rperf_report::numbers::{counted, grouped, percent};
-use rperf_report::one_line::one_line;
-use rperf_report::{Op, OpTimes, Repeat, Scale, Sort};
-
-/// What the figures are.
-const EXACT: &str = "Times are exact sums of all calls, without the ops inside of them; lines are told by \
-                     samples.\n";
+use rperf_format::{Times, ops_head, repeats_head};
+use rperf_report::numbers::{grouped, percent};
+use rperf_report::one_line::{endpoint_name, one_line};
+use rperf_report::{Op, OpTimes, Repeat, Sort};
 
 /// The ops.
 pub fn ops(page: &Page<'_>, sort: Sort) -> String {
@@ -19,13 +15,12 @@ pub fn ops(page: &Page<'_>, sort: Sort) -> String {
     let Some(times) = OpTimes::of(page.profile, sort) else {
         return text;
     };
-    let wall = ValueType::new("wall", "nanoseconds");
     let part = Part {
         page,
-        scale: Scale::new(&wall, signed(times.total.wall_ns)),
+        scale: Times::up_to(times.total.wall_ns),
         times: &times,
     };
-    text += &page.screen.wrapped(&part.head());
+    text += &page.screen.wrapped(&ops_head(&times));
     text += &part.ops();
     text += &part.repeats();
     text
@@ -34,39 +29,16 @@ pub fn ops(page: &Page<'_>, sort: Sort) -> String {
 /// A table of the page.
 struct Part<'a> {
     page: &'a Page<'a>,
-    scale: Scale,
+    scale: Times,
     times: &'a OpTimes,
 }
 
 impl Part<'_> {
-    fn head(&self) -> String {
-        let total = &self.times.total;
-        let states: Vec<_> = self
-            .states(total)
-            .into_iter()
-            .map(|(name, ns)| format!("{} {name}", self.time(ns)))
-            .collect();
-        let displaced = match total.displaced {
-            0 => String::new(),
-            calls => format!(
-                "{} in requests {} as outside of them, as the request had ended or there was no room.\n",
-                counted(calls, "call"),
-                if calls == 1 { "counts" } else { "count" },
-            ),
-        };
-        format!(
-            "{} of {}: {} = {}\n{EXACT}{displaced}",
-            counted(total.calls, "call"),
-            counted(self.times.ops.len() as u64, "op"),
-            self.time(total.wall_ns),
-            states.join(" + "),
-        )
-    }
-
     fn ops(&self) -> String {
         let mut columns = vec![Column::new("time"), Column::new("calls")];
         columns.extend(
-            self.states(&self.times.total)
+            self.times
+                .states(&self.times.total)
                 .into_iter()
                 .map(|(name, _)| Column::weighing(name, 3)),
         );
@@ -77,7 +49,12 @@ impl Part<'_> {
         for op in self.times.ops.iter().take(rows) {
             let Op { name, sums, app } = op;
             let mut cells = vec![self.time(sums.own_ns()), grouped(sums.calls)];
-            cells.extend(self.states(sums).into_iter().map(|it| self.time(it.1)));
+            cells.extend(
+                self.times
+                    .states(sums)
+                    .into_iter()
+                    .map(|it| self.time(it.1)),
+            );
             cells.extend([500, 990].map(|at| self.time(sums.blocked.quantile(at))));
             cells.push(sums.objects.map_or_else(|| "-".into(), grouped));
             table.push(Row {
@@ -112,12 +89,7 @@ impl Part<'_> {
                 ..Row::default()
             });
         }
-        let title = format!(
-            "Called {} times or more in one request, in one request of ten at least: one query for all \
-             would do, most likely (N+1)",
-            OpSums::REPEATED
-        );
-        self.section(&title, &table, self.times.repeats.len())
+        self.section(&repeats_head(), &table, self.times.repeats.len())
     }
 
     fn section(&self, title: &str, table: &Table, all: usize) -> String {
@@ -131,22 +103,8 @@ impl Part<'_> {
         format!("\n{title}\n{}{more}", screen.table(table))
     }
 
-    /// The states, those of fibers only if there are any.
-    fn states(&self, sums: &OpSums) -> Vec<(&'static str, u64)> {
-        let mut states = vec![
-            ("blocked", sums.blocked_ns),
-            ("GVL wait", sums.gvl_wait_ns),
-            ("running", sums.running_ns),
-            ("GC", sums.gc_ns),
-        ];
-        if self.times.total.suspended_ns > 0 {
-            states.push(("suspended", sums.suspended_ns));
-        }
-        states
-    }
-
     fn time(&self, ns: u64) -> String {
-        self.scale.text(signed(ns))
+        self.scale.text(ns)
     }
 }
 
@@ -159,8 +117,4 @@ fn repeat_cells(of: &Repeat, time: impl Fn(u64) -> String) -> Vec<String> {
         time(of.sums.own_ns() / requests),
         format!("{:.0} %", percent(of.sums.repeated, of.requests)),
     ]
-}
-
-fn signed(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
 }

@@ -3,14 +3,10 @@
 use super::Page;
 use crate::report::screen::Style;
 use rperf_format::table::{Column, Row, Table};
-use rperf_model::{SuiteSums, ValueType};
-use rperf_report::numbers::{counted, grouped, percent};
+use rperf_format::{Times, tests_head};
+use rperf_report::numbers::{grouped, percent};
 use rperf_report::one_line::one_line;
-use rperf_report::{FURTHER_TESTS, Scale, Sort, Test, Tests};
-
-/// What the figures are.
-const EXACT: &str = "Times and objects are exact: those of the threads that run tests, in all \
-                     processes together.\n";
+use rperf_report::{FURTHER_TESTS, Sort, Test, Tests};
 
 /// The tests.
 pub fn suite(page: &Page<'_>, sort: Sort) -> String {
@@ -20,13 +16,10 @@ pub fn suite(page: &Page<'_>, sort: Sort) -> String {
     };
     let part = Part {
         page,
-        scale: Scale::new(
-            &ValueType::new("wall", "nanoseconds"),
-            signed(tests.total.wall_ns),
-        ),
+        scale: Times::up_to(tests.total.wall_ns),
         tests: &tests,
     };
-    text += &page.screen.wrapped(&part.head());
+    text += &page.screen.wrapped(&tests_head(&tests, name));
     text += &part.examples();
     text += &part.files();
     text += &part.factories();
@@ -38,49 +31,11 @@ pub fn suite(page: &Page<'_>, sort: Sort) -> String {
 /// A table of the page.
 struct Part<'a> {
     page: &'a Page<'a>,
-    scale: Scale,
+    scale: Times,
     tests: &'a Tests,
 }
 
 impl Part<'_> {
-    /// All together: its states, and how much of it is garbage collection.
-    fn head(&self) -> String {
-        let total = &self.tests.total;
-        let states: Vec<_> = self
-            .states(total)
-            .into_iter()
-            .map(|(name, ns)| format!("{} {name}", self.time(ns)))
-            .collect();
-        let objects = total.objects.map_or_else(String::new, |objects| {
-            format!("; {}", counted(objects, "object"))
-        });
-        let mut head = format!(
-            "{} in {}: {} = {}{objects}\n",
-            counted(total.count, "test"),
-            counted(self.tests.files.len() as u64, "file"),
-            self.time(total.wall_ns),
-            states.join(" + "),
-        );
-        let most_gc = self.tests.examples.iter();
-        if let Some(test) = most_gc.max_by_key(|it| it.sums.gc_ns)
-            && test.sums.gc_ns > 0
-        {
-            head += &format!(
-                "GC: {:.1}%, the most in {}: {}\n",
-                percent(total.gc_ns, total.wall_ns),
-                name(test),
-                self.time(test.sums.gc_ns)
-            );
-        }
-        if self.tests.without_row > 0 {
-            head += &format!(
-                "{} ran beyond those that have rows of their own; they are told by file.\n",
-                counted(self.tests.without_row, "test")
-            );
-        }
-        head + EXACT
-    }
-
     fn examples(&self) -> String {
         let runs_again = self
             .tests
@@ -100,7 +55,12 @@ impl Part<'_> {
             if runs_again {
                 cells.push(grouped(sums.count));
             }
-            cells.extend(self.states(sums).into_iter().map(|it| self.time(it.1)));
+            cells.extend(
+                self.tests
+                    .states(sums)
+                    .into_iter()
+                    .map(|it| self.time(it.1)),
+            );
             cells.push(sums.objects.map_or_else(|| "-".into(), grouped));
             table.push(Row {
                 cells,
@@ -130,7 +90,12 @@ impl Part<'_> {
                 grouped(file.tests),
                 self.time(file.hooks_ns),
             ];
-            cells.extend(self.states(sums).into_iter().map(|it| self.time(it.1)));
+            cells.extend(
+                self.tests
+                    .states(sums)
+                    .into_iter()
+                    .map(|it| self.time(it.1)),
+            );
             table.push(Row {
                 cells,
                 style: self.style(sums.wall_ns),
@@ -215,22 +180,8 @@ impl Part<'_> {
         self.section(title, &table, self.tests.ops.len())
     }
 
-    /// The states, those of fibers only if there are any.
-    fn states(&self, sums: &SuiteSums) -> Vec<(&'static str, u64)> {
-        let mut states = vec![
-            ("running", sums.running_ns),
-            ("GVL wait", sums.gvl_wait_ns),
-            ("blocked", sums.blocked_ns),
-            ("GC", sums.gc_ns),
-        ];
-        if self.tests.total.suspended_ns > 0 {
-            states.push(("suspended", sums.suspended_ns));
-        }
-        states
-    }
-
     fn state_columns(&self) -> impl Iterator<Item = Column> {
-        let states = self.states(&self.tests.total).into_iter();
+        let states = self.tests.states(&self.tests.total).into_iter();
         states.map(|(name, _)| Column::weighing(name, 2))
     }
 
@@ -249,7 +200,7 @@ impl Part<'_> {
     }
 
     fn time(&self, ns: u64) -> String {
-        self.scale.text(signed(ns))
+        self.scale.text(ns)
     }
 
     fn share(&self, ns: u64) -> f64 {
@@ -266,8 +217,4 @@ fn name(test: &Test) -> String {
         "" => format!("{FURTHER_TESTS} {}", one_line(&test.file)),
         name => one_line(name).into_owned(),
     }
-}
-
-fn signed(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
 }

@@ -6,7 +6,10 @@ use rperf_model::{LatencyClass, Profile};
 use std::cmp::Reverse;
 
 /// A part with a smaller share of what the tail takes longer is no cause of it, in percent.
-const LEAST_PERCENT: f64 = 10.0;
+const LEAST_CAUSE: f64 = 10.0;
+
+/// With a smaller share of what the tail takes longer it isn't told where a part grew, in percent.
+const LEAST_GROWN: f64 = 0.5;
 
 /// Holders of the GVL that are told with a cause.
 const MAIN_HOLDERS: usize = 2;
@@ -80,12 +83,39 @@ impl<'a> Why<'a> {
         of_tail.find(|it| all > 0 && 2 * grew(it) > all)
     }
 
+    /// Whether a part grew by so much that it matters where.
+    pub fn has_grown(&self, part: Part) -> bool {
+        let excess = self.times.parts[part as usize].excess();
+        excess > 0 && self.times.share(part) >= LEAST_GROWN
+    }
+
+    /// The share of what slow requests wait longer for the GVL that others had than the main holders, and the one
+    /// of which nobody is known, each in percent with words for it; only those that are worth telling.
+    pub fn rest_of_wait(&self) -> Vec<(f64, &'static str)> {
+        let told: f64 = self.main_holders().iter().map(|it| self.share_of(it)).sum();
+        let unknown = self.share_unknown();
+        let others = unknown.map(|unknown| 100.0 - told - unknown);
+        let rest = [(others, "by others"), (unknown, "isn't known")];
+        let rest = rest.into_iter();
+        rest.filter_map(|(share, text)| Some((share?, text)))
+            .filter(|(share, _)| *share >= Self::LEAST_PERCENT)
+            .collect()
+    }
+
+    /// The collections that most of the time was by which slow requests collect longer, and their share in
+    /// percent, if that is worth telling.
+    pub fn main_collections(&self) -> Option<(&Collections, f64)> {
+        let main = self.collections.first()?;
+        let share = self.share_of_collections(main);
+        (share >= Self::LEAST_PERCENT).then_some((main, share))
+    }
+
     /// The parts that most of the difference is in, the greatest first: one at least, if any grew.
     pub fn causes(&self) -> Vec<Part> {
         let share = |part: &Part| self.times.share(*part);
         let mut parts = Part::ALL.to_vec();
         parts.sort_by_key(|part| Reverse(self.times.parts[*part as usize].excess()));
-        parts.retain(|part| share(part) >= LEAST_PERCENT);
+        parts.retain(|part| share(part) >= LEAST_CAUSE);
         parts
     }
 }

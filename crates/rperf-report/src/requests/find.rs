@@ -1,0 +1,196 @@
+//! Finds the endpoint that a user names. Asked by `rperf why` and by the Ruby API; any thread.
+
+use crate::text::one_line::{endpoint_name, one_line};
+use crate::text::pattern::regex;
+use rperf_model::{Profile, Requests};
+use std::fmt;
+
+/// Names that an error has.
+const NAMED: usize = 3;
+
+/// Why a text names no single endpoint. Its text is one line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NoSuchRequests {
+    /// No request has this in its name.
+    Unknown {
+        /// The text.
+        wanted: String,
+    },
+    /// Several endpoints have it.
+    Several {
+        /// The text.
+        wanted: String,
+        /// What the text is to their names, in words.
+        how: &'static str,
+        /// How many there are.
+        count: usize,
+        /// The shortest of their names.
+        names: Vec<String>,
+    },
+}
+
+impl fmt::Display for NoSuchRequests {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown { wanted } => write!(f, "no request is of '{}'", one_line(wanted)),
+            Self::Several {
+                wanted,
+                how,
+                count,
+                names,
+            } => {
+                let wanted = one_line(wanted);
+                let quoted: Vec<_> = names.iter().map(|name| format!("'{name}'")).collect();
+                let names = quoted.join(", ");
+                write!(f, "'{wanted}' {how} {count} names: {names}")?;
+                match count - quoted.len() {
+                    0 => Ok(()),
+                    more => write!(f, " and {more} more"),
+                }
+            }
+        }
+    }
+}
+
+impl std::error::Error for NoSuchRequests {}
+
+/// The requests of this name, with or without the key in front; or else the only ones that have this part
+/// in their name; or else the only ones that it matches as an expression.
+pub fn find_requests<'a>(
+    profile: &'a Profile,
+    wanted: &str,
+) -> Result<&'a Requests, NoSuchRequests> {
+    let unknown = || NoSuchRequests::Unknown {
+        wanted: wanted.into(),
+    };
+    if wanted.is_empty() {
+        return Err(unknown());
+    }
+    // A name with its key is one endpoint's.
+    let exact = [
+        among(profile, |it| full_name(it) == wanted),
+        among(profile, |it| it.name == wanted),
+    ];
+    if let Some(exact) = exact.into_iter().find(|it| !it.is_empty()) {
+        return only(exact, wanted, "is the name of");
+    }
+    let has_key = wanted.contains('=');
+    let is_part =
+        |it: &Requests| it.name.contains(wanted) || (has_key && full_name(it).contains(wanted));
+    let parts = among(profile, is_part);
+    if !parts.is_empty() {
+        return only(parts, wanted, "is a part of");
+    }
+    // A name that isn't there can be no expression, as of a route with a bracket.
+    let matching = regex(wanted).map_or_else(
+        |_| Vec::new(),
+        |regex| {
+            among(profile, |it| {
+                regex.is_match(&it.name) || regex.is_match(&full_name(it))
+            })
+        },
+    );
+    match matching.is_empty() {
+        true => Err(unknown()),
+        false => only(matching, wanted, "matches"),
+    }
+}
+
+fn among(profile: &Profile, is_it: impl Fn(&Requests) -> bool) -> Vec<&Requests> {
+    profile.requests.iter().filter(|it| is_it(it)).collect()
+}
+
+/// The only one of these, or else an error that has the shortest names: these are most like a part of them.
+fn only<'a>(
+    mut found: Vec<&'a Requests>,
+    wanted: &str,
+    how: &'static str,
+) -> Result<&'a Requests, NoSuchRequests> {
+    if let [one] = found[..] {
+        return Ok(one);
+    }
+    found.sort_by_key(|it| (it.name.chars().count(), full_name(it)));
+    let names = found.iter().take(NAMED);
+    let names = names.map(|it| endpoint_name(&it.key, &it.name)).collect();
+    Err(NoSuchRequests::Several {
+        wanted: wanted.into(),
+        how,
+        count: found.len(),
+        names,
+    })
+}
+
+/// The name of requests with the key in front, as tables have it.
+fn full_name(requests: &Requests) -> String {
+    format!("{}={}", requests.key, requests.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rperf_model::test_profile::TestProfile;
+
+    fn profile(names: &[(&str, &str)]) -> Profile {
+        let mut profile = TestProfile::wall().profile;
+        let names = names.iter();
+        profile.requests = names.map(|(key, name)| Requests::new(key, name)).collect();
+        profile
+    }
+
+    fn shop() -> Profile {
+        profile(&[
+            ("endpoint", "GET /orders"),
+            ("endpoint", "GET /orders/:id"),
+            ("endpoint", "POST /orders"),
+            ("endpoint", "GET /cart[items]"),
+            ("job", "ExportJob"),
+            ("job", "ImportJob"),
+        ])
+    }
+
+    fn message(profile: &Profile, wanted: &str) -> String {
+        find_requests(profile, wanted)
+            .expect_err("no single one")
+            .to_string()
+    }
+
+    #[test]
+    fn a_name_comes_before_its_parts_and_these_before_an_expression() {
+        let shop = shop();
+        for (wanted, name) in [
+            ("GET /orders", "endpoint=GET /orders"),
+            ("endpoint=GET /orders", "endpoint=GET /orders"),
+            ("GET /cart[items]", "endpoint=GET /cart[items]"),
+            ("cart[", "endpoint=GET /cart[items]"),
+            (":id", "endpoint=GET /orders/:id"),
+            ("job=Ex", "job=ExportJob"),
+            ("^POST", "endpoint=POST /orders"),
+            ("^GET /orders/.*$", "endpoint=GET /orders/:id"),
+            ("^job=Imp", "job=ImportJob"),
+            ("(?i)exportjob", "job=ExportJob"),
+        ] {
+            let found = find_requests(&shop, wanted).map(full_name);
+            assert_eq!(found.as_deref(), Ok(name), "{wanted}");
+        }
+    }
+
+    #[test]
+    fn what_several_have_is_told_with_their_names_in_one_line() {
+        assert_eq!(
+            message(&shop(), "orders"),
+            "'orders' is a part of 3 names: 'GET /orders', 'POST /orders', 'GET /orders/:id'"
+        );
+        assert_eq!(
+            message(&shop(), "^(GET|job)"),
+            "'^(GET|job)' matches 5 names: 'job=ExportJob', 'job=ImportJob', 'GET /orders' and 2 more"
+        );
+    }
+
+    #[test]
+    fn what_no_name_has_is_told_in_one_line() {
+        for (wanted, shown) in [("", ""), ("Hash#[", "Hash#["), ("a\nb\u{1b}[2J", "a b [2J")] {
+            let told = format!("no request is of '{shown}'");
+            assert_eq!(message(&shop(), wanted), told);
+        }
+    }
+}

@@ -1,0 +1,90 @@
+# frozen_string_literal: true
+
+# `rperf why` and `rperf report --boot, --tests, --ops, --gc` as Markdown, to paste, and as JSON: by name and by the
+# extension of a file.
+RSpec.describe "Markdown of what isn't about stacks", vm: true do
+  app = <<~'RUBY'
+    require "rperf/rack"
+
+    class Shop
+      def query(id) = Rperf.op("SELECT * FROM `lines` WHERE id = #{id} | <b>", kind: :sql) { id.to_s }
+      def lines = 6.times { |id| query(id) }
+    end
+
+    serve = Rperf::RackMiddleware.new(lambda { |_|
+      Shop.new.lines
+      [200, {}, []]
+    })
+    Rperf.start(mode: :wall, frequency: 1000, measure: %i[requests ops], output: "p.pb.gz") do
+      20.times { serve.call({ "REQUEST_METHOD" => "GET", "SCRIPT_NAME" => "", "PATH_INFO" => "/a|b" }) }
+      require "set"
+      GC.start
+    end
+  RUBY
+
+  before do
+    outcome = run(ruby, "-I#{Commands::ROOT}/lib", "-rrperf", write_file("app.rb", app))
+    expect([outcome.status.exitstatus, outcome.stderr]).to eq([0, ""])
+  end
+
+  # What the command prints; with -o also what it writes.
+  def printed(*arguments)
+    outcome = rperf(*arguments)
+    expect([outcome.status.exitstatus, outcome.stderr]).to match([0, /\A(rperf: wrote .*\n)?\z/])
+    outcome.stdout
+  end
+
+  def written(name, *)
+    expect(printed(*, "-o", name)).to eq("")
+    File.read(path_to(name))
+  end
+
+  def refusal(*)
+    outcome = rperf(*)
+    expect([outcome.status.exitstatus, outcome.stdout]).to eq([2, ""])
+    outcome.stderr
+  end
+
+  it "is written of slow requests" do
+    [%w[why p.pb.gz], ["why", "p.pb.gz", "a|b"]].each do |why|
+      markdown = printed(*why, "--format", "markdown")
+      expect(markdown).to start_with("## Slow requests of `").and include("`GET /a\\|b`")
+      expect(written("why.md", *why)).to eq(markdown)
+      expect(printed(*why, "--format", "json")).to eq(printed(*why, "--json"))
+      expect(written("why.json", *why)).to eq(printed(*why, "--json"))
+      expect(written("why.txt", *why)).to eq(printed(*why)).and eq(printed(*why, "-o", "-"))
+    end
+    expect(printed("why", "p.pb.gz", "--format", "markdown"))
+      .to match(/^\| 6\.0 \| .* \| `GET .*` \| ``\[SQL\] SELECT \* FROM `lines` WHERE id = \?.*`` \|/)
+  end
+
+  it "is written of ops, of collections and of what is loaded" do
+    { "--ops" => /^### Ops\n\n120 calls of 1 op:/, "--gc" => /^### Collections of garbage\n/,
+      "--boot" => /^### Loading of files\n/ }.each do |option, heading|
+      markdown = printed("report", option, "--format", "markdown", "p.pb.gz")
+      expect(markdown).to match(heading).and start_with("## Profile of `")
+      expect(markdown).not_to include("### Hottest methods")
+      expect(written("part.md", "report", option, "p.pb.gz")).to eq(markdown)
+      expect(written("part.json", "report", option, "p.pb.gz"))
+        .to eq(printed("report", option, "--format", "json", "p.pb.gz"))
+    end
+    all = printed("report", "--ops", "--gc", "-n", "1", "--sort", "total", "--format", "markdown", "p.pb.gz")
+    expect(all.scan(/^##.*/)).to match([/^## Profile of/, "### Ops", /^### Ops that requests/, /^### Collections/])
+    expect(printed("report", "--format", "markdown", "p.pb.gz")).to include("### Hottest methods")
+  end
+
+  it "is refused where it has no meaning" do
+    {
+      %w[why p.pb.gz --format html] => "rperf: --format must be markdown or json, not 'html'\n",
+      %w[why p.pb.gz -o why.csv] => "rperf: -o why.csv: rperf why writes .md, .json and .txt, unless --format says " \
+                                    "which of them it is\n",
+      %w[report --tests --format markdown p.pb.gz] => /\Arperf: the profile has no tests: .*\n\z/,
+      %w[report --ops --focus a -o ops.md p.pb.gz] => /\Arperf: filters have no meaning for --ops, .*\n\z/,
+      %w[report --format markdown --sort total p.pb.gz] => /\Arperf: --sort goes with .* not with --format markdown$/,
+      %w[report --tree --ops -o x.md p.pb.gz] => "rperf: --tree and --ops can't be combined: give one of them\n",
+      %w[report --ops -o x.txt p.pb.gz] => /\Arperf: -o goes with .*, not with --ops\n\z/
+    }.each { |arguments, message| expect(refusal(*arguments)).to match(message) }
+    expect(refusal("why", "p.pb.gz", "--json", "--format", "json")).to match(/--json.*--format/m)
+    expect(Dir.children(path_to(".")).grep(/\A(x|why|ops)\./)).to eq([])
+  end
+end
