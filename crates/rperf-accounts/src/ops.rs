@@ -92,9 +92,9 @@ impl SessionOps {
         kind.is_ok_and(|kind| self.names.is_of_kind(op, kind))
     }
 
-    /// The names of all ops, from number 1.
-    pub fn names(&self) -> Vec<Arc<str>> {
-        self.names.all().to_vec()
+    /// The names of the frames of all ops, from number 1; nothing for those that have none.
+    pub fn frames(&self) -> Vec<Option<Arc<str>>> {
+        self.names.frames().collect()
     }
 
     /// The name of the op with this number.

@@ -33,6 +33,9 @@ const SQL: &str = "sql";
 /// The kind of templates that are rendered, whose texts are paths.
 const RENDER: &str = "render";
 
+/// Kinds of what is Ruby code, which has methods of its own to show.
+const OF_CODE: [&str; 2] = ["perform", RENDER];
+
 /// Kinds that are written in another way in names, however a program writes them.
 const WRITTEN: [(&str, &str); 3] = [(SQL, "SQL"), ("http", "HTTP"), ("redis", "Redis")];
 
@@ -107,6 +110,13 @@ impl OpNames {
     /// All, from number 1.
     pub fn all(&self) -> &[Arc<str>] {
         &self.names
+    }
+
+    /// The names of the frames that samples get, from number 1; nothing where methods are left in sight.
+    pub fn frames(&self) -> impl Iterator<Item = Option<Arc<str>>> {
+        let is_code = |op| OF_CODE.iter().any(|kind| self.is_of_kind(op, kind));
+        let numbered = (1..).zip(&self.names);
+        numbered.map(move |(number, name)| (!is_code(OpNumber(number))).then(|| Arc::clone(name)))
     }
 
     fn look_up(&mut self, kind: &str, text: &[u8]) -> OpNumber {
@@ -192,6 +202,22 @@ fn one_line(text: &str) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ops_of_ruby_code_have_no_frame() {
+        let mut names = OpNames::default();
+        for (kind, text) in [
+            ("sql", "a"),
+            ("Render", "b"),
+            ("perform", "c"),
+            ("renderer", "d"),
+        ] {
+            names.number(kind, text.as_bytes());
+        }
+        let frames: Vec<_> = names.frames().collect();
+        let told: Vec<_> = frames.iter().map(|it| it.as_deref()).collect();
+        assert_eq!(told, [Some("[SQL] a"), None, None, Some("[renderer] d")]);
+    }
 
     #[test]
     fn a_name_keeps_its_number_and_has_its_kind_in_front() {
