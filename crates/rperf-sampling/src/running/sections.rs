@@ -1,4 +1,5 @@
-//! How far a session's sections are. Changed with the GVL; asked for by hooks without it, too.
+//! How far a session's sections are. Changed with the GVL, but for their end after a panic; asked for by hooks without
+//! it, too.
 
 use rperf_vm::clock;
 use std::sync::atomic::{

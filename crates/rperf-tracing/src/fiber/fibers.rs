@@ -17,12 +17,14 @@ pub(crate) struct Fibers {
 
 impl Fibers {
     /// The number of a new one.
+    #[inline]
     pub(crate) fn add(&mut self) -> usize {
         self.all.push(Fiber::default());
         self.all.len() - 1
     }
 
     /// From now on this one runs.
+    #[inline]
     pub(crate) fn run(&mut self, fiber: usize) {
         self.running = fiber;
     }
@@ -63,11 +65,13 @@ impl Fibers {
     }
 
     /// The number of the one that has this object, if it is known.
+    #[inline]
     pub(crate) fn with_object(&self, object: usize) -> Option<usize> {
         self.by_object.get(&object).copied()
     }
 
     /// The one with this number has this object.
+    #[inline]
     pub(crate) fn name(&mut self, fiber: usize, object: usize) {
         self.by_object.insert(object, fiber);
     }

@@ -65,17 +65,20 @@ impl Threads {
     }
 
     /// The one with this number, if there is one.
+    #[inline]
     pub(crate) fn get(&self, thread: ThreadNumber) -> Option<&TracedThread> {
         self.all.get(thread.place())
     }
 
     /// The one with this number, if there is one.
+    #[inline]
     pub(crate) fn get_mut(&mut self, thread: ThreadNumber) -> Option<&mut TracedThread> {
         self.all.get_mut(thread.place())
     }
 
     /// The own fiber of the one that runs, which comes back to it at this `depth`, if that is for the
     /// first time: other fibers begin at depth 1, if there were none before the session.
+    #[inline]
     pub(crate) fn take_own_fiber(&mut self, depth: u32) -> Option<usize> {
         let thread = self.get_running_mut()?;
         thread.own_fiber.take_if(|_| depth > 1)

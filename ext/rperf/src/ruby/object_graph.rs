@@ -120,7 +120,8 @@ impl<'a> Before<'a> {
         let present = self.threads.iter().map(|it| {
             let is_thread = |it| slots.number(it as usize).is_some() && self.kind(it).is_thread();
             let contexts = contexts.filter(|_| is_thread(it.object));
-            // SAFETY: a live thread, which was listed before the fork; in the child, which has no other one.
+            // SAFETY: a live thread, as was looked at: the one that was listed, or another in its slot. In the child,
+            // which has no other one that runs.
             contexts.map_or(0, |all| unsafe { all.of_thread(it.object) })
         });
         let present = present.collect();

@@ -70,8 +70,8 @@ impl Interrupts {
         self.last.answered(tid);
     }
 
-    /// Native thread `tid`, the calling one, has given the GVL up: afterwards no interruption is on its
-    /// way to it.
+    /// Native thread `tid` isn't noted any more as the one that has the GVL: afterwards no interruption is
+    /// on its way to it.
     #[inline]
     pub(super) fn leave(&self, tid: NativeId) {
         self.last.leave(tid);

@@ -24,8 +24,10 @@ pub struct ThreadFacts {
 /// A variable: its ID, and what it has.
 pub type Variable = (ID, VALUE);
 
-/// Entries of a table above which it is taken for none.
+/// Entries of a table above which it is taken for none: in the copy, and in the program, where each read is a system
+/// call.
 const LARGEST: usize = 1 << 20;
+const LARGEST_IN_PROGRAM: usize = 1 << 8;
 
 /// Bytes of a fiber's data before its execution context, at most.
 const FURTHEST: usize = 1 << 12;
@@ -43,7 +45,7 @@ pub struct Contexts {
 }
 
 impl Contexts {
-    /// Looks whether all is where it is believed to be; `None` if not. In the program, on the helper, which has a
+    /// Looks whether all but the storage is where it is believed to be; `None` if not. In the program, on the helper, which has a
     /// variable more meanwhile. `name` asks the VM for the name of an ID.
     pub fn find(gvl: &Gvl<'_>, name: impl Fn(ID) -> VALUE) -> Option<Self> {
         let layout = version::fiber_layout().ok()?;
@@ -66,7 +68,7 @@ impl Contexts {
             protect(|| unsafe { rb_sys::rb_thread_local_aset(thread.object(), mark, value) })
         };
         let is_set = set(rb_sys::Qtrue as VALUE).is_ok();
-        let found = variables(&memory, layout, context);
+        let found = variables(&memory, layout, context, LARGEST_IN_PROGRAM);
         let is_unset = set(rb_sys::Qnil as VALUE).is_ok();
         let is_mark = |it: &Variable| it.1 == rb_sys::Qtrue as VALUE && name(it.0) == name(mark);
         let is_there = is_set && is_unset && found?.iter().any(is_mark);
@@ -106,7 +108,7 @@ impl Contexts {
     pub unsafe fn variables(&self, context: usize) -> Vec<Variable> {
         // SAFETY: `find` has read such a table by this layout. The VM keeps it as long as the context.
         let memory = unsafe { MayFault::new() };
-        variables(&memory, self.layout, context).unwrap_or_default()
+        variables(&memory, self.layout, context, LARGEST).unwrap_or_default()
     }
 
     /// The Hash of `Fiber[]` there; `None` if there is none.
@@ -134,8 +136,13 @@ unsafe fn data_of_fiber(fiber: VALUE) -> usize {
     unsafe { rb_sys::macros::RTYPEDDATA_GET_DATA(fiber) }.expose_provenance()
 }
 
-/// The variables of a context; `None` if what is there is no table.
-fn variables(memory: &impl Memory, layout: &FiberLayout, context: usize) -> Option<Vec<Variable>> {
+/// The variables of a context; `None` if what is there is no table of so many entries at most.
+fn variables(
+    memory: &impl Memory,
+    layout: &FiberLayout,
+    context: usize,
+    largest: usize,
+) -> Option<Vec<Variable>> {
     let TableLayout {
         capacity,
         count,
@@ -156,7 +163,7 @@ fn variables(memory: &impl Memory, layout: &FiberLayout, context: usize) -> Opti
     let capacity = memory.half_word(table.checked_add(capacity)?)? as usize;
     let count = memory.half_word(table.checked_add(count)?)? as usize;
     let first = memory.word(table.checked_add(entries)?)?;
-    if capacity > LARGEST || count > capacity || !first.is_multiple_of(size_of::<usize>()) {
+    if capacity > largest || count > capacity || !first.is_multiple_of(size_of::<usize>()) {
         return None;
     }
     for place in 0..capacity {

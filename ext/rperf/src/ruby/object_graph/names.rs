@@ -378,7 +378,10 @@ unsafe extern "C" fn add_entry(key: usize, value: usize, entries: usize) -> c_in
     let entries =
         unsafe { &mut *std::ptr::with_exposed_provenance_mut::<Vec<(VALUE, VALUE)>>(entries) };
     entries.push((key as VALUE, value as VALUE));
-    0
+    match entries.len() > MOST_ENTRIES {
+        true => rb_sys::st_retval::ST_STOP as c_int,
+        false => rb_sys::st_retval::ST_CONTINUE as c_int,
+    }
 }
 
 unsafe extern "C" fn add_constant(id: usize, constant: usize, found: usize) -> c_int {
