@@ -119,7 +119,8 @@ build_ruby() {
   cd "$ROOT" || exit 1
   rm -rf "$work"
   RUBY=$(fitting_ruby "$prefix/bin/ruby") || die "the Ruby built in $prefix doesn't work; see $LOG"
-  [ -z "$cargo" ] || telling "compiling what needs no Ruby" wait_for "$cargo"
+  # Who tells must not be ended as it begins: with a trap for the end, bash complains.
+  [ -z "$cargo" ] || ! kill -0 "$cargo" 2>/dev/null || telling "compiling what needs no Ruby" wait_for "$cargo"
   trap - EXIT
 }
 
@@ -130,9 +131,8 @@ fetch_source() {
   telling "fetching it" download_source ruby3.4
 }
 
-# What failed there is tried again, and told, when Ruby is there. Of one that has ended long ago, bash may say that it
-# has no record.
-wait_for() { wait "$1" 2>/dev/null || true; }
+# What failed there is tried again, and told, when Ruby is there.
+wait_for() { wait "$1" || true; }
 
 drop_unused_ruby_parts() {
   local gem
