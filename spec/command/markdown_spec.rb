@@ -75,16 +75,16 @@ RSpec.describe "Markdown of what isn't about stacks", vm: true do
 
   it "is refused where it has no meaning" do
     {
-      %w[why p.pb.gz --format html] => "rperf: --format must be markdown or json, not 'html'\n",
+      %w[why p.pb.gz --format html] => "rperf: --format must be text, markdown or json, not 'html'\n",
       %w[why p.pb.gz -o why.csv] => "rperf: -o why.csv: rperf why writes .md, .json and .txt, unless --format says " \
                                     "which of them it is\n",
       %w[report --tests --format markdown p.pb.gz] => /\Arperf: the profile has no tests: .*\n\z/,
       %w[report --ops --focus a -o ops.md p.pb.gz] => /\Arperf: filters have no meaning for --ops, .*\n\z/,
-      %w[report --format markdown --sort total p.pb.gz] => /\Arperf: --sort goes with .* not with --format markdown$/,
+      %w[report --format markdown --sort total p.pb.gz] => /\Arperf: --sort goes with .* not with --format markdown.*\n\z/,
       %w[report --tree --ops -o x.md p.pb.gz] => "rperf: --tree and --ops can't be combined: give one of them\n",
       %w[report --ops -o x.txt p.pb.gz] => /\Arperf: -o goes with .*, not with --ops\n\z/
     }.each { |arguments, message| expect(refusal(*arguments)).to match(message) }
-    expect(refusal("why", "p.pb.gz", "--json", "--format", "json")).to match(/--json.*--format/m)
+    expect(refusal("why", "p.pb.gz", "--json", "--format", "json")).to match(/\Arperf: .*--json.*--format.*\n\z/)
     expect(Dir.children(path_to(".")).grep(/\A(x|why|ops)\./)).to eq([])
   end
 end

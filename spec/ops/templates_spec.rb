@@ -87,6 +87,27 @@ RSpec.describe "Ops of templates", vm: true do
       expect(sampled.keys).not_to include(name)
     end
 
+    it "leave samples to the op around them, and are counted apart" do
+      told_of(<<~'RUBY')
+        busy = lambda do
+          ends = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 0.2
+          nil while Process.clock_gettime(Process::CLOCK_MONOTONIC) < ends
+        end
+        measured(frequency: 1000) do
+          Rperf.op("page") { 2.times { render(template: "posts/work", locals: { work: busy }) } }
+        end
+      RUBY
+      name = "[render] app/views/posts/work.html.erb"
+      expect(op_calls).to eq("[op] page" => 1, name => 2)
+      page, template = ["[op] page", name].map { |it| op_named(it) }
+      expect(template[:wall_ns]).to be >= 399_000_000
+      own = page.values_at(:running_ns, :gvl_wait_ns, :blocked_ns, :gc_ns).sum
+      expect(own).to be < template[:wall_ns] / 2
+      sampled = Rperf.load(path_to("p.pb.gz")).top(by: :op).to_h { |it| it.values_at(:name, :self) }
+      expect(sampled["[op] page"]).to be >= 200_000_000
+      expect(sampled.keys).not_to include(name)
+    end
+
     it "have no local, no value and no text of a template in any byte of the profile" do
       told_of(<<~'RUBY')
         measured do

@@ -1,6 +1,7 @@
 //! The ops of one account: how often each was called in it, and how long that took. Under the GVL.
 
 use rperf_model::Ops;
+use rperf_model::Order;
 use std::sync::Arc;
 
 /// Ops that are told apart. The calls of others are one row.
@@ -48,7 +49,7 @@ impl AccountOps {
     /// All, those with the most time first.
     pub fn sorted(&self) -> Vec<AccountOp> {
         let mut rows = self.rows.clone();
-        rows.sort_by(|a, b| b.wall_ns.cmp(&a.wall_ns).then_with(|| a.name.cmp(&b.name)));
+        rows.order_by(|a, b| b.wall_ns.cmp(&a.wall_ns).then_with(|| a.name.cmp(&b.name)));
         rows
     }
 }

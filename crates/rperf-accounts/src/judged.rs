@@ -2,7 +2,7 @@
 
 use crate::{Figures, table};
 use rperf_model::{
-    AmongSlowest, LatencyClass, Quantiles, RequestId, RequestValues, Requests, Slowest,
+    AmongSlowest, LatencyClass, Order, Quantiles, RequestId, RequestValues, Requests, Slowest,
 };
 use rustc_hash::FxHashMap;
 
@@ -73,7 +73,7 @@ impl JudgedRequests {
             })
             .filter(|it| it.count() > 0)
             .collect();
-        told.sort_unstable_by(|a, b| (&a.key, &a.name).cmp(&(&b.key, &b.name)));
+        told.order_by(|a, b| (&a.key, &a.name).cmp(&(&b.key, &b.name)));
         told
     }
 

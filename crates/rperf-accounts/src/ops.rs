@@ -92,9 +92,14 @@ impl SessionOps {
         kind.is_ok_and(|kind| self.names.is_of_kind(op, kind))
     }
 
-    /// The names of the frames of all ops, from number 1; nothing for those that have none.
-    pub fn frames(&self) -> Vec<Option<Arc<str>>> {
-        self.names.frames().collect()
+    /// The names of all ops, from number 1.
+    pub fn names(&self) -> Vec<Arc<str>> {
+        self.names.all().to_vec()
+    }
+
+    /// Whether samples in the op with this number get a frame.
+    pub fn has_frame(&self, op: OpNumber) -> bool {
+        self.names.has_frame(op)
     }
 
     /// The name of the op with this number.

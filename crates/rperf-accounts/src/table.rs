@@ -2,6 +2,7 @@
 //! the GVL.
 
 use crate::{Figures, Value};
+use rperf_model::Order;
 use rperf_model::Quantiles;
 use rustc_hash::FxHashMap;
 use std::array;
@@ -68,7 +69,7 @@ impl AccountTable {
             .iter()
             .map(|(name, it)| (&**name, it))
             .collect();
-        all.sort_unstable_by_key(|(name, it)| (u64::MAX - it.of(Value::Wall).sum(), *name));
+        all.order_by_key(|(name, it)| (u64::MAX - it.of(Value::Wall).sum(), *name));
         all
     }
 }

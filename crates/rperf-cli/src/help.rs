@@ -11,6 +11,7 @@ use crate::args::Args;
 use crate::report::screen::{Screen, Style};
 use crate::{FAILURE, USAGE, say};
 use clap::CommandFactory;
+use rperf_model::Order;
 use topics::{TOPICS, Topic};
 
 /// The longest lines of a page, on wider terminals too.
@@ -152,7 +153,7 @@ fn nearest(name: &str) -> Vec<String> {
         known.push((alike.fold(0.0, f64::max), topic.name.to_string()));
     }
     known.retain(|(alike, _)| *alike >= ALIKE);
-    known.sort_by(|one, other| other.0.total_cmp(&one.0));
+    known.order_by(|one, other| other.0.total_cmp(&one.0));
     known.into_iter().map(|(_, name)| name).take(3).collect()
 }
 

@@ -47,8 +47,8 @@ pub struct WhyArgs {
     /// all
     #[arg(value_name = "ENDPOINT", allow_hyphen_values = true)]
     pub endpoint: Option<String>,
-    /// Write the answer as markdown, to paste, or json, with times in nanoseconds [default with -o: by
-    /// the file's extension]
+    /// Write the answer as text, as markdown, to paste, or as json, with times in nanoseconds [default
+    /// with -o: by the file's extension]
     #[arg(long, value_name = "FORMAT", allow_hyphen_values = true)]
     pub format: Option<String>,
     /// Print one JSON object, as --format json
@@ -121,9 +121,10 @@ fn notation(args: &WhyArgs) -> Result<Notation, Refusal> {
     match args.format.as_deref() {
         Some("markdown") => return Ok(Notation::Markdown),
         Some("json") => return Ok(Notation::Json),
+        Some("text") => return Ok(Notation::Text),
         Some(name) => {
             return Err(Refusal::usage(format!(
-                "--format must be markdown or json, not '{name}'"
+                "--format must be text, markdown or json, not '{name}'"
             )));
         }
         None if args.json => return Ok(Notation::Json),

@@ -1,6 +1,7 @@
 //! The file of `rperf leak`, as JSON: what of a program grew, by several looks at it. Made, written and read by the
 //! command; any thread.
 
+use rperf_model::Order;
 use rperf_report::growth::{Growth, LEAST_LOOKS, Measure, Seen, Verdict};
 use rperf_report::in_use::{InUse, InUseSite, SitesInUse};
 use serde::{Deserialize, Serialize};
@@ -394,7 +395,7 @@ impl<T> GrowthTable<T> {
             matches!(verdict, GrowthVerdict::Grows | GrowthVerdict::GrewOnce)
         };
         let mut rows: Vec<T> = rows.into_iter().filter(has_grown).collect();
-        rows.sort_by(|one, other| {
+        rows.order_by(|one, other| {
             let key = |row: &T| (amount(row).bytes.grows(), amount(row).bytes.per_hour);
             let ((grows, one), (others, other)) = (key(one), key(other));
             others.cmp(&grows).then(other.total_cmp(&one))

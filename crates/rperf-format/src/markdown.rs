@@ -16,7 +16,7 @@ pub use why::{markdown_of_endpoint, markdown_of_endpoints};
 
 use crate::FormatError;
 use crate::answers::FilteredProfile;
-use rperf_model::{Category, FrameKind, Profile, State};
+use rperf_model::{Category, FrameKind, Order, Profile, State};
 use rperf_report::numbers::{counted, grouped, percent, seconds};
 use rperf_report::{
     By, Function, Path, Scale, Sort, StateRow, Step, Top, TopRow, Totals, Wait, WaitSite, losses,
@@ -160,7 +160,7 @@ impl<'a> Report<'a> {
             .into_iter()
             .filter(|(_, value)| *value != 0)
             .collect();
-        states.sort_by_key(|(_, value)| std::cmp::Reverse(value.unsigned_abs()));
+        states.order_by_key(|(_, value)| std::cmp::Reverse(value.unsigned_abs()));
         states
     }
 

@@ -1,6 +1,7 @@
 //! The file of `rperf memory`, as JSON: what the memory of a process was made of at one moment. Written
 //! and read by the command; any thread.
 
+use rperf_model::Order;
 use rperf_report::memory::mappings::Resident;
 use rperf_report::memory::rows::{RowKind, Rows};
 use rperf_report::memory::{File, Memory, Pool};
@@ -258,7 +259,7 @@ impl MemoryFile {
         let mut rows: Vec<&MemoryRow> = self.rows.iter().collect();
         let known = |it: &&MemoryRow| !self.rows.iter().any(|row| row.name == it.name);
         rows.extend(other.rows.iter().filter(known));
-        rows.sort_by_key(|it| place(it));
+        rows.order_by_key(|it| place(it));
         rows
     }
 }

@@ -11,6 +11,7 @@ pub(crate) mod sockets;
 use crate::socket::descriptors::Guarded;
 use nix::fcntl::{OFlag, open, openat};
 use nix::sys::stat::Mode;
+use rperf_model::Order;
 use sockets::Sockets;
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -58,7 +59,7 @@ pub fn native_threads() -> Vec<NativeThread> {
     let waits = Waits::begin();
     let threads = numbers.filter_map(|tid| seen(tid, &waits));
     let mut threads: Vec<_> = threads.collect();
-    threads.sort_by_key(|thread| thread.tid);
+    threads.order_by_key(|thread| thread.tid);
     threads
 }
 

@@ -12,7 +12,7 @@ use crate::stack::groups::{gem, is_file};
 use crate::text::code_paths::CodePaths;
 use crate::top::Sort;
 use load_tree::{LoadTree, What};
-use rperf_model::{Column, FrameId, NodeId, Profile, StringId};
+use rperf_model::{Column, FrameId, NodeId, Order, Profile, StringId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
 
@@ -271,7 +271,7 @@ fn gems(tree: &LoadTree, shown: &Shown<'_>) -> Vec<LoadedGem> {
 fn branches(tree: &LoadTree, shown: &Shown<'_>) -> Vec<LoadBranch> {
     let by_size = |rows: &mut Vec<usize>| {
         // The last one is taken first.
-        rows.sort_by_key(|row| (tree.rows[*row].total, Reverse(*row)));
+        rows.order_by_key(|row| (tree.rows[*row].total, Reverse(*row)));
     };
     let mut open: Vec<usize> = tree.roots().collect();
     by_size(&mut open);

@@ -2,12 +2,13 @@
 //! `growth`; pure, any thread.
 
 use libm::{erfc, lgamma};
+use rperf_model::Order;
 
 /// The largest p that counts, if at most `rate` of those that count may be wrong, after
 /// Benjamini and Hochberg. `tested` are all that were tested, also those without a p
 /// in `ps`.
 pub(crate) fn false_discovery_limit(mut ps: Vec<f64>, tested: usize, rate: f64) -> f64 {
-    ps.sort_by(f64::total_cmp);
+    ps.order_by(f64::total_cmp);
     let tested = tested.max(ps.len()) as f64;
     let counted = ps.iter().enumerate();
     counted

@@ -19,6 +19,7 @@ use crate::stack::groups::Function;
 use crate::text::units::nanoseconds_per;
 use crate::top::Sort;
 use found::FoundMethods;
+use rperf_model::Order;
 use rperf_model::ValueType;
 use run::Amount;
 use scaling::scales;
@@ -216,7 +217,7 @@ impl Diff {
         }
         let tested = rows.iter().filter(|row| row.is_tested).count();
         rows.retain(|row| row.delta() != 0);
-        rows.sort_by_key(|row| Reverse(row.delta().unsigned_abs()));
+        rows.order_by_key(|row| Reverse(row.delta().unsigned_abs()));
         Ok(Self {
             value_type: first.value_type.clone(),
             runs: [base.len(), target.len()],

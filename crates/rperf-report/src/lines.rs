@@ -3,7 +3,7 @@
 use crate::stack::groups::is_file;
 use crate::stack::walk::{OnceSums, Values, Visitor, walk};
 use crate::text::code_paths::CodePaths;
-use rperf_model::{Column, Frame, FrameId, Node, NodeId, Profile, Strings, Weight};
+use rperf_model::{Column, Frame, FrameId, Node, NodeId, Order, Profile, Strings, Weight};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 
@@ -172,7 +172,7 @@ impl<'a> LineSums<'a> {
         // Least first, so that of those at one line the last one stays. Of equal ones
         // that is the shortest: `Object#run` rather than `block in Object#run`.
         let mut methods: Vec<_> = self.methods.iter().zip(&self.method_sums.totals).collect();
-        methods.sort_by_key(|(method, [total])| {
+        methods.order_by_key(|(method, [total])| {
             let name = method.name;
             (total.unsigned_abs(), Reverse((name.len(), name)))
         });
@@ -193,7 +193,7 @@ impl<'a> LineSums<'a> {
                 total_value: *total,
             })
             .collect();
-        lines.sort_by(|a, b| a.rank().cmp(&b.rank()));
+        lines.order_by(|a, b| a.rank().cmp(&b.rank()));
         Lines {
             lines,
             unknown: self.unknown,

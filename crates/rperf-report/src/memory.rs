@@ -12,6 +12,7 @@ pub mod told;
 use mappings::{Kind, Mapping, Resident};
 use parts::{Pages, Part, Range, shared_out};
 use rows::{RowKind, Rows};
+use rperf_model::Order;
 use std::collections::BTreeMap;
 use told::{Objects, Told, ToldPool};
 
@@ -132,7 +133,7 @@ impl Memory {
             }
         }
         let mut files: Vec<File> = files.into_values().collect();
-        files.sort_by(|one, other| {
+        files.order_by(|one, other| {
             (other.resident.rss, &one.path).cmp(&(one.resident.rss, &other.path))
         });
         found.finish(told, pools, files)

@@ -8,7 +8,7 @@ use crate::stack::groups::{FrameKey, Function, Groups};
 use crate::stack::walk::{OnceSums, Values, Visitor, add, walk_summing};
 use crate::text::code_paths::CodePaths;
 use crate::top::{By, Sort, thread_name};
-use rperf_model::{Column, Histogram, Node, NodeId, OwnColumn, Profile, State, Weight};
+use rperf_model::{Column, Histogram, Node, NodeId, Order, OwnColumn, Profile, State, Weight};
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -149,8 +149,8 @@ impl Methods {
         if has_latency {
             add_latencies(profile, &mut rows);
         }
-        rows.sort_by(|a, b| a.function.cmp(&b.function));
-        rows.sort_by_key(|row| {
+        rows.order_by(|a, b| a.function.cmp(&b.function));
+        rows.order_by_key(|row| {
             let rank = |sort| row.value(sort).unsigned_abs();
             Reverse((rank(sort), rank(sort.other()), row.calls))
         });

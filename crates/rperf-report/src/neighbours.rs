@@ -4,7 +4,7 @@
 use crate::stack::groups::{FrameKey, Function, GroupId, Groups};
 use crate::stack::walk::{OnceSums, Values, Visitor, walk};
 use crate::text::pattern::NamePattern;
-use rperf_model::{Column, Node, NodeId, Profile, Weight};
+use rperf_model::{Column, Node, NodeId, Order, Profile, Weight};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -161,7 +161,7 @@ impl CallSums<'_> {
         }
         for (&(caller, callee), &call) in &self.calls {
             let mut lines = lines.remove(&call).unwrap_or_default();
-            lines.sort_by_key(|(number, value)| (Reverse(value.unsigned_abs()), *number));
+            lines.order_by_key(|(number, value)| (Reverse(value.unsigned_abs()), *number));
             let neighbour = |group| Neighbour {
                 function: self.groups.function(group),
                 value: self.call_sums.totals[call][0],
@@ -178,13 +178,13 @@ impl CallSums<'_> {
         for chosen in &mut found {
             for side in [&mut chosen.callers, &mut chosen.callees] {
                 side.retain(|neighbour| neighbour.value != 0);
-                side.sort_by(|a, b| {
+                side.order_by(|a, b| {
                     let largest_first = b.value.unsigned_abs().cmp(&a.value.unsigned_abs());
                     largest_first.then_with(|| a.function.cmp(&b.function))
                 });
             }
         }
-        found.sort_by(|a, b| {
+        found.order_by(|a, b| {
             let largest_first = b
                 .total_value
                 .unsigned_abs()

@@ -8,7 +8,7 @@ pub use test_ops::TestOp;
 use crate::filter::{Filter, TagFilter};
 use crate::stack::groups::CoreMethods;
 use crate::top::{By, Sort, Top};
-use rperf_model::{FrameKind, Profile, SuiteKey, SuiteKind, SuiteSums};
+use rperf_model::{FrameKind, Order, Profile, SuiteKey, SuiteKind, SuiteSums};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -146,9 +146,9 @@ impl Tests {
         tests.total.count = counts.fold(0, u64::saturating_add);
         tests.files = files.into_values().collect();
         let by_wall = |sums: &SuiteSums| Reverse(sums.wall_ns);
-        tests.examples.sort_by_key(|it| by_wall(&it.sums));
-        tests.files.sort_by_key(|it| by_wall(&it.sums));
-        tests.factories.sort_by_key(|it| match sort {
+        tests.examples.order_by_key(|it| by_wall(&it.sums));
+        tests.files.order_by_key(|it| by_wall(&it.sums));
+        tests.factories.order_by_key(|it| match sort {
             Sort::SelfValue => Reverse(it.sums.own_ns),
             Sort::TotalValue => by_wall(&it.sums),
         });

@@ -6,7 +6,7 @@ use crate::rows::states::state_rows;
 use crate::rows::tags::tag_texts;
 use crate::stack::groups::{CoreMethods, FrameKey, Function, GroupId, Groups};
 use crate::stack::walk::{OnceSums, Values, Visitor, add, walk};
-use rperf_model::{Column, LabelSetId, Node, NodeId, Profile, Weight};
+use rperf_model::{Column, LabelSetId, Node, NodeId, Order, Profile, Weight};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 
@@ -110,7 +110,7 @@ impl Top {
             }
         }
         rows.retain(|row| (row.self_value, row.total_value) != (0, 0) || row.total_samples != 0);
-        rows.sort_by(|a, b| a.function.cmp(&b.function));
+        rows.order_by(|a, b| a.function.cmp(&b.function));
         Self {
             total: all[0],
             samples: samples.map(|_| all[1]),
@@ -127,7 +127,7 @@ impl Top {
             .iter()
             .filter(|row| row.value(sort) != 0)
             .collect();
-        rows.sort_by_key(|row| {
+        rows.order_by_key(|row| {
             let other = row.value(sort.other()).unsigned_abs();
             Reverse((row.value(sort).unsigned_abs(), other))
         });

@@ -7,7 +7,7 @@
 
 use crate::stack::groups::{FrameKey, Function, GroupId, Groups};
 use crate::stack::walk::Index;
-use rperf_model::{Column, NodeId, Profile};
+use rperf_model::{Column, NodeId, Order, Profile};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -290,7 +290,7 @@ impl Growth<'_> {
         sprouts.retain(|sprout| {
             depth < limits.depth && sprout.total_value.unsigned_abs() >= limits.least
         });
-        sprouts.sort_by_key(|sprout| {
+        sprouts.order_by_key(|sprout| {
             let text = &self.groups.texts[sprout.function];
             (Reverse(sprout.total_value.unsigned_abs()), text)
         });
@@ -351,7 +351,7 @@ impl Growth<'_> {
     /// Merges nodes that have become the same, and takes out the stacks that end here.
     fn settle(&self, sprout: &mut Sprout) {
         let nodes = &mut sprout.nodes;
-        nodes.sort_unstable_by_key(|(node, _)| *node);
+        nodes.order_by_key(|(node, _)| *node);
         nodes.dedup_by(|next, kept| {
             let same = next.0 == kept.0;
             if same {

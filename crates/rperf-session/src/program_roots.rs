@@ -1,5 +1,5 @@
 //! The directories that a program's own files belong to: that of the program, and that of its
-//! repository. Asked by the extension as a profile is made, on any thread.
+//! repository. Asked by the extension as a profile is made, and as a session with ops begins; on any thread.
 
 use rperf_model::CodePath;
 use std::path::{Path, PathBuf};

@@ -5,6 +5,7 @@ use crate::directory;
 use crate::event::{Change, Event, MemberId};
 use crate::process_id::ProcessId;
 use crate::process_stats::ProcessStats;
+use rperf_model::Order;
 use std::collections::HashSet;
 use std::fs::OpenOptions;
 use std::io::Read;
@@ -120,7 +121,7 @@ impl Status {
             processes.note(&event);
             status.note(event);
         }
-        status.members.sort_by_key(|member| member.begun_ns);
+        status.members.order_by_key(|member| member.begun_ns);
         status.awaited_daemons = processes.awaited_daemons();
         let first = status.members.first().map(|first| first.process.pid);
         status.replaced = first.is_some_and(|pid| processes.replaced.contains(&pid));

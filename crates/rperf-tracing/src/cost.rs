@@ -6,6 +6,7 @@ use crate::event::CallKind;
 use crate::tree::TracedNode;
 use crate::tree::folds::{Folds, payer};
 use crate::tree::thread::ThreadSums;
+use rperf_model::Order;
 use rperf_model::State;
 use rustc_hash::FxHashMap;
 
@@ -82,7 +83,7 @@ impl LoopTimes {
     /// The mean of the fastest quarter of the runs: the others may have been interrupted.
     fn of_fastest(runs: &mut [Self]) -> Self {
         let total = |it: &Self| it.callee_ns + it.caller_ns;
-        runs.sort_by(|one, other| total(one).total_cmp(&total(other)));
+        runs.order_by(|one, other| total(one).total_cmp(&total(other)));
         let fastest = &runs[..runs.len().div_ceil(4)];
         let mean =
             |of: fn(&Self) -> f64| fastest.iter().map(of).sum::<f64>() / fastest.len() as f64;

@@ -9,6 +9,7 @@ use crate::process::{State, command_line};
 use crate::program::Program;
 use crate::users::Users;
 use nix::unistd::Uid;
+use rperf_model::Order;
 use rperf_session::process_id::{ProcessId, parent};
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -57,7 +58,7 @@ pub struct Listing {
 /// All programs with ports of these users that `is_meant` wants, after each was asked what it is.
 pub fn all(users: &Users, is_meant: impl Fn(i32) -> bool) -> Listing {
     let mut clients: Vec<_> = find::all().into_iter().filter_map(connect).collect();
-    clients.sort_by_key(|(_, client)| client.pid());
+    clients.order_by_key(|(_, client)| client.pid());
     clients.dedup_by_key(|(_, client)| client.pid());
     clients.retain(|(_, client)| is_meant(client.pid()));
     let there = clients.len();
@@ -145,7 +146,7 @@ pub fn in_turn<T>(programs: Vec<T>, uid: impl Fn(&T) -> u32) -> Vec<T> {
         (*count, program)
     });
     let mut turns: Vec<_> = turns.collect();
-    turns.sort_by_key(|(turn, _)| *turn);
+    turns.order_by_key(|(turn, _)| *turn);
     turns.into_iter().map(|(_, program)| program).collect()
 }
 

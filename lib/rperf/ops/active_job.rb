@@ -21,7 +21,7 @@ module Rperf
 
       # Wraps the method that performs a job.
       module Performing
-        def perform_now(*)
+        def perform_now(*, **)
           return super unless Native.main_ractor? && Native.ops?
 
           name = Guard.attempt("of jobs are missing") { ActiveJob.performed(self) }
@@ -61,16 +61,16 @@ module Rperf
           return unless jobs.instance_of?(Array)
 
           names = jobs.map { |job| JobClass.of(job) }.uniq
-          (names.first if names.one?) || SEVERAL
+          names.one? ? names.first : SEVERAL
         end
 
-        # It comes within this op.
+        # The middleware runs inside of this op.
         def own_middleware?(job)
           middleware = Loaded.module(:Rperf, :ActiveJobMiddleware)
           middleware === job # rubocop:disable Style/CaseEquality -- the job's own methods aren't asked
         end
 
-        # Sidekiq's middleware comes around it.
+        # Sidekiq's middleware runs around it.
         def label = Native.labels&.fetch(:job, nil)
       end
     end

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "guard"
 require_relative "job_class"
 require_relative "loaded"
 require_relative "named"
@@ -36,8 +37,10 @@ module Rperf
         def install(client) = client.prepend(Pushing)
 
         def name_of(job)
-          case job
-          when Hash then name_of_class(job["class"]) unless job["wrapped"]
+          Guard.attempt("of jobs are missing") do
+            case job
+            when Hash then name_of_class(job["class"]) unless job["wrapped"]
+            end
           end
         end
 

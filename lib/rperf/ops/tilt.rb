@@ -5,18 +5,21 @@ require_relative "named"
 
 module Rperf
   module Ops
-    # Templates that Tilt renders, as for Sinatra: by the path of their file. Those without a path are none.
+    # Templates that Tilt renders, as for Sinatra: by the path of their file. Those without a path are none, nor are those
+    # of engines that render without the class that all inherit from.
     module Tilt
       # Wraps the method that renders one.
       module Rendering
         KIND = "render"
         private_constant :KIND
 
-        def render(*)
+        def render(*, **)
           return super unless Native.main_ractor? && Native.ops?
 
-          path = @file
-          path.is_a?(String) ? Named.call(KIND, path) { super } : super
+          case path = @file
+          when String then Named.call(KIND, path) { super }
+          else super
+          end
         end
       end
       private_constant :Rendering

@@ -5,6 +5,7 @@
 use super::users::UserArgs;
 use crate::shared_args::checked::pid;
 use crate::{FAILURE, Refusal};
+use rperf_model::Order;
 use rperf_report::numbers::counted;
 use rperf_report::regex;
 use rperf_report::terminal_text::shown;
@@ -50,7 +51,7 @@ impl Choice {
             None => self.named(most)?,
         };
         let left_out = processes.split_off(processes.len().min(most)).len();
-        processes.sort_unstable_by_key(|it| it.pid);
+        processes.order_by_key(|it| it.pid);
         Ok(Chosen {
             processes,
             left_out: (left_out > 0).then(|| of_left_out(left_out, most)),
@@ -166,7 +167,7 @@ impl Selection {
         let listing = self.listing(|pid| pid != own());
         if !listing.programs.is_empty() {
             let mut programs = in_turn(listing.programs, |it| it.uid);
-            programs.sort_by_key(|it| it.program.is_err());
+            programs.order_by_key(|it| it.program.is_err());
             return Ok(programs.iter().map(|it| it.process).collect());
         }
         let text = self.pattern.as_ref().map_or("", |it| &it.text);

@@ -8,6 +8,7 @@ use super::words::of_failure;
 use crate::report::screen::{Screen, columns};
 use crate::shared_args::path_args::PathArgs;
 use crate::{FAILURE, Refusal};
+use rperf_model::Order;
 use rperf_protocol::hello::Hello;
 use rperf_protocol::limits::MAX_STACKS as MOST;
 use rperf_protocol::stacks::{Fibers, Frame, Source, Stacks, Thread, ThreadState};
@@ -214,7 +215,7 @@ fn write_fibers(
         return Some(());
     }
     let mut stacks: Vec<_> = fibers.stacks.iter().collect();
-    stacks.sort_by_key(|stack| Reverse(stack.count));
+    stacks.order_by_key(|stack| Reverse(stack.count));
     let of = |count: u64| match count {
         1 => "1 fiber".into(),
         count => format!("{} fibers", numbers::grouped(count)),

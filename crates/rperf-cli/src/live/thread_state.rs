@@ -1,6 +1,7 @@
 //! The state of a thread, or of several that have one, as `rperf stacks` shows it. Called by
 //! `stacks`.
 
+use rperf_model::Order;
 use rperf_protocol::stacks::{Thread, ThreadState};
 use rperf_top::text::time;
 use std::cmp::Reverse;
@@ -19,7 +20,7 @@ pub fn in_words(threads: &[&Thread<'_>]) -> String {
         return String::new();
     };
     let mut waiting: Vec<_> = threads.iter().filter(|it| it.state_ns.is_some()).collect();
-    waiting.sort_by_key(|it| (Reverse(it.state_ns), Reverse(it.state_or_longer)));
+    waiting.order_by_key(|it| (Reverse(it.state_ns), Reverse(it.state_or_longer)));
     let how_long = waiting.first().map_or_else(String::new, |longest| {
         let most = match (longest.state_or_longer, waiting.len()) {
             (true, _) => "over ",

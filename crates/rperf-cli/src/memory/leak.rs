@@ -10,6 +10,7 @@ use crate::report::screen::Screen;
 use crate::shared_args::checked::{size, time};
 use rperf_format::{LeakFile, NoLeakFile};
 use rperf_heap::file::HeapFile;
+use rperf_model::Order;
 use rperf_report::growth::LEAST_LOOKS;
 use rperf_watch::leak::looks_of;
 use std::ffi::{OsStr, OsString};
@@ -205,7 +206,7 @@ fn of_files(targets: &[OsString], args: &LeakArgs) -> Result<LeakFile, Refusal> 
     let mut files = files.collect::<Result<Vec<_>, _>>()?;
     let times = files.iter().map(|it| it.facts.time_ns);
     let times: Vec<(u64, &OsString)> = times.zip(targets).collect();
-    files.sort_by_key(|it| it.facts.time_ns);
+    files.order_by_key(|it| it.facts.time_ns);
     let first = files.first().map(|it| it.facts.clone()).unwrap_or_default();
     let is_other = |it: &&HeapFile| !it.facts.is_of_process_of(&first);
     if let Some(other) = files.iter().find(is_other) {
@@ -242,7 +243,7 @@ fn of_files(targets: &[OsString], args: &LeakArgs) -> Result<LeakFile, Refusal> 
 /// Two files of looks that are too near to each other for growth in between.
 fn too_near<'a>(times: &[(u64, &'a OsString)]) -> Option<[&'a OsString; 2]> {
     let mut times = times.to_vec();
-    times.sort_by_key(|it| it.0);
+    times.order_by_key(|it| it.0);
     let mut pairs = times.windows(2);
     let near = pairs.find(|it| it[1].0 - it[0].0 < LEAST_APART.as_nanos() as u64)?;
     Some([near[0].1, near[1].1])

@@ -23,6 +23,7 @@ use super::screen::{Screen, Style};
 use rperf_format::answers::{FilteredProfile, IdleTime};
 use rperf_format::shorten;
 use rperf_format::table::{Column, Row, Table};
+use rperf_model::Order;
 use rperf_model::Profile;
 use rperf_model::frame_kind::method_of;
 use rperf_report::numbers::{counted, grouped, percent, seconds};
@@ -296,7 +297,7 @@ fn blocks_of(method: &Function, top: &Top) -> Vec<Neighbour> {
             lines: Vec::new(),
         })
         .collect();
-    blocks.sort_by_key(|block| Reverse(block.value.unsigned_abs()));
+    blocks.order_by_key(|block| Reverse(block.value.unsigned_abs()));
     blocks
 }
 

@@ -2,7 +2,7 @@
 //! thread.
 
 use crate::Refusal;
-use rperf_model::{Profile, Requests};
+use rperf_model::{Order, Profile, Requests};
 use rperf_report::one_line::endpoint_name;
 use rperf_report::{NoSuchRequests, find_requests};
 
@@ -35,7 +35,7 @@ fn hint(profile: &Profile, wanted: &str) -> String {
     let mut near: Vec<(f64, &Requests)> =
         profile.requests.iter().map(|it| (alike(it), it)).collect();
     near.retain(|(alike, _)| *alike >= ALIKE);
-    near.sort_by(|a, b| b.0.total_cmp(&a.0));
+    near.order_by(|a, b| b.0.total_cmp(&a.0));
     let quoted = |it: &Requests| format!("'{}'", endpoint_name(&it.key, &it.name));
     let names: Vec<String> = near.iter().take(NAMED).map(|(_, it)| quoted(it)).collect();
     match &names[..] {

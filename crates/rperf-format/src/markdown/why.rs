@@ -390,7 +390,7 @@ fn ops_of(why: &Why<'_>) -> String {
         table.row(cells.into_iter().chain(names));
     }
     let text = format!(
-        "By exact sums of all calls. *repeated by*: how many requests call it {} times or more, if these are one \
+        "By exact sums of all calls, with the ops inside of each; first what took most without them. *repeated by*: how many requests call it {} times or more, if these are one \
          in ten at least (N+1).",
         OpSums::REPEATED
     );

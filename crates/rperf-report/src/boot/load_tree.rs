@@ -2,7 +2,7 @@
 
 use crate::stack::groups::is_file;
 use rperf_model::frame_kind::{is_main, method_of};
-use rperf_model::{CodePath, Column, Frame, Profile, StringId};
+use rperf_model::{CodePath, Column, Frame, Order, Profile, StringId};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 
@@ -150,7 +150,7 @@ impl LoadTree {
     /// Each row has the line with the most of its own time and load.
     fn choose_sites(&mut self, by_site: FxHashMap<(usize, usize), i64>) {
         let mut by_site: Vec<_> = by_site.into_iter().collect();
-        by_site.sort_unstable_by_key(|((row, site), value)| (*row, *value, Reverse(*site)));
+        by_site.order_by_key(|((row, site), value)| (*row, *value, Reverse(*site)));
         for ((row, site), _) in by_site {
             self.rows[row].site = Some(site);
         }

@@ -10,6 +10,7 @@ use crate::filter::add_thread_frames;
 use crate::graph::thread_of;
 use crate::stack::groups::{FrameKey, Function, GroupId, Groups};
 use crate::stack::walk::{Values, Visitor, walk};
+use rperf_model::Order;
 use rperf_model::OwnColumn;
 use rperf_model::{DisplayFrame, FrameId, Node, NodeId, Profile, Weight};
 use rustc_hash::FxHashMap;
@@ -272,7 +273,7 @@ impl<'a> Adding<'a> {
             let text = &self.groups.texts[entry.group];
             (text.path, &*text.name, entry.kind)
         };
-        order.sort_by(|a, b| texts(*a).cmp(&texts(*b)));
+        order.order_by(|a, b| texts(*a).cmp(&texts(*b)));
         let mut places = vec![0; order.len()];
         for (place, &function) in order.iter().enumerate() {
             places[function] = place;
@@ -302,7 +303,7 @@ impl<'a> Adding<'a> {
         for function in &mut functions {
             function.lines.sort_unstable();
             let by_callee = |call: &CallCost| (call.callee, call.line);
-            function.calls.sort_unstable_by_key(by_callee);
+            function.calls.order_by_key(by_callee);
         }
         CallCosts {
             functions,

@@ -5,7 +5,7 @@
 use crate::matching::{MethodKey, match_methods};
 use crate::stack::groups::{FrameKey, Function, GroupId, Groups};
 use crate::text::code_paths::CodePaths;
-use rperf_model::{OwnColumn, Profile, Traced};
+use rperf_model::{Order, OwnColumn, Profile, Traced};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -96,7 +96,7 @@ impl CallDiff {
             target: target_counts.of_function(function),
         });
         let mut rows: Vec<CallChange> = rows.collect();
-        rows.sort_by_key(|row| Reverse(row.delta().unsigned_abs()));
+        rows.order_by_key(|row| Reverse(row.delta().unsigned_abs()));
         let sum = |of: fn(&CallChange) -> i64| rows.iter().map(of).fold(0, i64::saturating_add);
         Ok(Self {
             total: CallChange {

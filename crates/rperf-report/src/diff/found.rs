@@ -4,6 +4,7 @@
 use super::run::Run;
 use crate::matching::{Matched, MethodTable};
 use crate::stack::groups::Function;
+use rperf_model::Order;
 
 /// The methods of the runs. The sides have the numbers 0 (base) and 1 (target).
 pub(super) struct FoundMethods {
@@ -53,7 +54,7 @@ impl FoundMethods {
             }
         }
         let mut order: Vec<usize> = (0..count).collect();
-        order.sort_by_key(|&method| &table.functions()[method]);
+        order.order_by_key(|&method| &table.functions()[method]);
         Self {
             order,
             rows,

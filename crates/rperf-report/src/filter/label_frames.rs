@@ -3,6 +3,7 @@
 use crate::rows::keys::set_keys;
 use crate::rows::tags::{self, ThreadNames};
 use crate::text::one_line::without_end;
+use rperf_model::Order;
 use rperf_model::frame_kind::TRUNCATED_FRAME;
 use rperf_model::{
     CallTree, DisplayFrame, Frame, FrameId, Node, NodeId, Profile, State, WeightKey,
@@ -41,7 +42,7 @@ fn add_within(
         .collect();
     // Root by root, since what is known of the nodes below one tells nothing of others.
     let mut order: Vec<usize> = (0..rows.len()).collect();
-    order.sort_by_key(|&row| around.all[rows[row].1].root);
+    order.order_by_key(|&row| around.all[rows[row].1].root);
     let mut stacks = Stacks::new(&profile.tree);
     let mut keys = vec![None; rows.len()];
     for row in order {

@@ -5,6 +5,7 @@
 
 use super::limits::{Cut, GraphLimits, RankText};
 use super::sums::{NodeSum, Sums};
+use rperf_model::Order;
 use std::cmp::Ordering;
 
 /// Whether each node is kept, and how many are not.
@@ -24,7 +25,7 @@ pub(super) fn choose<'a>(
     let large = left.len();
     if large > limits.nodes {
         let scores = scores(sums);
-        left.sort_by(|&a, &b| {
+        left.order_by(|&a, &b| {
             let by_score = scores[b].partial_cmp(&scores[a]).unwrap_or(Ordering::Equal);
             let size = |node: usize| nodes[node].total.unsigned_abs();
             by_score

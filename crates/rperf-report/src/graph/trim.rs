@@ -1,6 +1,7 @@
 //! Which edges between the nodes of a call graph are kept. Called by `graph`; any thread.
 
 use super::sums::EdgeSum;
+use rperf_model::Order;
 use std::cmp::Reverse;
 
 /// Steps that the search for other ways may take: larger graphs are not for looking at.
@@ -18,7 +19,7 @@ pub(super) struct Trimmed {
 /// belongs. A residual edge goes too where other edges lead the same way: there can be many.
 pub(super) fn trim(mut edges: Vec<EdgeSum>, nodes: usize, least: u64) -> Trimmed {
     edges.retain(|edge| (edge.value, edge.calls) != (0, 0));
-    edges.sort_by_key(|edge| {
+    edges.order_by_key(|edge| {
         let size = edge.value.unsigned_abs();
         (Reverse((size, edge.calls)), edge.caller, edge.callee)
     });

@@ -3,6 +3,7 @@
 use crate::stack::groups::{FrameKey, Function, GroupId, GroupText, Groups};
 use crate::stack::walk::{OnceSums, Values, Visitor, walk};
 use crate::text::pattern::NamePattern;
+use rperf_model::Order;
 use rperf_model::frame_kind::method_of;
 use rperf_model::{Column, DisplayFrame, FrameId, FrameText, Node, NodeId, Profile, Weight};
 use rustc_hash::FxHashMap;
@@ -82,7 +83,7 @@ impl Listing {
         walk(profile, [column], &mut sums);
         let mut listings = sums.finish(key);
         listings.retain(|listing| !listing.lines.is_empty());
-        listings.sort_by(|a, b| {
+        listings.order_by(|a, b| {
             let largest_first = b
                 .total_value
                 .unsigned_abs()

@@ -5,6 +5,7 @@
 use super::mappings::{Kind, Mapping};
 use super::parts::{Part, Range};
 use super::told::Told;
+use rperf_model::Order;
 
 /// What heaps begin at a multiple of, and how long they can become.
 pub const HEAP: u64 = 64 << 20;
@@ -45,7 +46,7 @@ pub fn heaps(mappings: &[Mapping], told: &Told) -> Heaps {
     }
     let mut left = left_for_full(mappings, &known, told);
     full.retain(|it| is_like(it, &known, left.is_some()));
-    full.sort_by_key(|it| {
+    full.order_by_key(|it| {
         let is_unreserved = it.is_unreserved == Some(true);
         let is_first = (is_unreserved, it.is_before_heap, it.resident);
         (std::cmp::Reverse(is_first), it.start)
@@ -59,7 +60,7 @@ pub fn heaps(mappings: &[Mapping], told: &Told) -> Heaps {
         })
     });
     known.extend(full);
-    known.sort_by_key(|it| it.start);
+    known.order_by_key(|it| it.start);
     let mut ranges: Vec<Range> = Vec::new();
     for piece in &known {
         match ranges.last_mut() {

@@ -2,6 +2,7 @@
 //! are shared among them.
 
 use super::mappings::{Mapping, Resident};
+use rperf_model::Order;
 
 /// What a range of addresses is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,7 +40,7 @@ impl Ranges {
     /// Adds ranges. Of what is there already, nothing is taken away.
     pub fn add(&mut self, mut new: Vec<Range>) {
         new.retain(|it| it.start < it.end);
-        new.sort_by_key(|it| it.start);
+        new.order_by_key(|it| it.start);
         let there = std::mem::take(&mut self.0);
         let mut there = there.into_iter().peekable();
         // Up to here all is taken.

@@ -3,6 +3,7 @@
 
 use crate::stack::groups::{Function, GroupId};
 use crate::stack::places::Places;
+use rperf_model::Order;
 use rperf_model::label_keys::GC_CAUSE;
 use rperf_model::{CollectionSums, GcCause, OwnColumn, Profile};
 use rustc_hash::FxHashMap;
@@ -50,7 +51,7 @@ impl GcTimes {
             app: lines.get(&cause).cloned(),
         };
         let mut causes: Vec<_> = profile.collections.iter().map(of).collect();
-        causes.sort_by_key(|it| Reverse(it.sums.wall_ns));
+        causes.order_by_key(|it| Reverse(it.sums.wall_ns));
         Some(Self { total, causes })
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::text::one_line::{endpoint_name, one_line};
 use crate::text::pattern::regex;
-use rperf_model::{Profile, Requests};
+use rperf_model::{Order, Profile, Requests};
 use std::fmt;
 
 /// Names that an error has.
@@ -109,7 +109,7 @@ fn only<'a>(
     if let [one] = found[..] {
         return Ok(one);
     }
-    found.sort_by_key(|it| (it.name.chars().count(), full_name(it)));
+    found.order_by_key(|it| (it.name.chars().count(), full_name(it)));
     let names = found.iter().take(NAMED);
     let names = names.map(|it| endpoint_name(&it.key, &it.name)).collect();
     Err(NoSuchRequests::Several {

@@ -5,6 +5,7 @@
 use crate::stack::groups::{Function, GroupId};
 use crate::stack::places::Places;
 use crate::top::Sort;
+use rperf_model::Order;
 use rperf_model::frame_kind::OP;
 use rperf_model::{OpKey, OpSums, Profile};
 use rustc_hash::FxHashMap;
@@ -83,7 +84,7 @@ impl OpTimes {
             app: lines.of_op(name, None),
         };
         let mut ops: Vec<Op> = all.into_iter().map(of).collect();
-        ops.sort_by_key(|op| {
+        ops.order_by_key(|op| {
             let time = match sort {
                 Sort::TotalValue => op.sums.wall_ns,
                 Sort::SelfValue => op.sums.own_ns(),
@@ -110,7 +111,7 @@ impl OpTimes {
         };
         let mut repeats: Vec<Repeat> = profile.ops.iter().filter_map(of).collect();
         // By what they cost: they are in the order of their names before.
-        repeats.sort_by_key(|it| Reverse(it.sums.own_ns()));
+        repeats.order_by_key(|it| Reverse(it.sums.own_ns()));
         repeats
     }
 }

@@ -2,7 +2,7 @@
 //! Markdown reports; any thread.
 
 use crate::stack::groups::{FrameKey, Function, GroupId, Groups, is_file};
-use rperf_model::{Column, NodeId, Profile, State};
+use rperf_model::{Column, NodeId, Order, Profile, State};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 
@@ -67,7 +67,7 @@ impl Wait {
         }
         for wait in &mut waits {
             wait.sites.retain(|site| site.value != 0);
-            wait.sites.sort_by(|a, b| a.rank().cmp(&b.rank()));
+            wait.sites.order_by(|a, b| a.rank().cmp(&b.rank()));
         }
         waits.retain(|wait| wait.value != 0);
         waits

@@ -24,7 +24,7 @@ pub(crate) use texts::{is_in_request, judged_keys};
 use crate::stack::groups::Function;
 use crate::stack::places::Place;
 use rperf_model::{
-    Column, LatencyClass, NodeId, OwnColumn, Profile, RequestValues, Requests, State,
+    Column, LatencyClass, NodeId, Order, OwnColumn, Profile, RequestValues, Requests, State,
 };
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
@@ -102,7 +102,7 @@ impl<'a> EndpointTimes<'a> {
             let tail = it.requests.class(LatencyClass::Tail).count;
             it.excess().max(0) as u128 * u128::from(tail)
         };
-        all.sort_by_key(|it| (Reverse(cost(it)), &it.requests.key, &it.requests.name));
+        all.order_by_key(|it| (Reverse(cost(it)), &it.requests.key, &it.requests.name));
         all
     }
 
@@ -268,7 +268,7 @@ impl<'a> Texts<'a> {
             }
         }
         for sites in &mut sites {
-            sites.sort_by(|a, b| a.rank().cmp(&b.rank()));
+            sites.order_by(|a, b| a.rank().cmp(&b.rank()));
             sites.truncate(SITES);
         }
         (sites, open_ns)

@@ -2,7 +2,7 @@
 //! thread.
 
 use crate::stack::groups::{FrameKey, Function, GroupId, Groups};
-use rperf_model::{Column, Node, NodeId, Profile, State};
+use rperf_model::{Column, Node, NodeId, Order, Profile, State};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 
@@ -34,7 +34,7 @@ impl Path {
         let mut ends: Vec<(End, i64)> = sums.ends.iter().map(|(end, sum)| (*end, *sum)).collect();
         ends.retain(|(_, value)| *value != 0);
         // Path nodes are in the order of the profile: equal profiles give equal answers.
-        ends.sort_by_key(|(end, value)| (Reverse(value.unsigned_abs()), *end));
+        ends.order_by_key(|(end, value)| (Reverse(value.unsigned_abs()), *end));
         ends.truncate(limit);
         ends.into_iter()
             .map(|(end, value)| Path {

@@ -2,7 +2,7 @@
 //! Any thread.
 
 use crate::rows::in_ops::op_of_rows;
-use rperf_model::{LabelSetId, Profile};
+use rperf_model::{LabelSetId, Order, Profile};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -53,7 +53,7 @@ pub(super) fn ops(tests: &Profile, key: &str) -> Vec<TestOp> {
             }
         }
     }
-    ops.sort_by_key(|it| Reverse(it.own));
+    ops.order_by_key(|it| Reverse(it.own));
     ops
 }
 

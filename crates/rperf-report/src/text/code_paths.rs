@@ -1,7 +1,7 @@
 //! The paths of a profile as people see them, and as they are compared: relative to the program's
 //! directory, below a gem or below Ruby's library. Used by all answers and by formats; any thread.
 
-use rperf_model::{CodePath, PathView, Profile};
+use rperf_model::{CodePath, Order, PathView, Profile};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -79,7 +79,7 @@ impl CodePaths {
         if paths.roots.is_empty() {
             paths.roots.extend(guessed_root(&files));
         }
-        paths.roots.sort_by(|a, b| (b.len(), b).cmp(&(a.len(), a)));
+        paths.roots.order_by(|a, b| (b.len(), b).cmp(&(a.len(), a)));
         paths.roots.dedup();
         if paths.roots.len() > 1 {
             let roots: Vec<&str> = paths.roots.iter().map(String::as_str).collect();

@@ -102,8 +102,8 @@ pub struct Counted {
 pub struct Texts {
     /// The label sets, from number 1.
     pub label_sets: Vec<LabelTexts>,
-    /// The names of the frames of ops, from number 1; nothing for those that have none.
-    pub ops: Vec<Option<Arc<str>>>,
+    /// The names of ops, from number 1.
+    pub ops: Vec<Arc<str>>,
     /// The names of threads.
     pub thread_names: ThreadNames,
     /// The word of [`RequestId`](rperf_model::RequestId) for the session's requests.

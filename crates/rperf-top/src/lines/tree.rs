@@ -2,6 +2,7 @@
 //! what is opened is visited.
 
 use crate::line::{Line, Question, What, key};
+use rperf_model::Order;
 use rperf_watch::sums::{NodeTimes, Sums, Times};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -247,7 +248,7 @@ impl Maker<'_> {
             groups.entry(method).or_default().push((node, leaf));
         }
         let mut groups: Vec<_> = groups.into_iter().collect();
-        groups.sort_by_key(|(method, _)| *method);
+        groups.order_by_key(|(method, _)| *method);
         let branch = |(method, nodes): (u32, Vec<(u32, u32)>)| {
             let mut total = Times::default();
             for (_, leaf) in &nodes {

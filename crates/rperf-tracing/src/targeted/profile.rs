@@ -6,6 +6,7 @@ use crate::clock::{ClockReading, TraceClock};
 use crate::profile::add_nodes;
 use crate::profile::label_sets::add_label_sets;
 use crate::tree::TracedNode;
+use rperf_model::Order;
 use rperf_model::label_keys::CALL;
 use rperf_model::numbers::grouped;
 use rperf_model::{
@@ -90,7 +91,7 @@ impl TargetedSnapshot {
             }
         }
         let mut rows: Vec<_> = rows.into_iter().collect();
-        rows.sort_unstable_by_key(|(key, _)| *key);
+        rows.order_by_key(|(key, _)| *key);
         for ((node, labels), row) in rows {
             let key = key(map[node as usize], sets[labels.0 as usize]);
             table.add(key, &self.values(profile.schema.len(), row));
@@ -129,7 +130,7 @@ impl TargetedSnapshot {
             .iter()
             .filter(|(row, _)| **row != u32::MAX);
         let mut methods: Vec<_> = methods.map(|(row, it)| (*row as usize, it)).collect();
-        methods.sort_unstable_by_key(|(row, _)| *row);
+        methods.order_by_key(|(row, _)| *row);
         methods
     }
 
@@ -168,7 +169,7 @@ impl TargetedSnapshot {
 
     fn numbers(&self, names: &[ResolvedFrame]) -> Vec<String> {
         let mut methods = self.methods();
-        methods.sort_by_key(|(_, it)| std::cmp::Reverse(it.latencies.count()));
+        methods.order_by_key(|(_, it)| std::cmp::Reverse(it.latencies.count()));
         let shown = methods.iter().take(LINES).map(|(row, it)| {
             let at = |percent| duration(self.ns(it.latencies.quantile(percent)));
             let slowest = it.slowest.first();

@@ -4,6 +4,7 @@
 use crate::tree::counts::Counts;
 use crate::tree::state_times::StateTimes;
 use rperf_model::LabelSetId;
+use rperf_model::Order;
 use rperf_vm::NotedName;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -103,6 +104,6 @@ pub(crate) struct CountedThread {
 type LabelledSums = Vec<(LabelSetId, ThreadSums)>;
 
 fn sorted(mut sums: LabelledSums) -> LabelledSums {
-    sums.sort_unstable_by_key(|(labels, _)| *labels);
+    sums.order_by_key(|(labels, _)| *labels);
     sums
 }

@@ -1,6 +1,7 @@
 //! The rows: how they grow, and how they become others, as threads end and stacks are folded.
 
 use super::{Row, RowKey, Sums};
+use rperf_model::Order;
 use rperf_model::frame_kind::FOLDED_FRAME;
 use rperf_model::shared_sums::SumsValues;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -112,7 +113,7 @@ impl Sums {
                 let method = self.method(node(key).parent);
                 method.is_some_and(|it| (&*it.name, &*it.path) == FOLDED_FRAME)
             };
-            grown.sort_by_key(|(key, _)| !is_folded(key));
+            grown.order_by_key(|(key, _)| !is_folded(key));
             for (key, values) in &mut grown {
                 if let Some(lost) = lost.get_mut(&kind(key)) {
                     let rest = values.without(*lost);

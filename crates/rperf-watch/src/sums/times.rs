@@ -3,6 +3,7 @@
 //! it.
 
 use super::{Label, Row, Sums};
+use rperf_model::Order;
 use rperf_model::State;
 use rustc_hash::FxHashMap;
 
@@ -231,7 +232,7 @@ impl Sums {
         }
         let mut found: Vec<_> = found.into_iter().collect();
         found.retain(|(_, times)| *times != Times::default());
-        found.sort_by_key(|(label, _)| *label);
+        found.order_by_key(|(label, _)| *label);
         (found, sets.first().copied().unwrap_or_default())
     }
 }

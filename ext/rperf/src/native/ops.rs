@@ -92,7 +92,11 @@ fn finish(ruby: &Ruby, kind: RString) {
     let Some(present) = label_set::object_of(&gvl, RubyThread::current(&gvl)) else {
         return;
     };
-    let Some((set, number)) = derived_labels::op_around(&present) else {
+    let Some((set, _)) = derived_labels::op_around(&present) else {
+        return;
+    };
+    let number = SetObject::get(&set).and_then(SetObject::op);
+    let Some(number) = number.map(OpenOp::number) else {
         return;
     };
     let is_of_kind = with_ops(&gvl, |ops| {
@@ -114,12 +118,17 @@ fn made(ruby: &Ruby, gvl: &mut Gvl<'_>, kind: &str, text: RString) -> Result<Opt
         .then(|| text::in_utf8(ruby, text))
         .transpose()?;
     let outer = labels::present(ruby, gvl)?;
-    let number = with_ops(gvl, |ops| match &converted {
-        Some(text) => ops.number(kind, text.as_bytes()),
-        None => text::with_bytes(text, |text| ops.number(kind, text)),
+    let number = with_ops(gvl, |ops| {
+        let number = match &converted {
+            Some(text) => ops.number(kind, text.as_bytes()),
+            None => text::with_bytes(text, |text| ops.number(kind, text)),
+        };
+        (number, ops.has_frame(number))
     });
-    let number = number.filter(|it| *it != OpNumber::NONE);
-    Ok(number.and_then(|it| derived_labels::begin_op(gvl, RubyThread::current(gvl), outer, it)))
+    let number = number.filter(|it| it.0 != OpNumber::NONE);
+    Ok(number.and_then(|(number, has_frame)| {
+        derived_labels::begin_op(gvl, RubyThread::current(gvl), outer, number, has_frame)
+    }))
 }
 
 fn open(gvl: &mut Gvl<'_>, set: Value) {
@@ -136,7 +145,7 @@ fn close(gvl: &mut Gvl<'_>, set: Value) {
     };
     let closed = op.close(gvl).filter(|_| label_set::is_present(gvl, object));
     if let Some((figures, nested)) = closed {
-        let (number, request) = (object.set.op(), object.set.request());
+        let (number, request) = (op.number(), object.set.request());
         let within = op.within();
         if let Some(within) = SetObject::get(&within).and_then(SetObject::op) {
             within.add_nested(gvl, &figures);
@@ -173,13 +182,13 @@ fn is_within(op: &OpenOp, number: OpNumber) -> bool {
         let Some(set) = SetObject::get(&around) else {
             return false;
         };
-        if set.set.op() == number {
-            return true;
-        }
-        let Some(next) = set.op().map(OpenOp::within) else {
+        let Some(op) = set.op() else {
             return false;
         };
-        around = next;
+        if op.number() == number {
+            return true;
+        }
+        around = op.within();
     }
     false
 }

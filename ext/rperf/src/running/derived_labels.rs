@@ -38,33 +38,41 @@ pub fn inside(outer: &Value, inner: Value, begun: Option<(RequestNumber, Value)>
     new.unwrap_or(inner)
 }
 
-/// The set with which the op began that `set` is in, and the op's number.
+/// The set with which the op began that `set` is in, and the number that samples have in it: that of the
+/// innermost op with a frame.
 pub fn op_around(set: &Value) -> Option<(Value, OpNumber)> {
     let object = SetObject::get(set)?;
     let op_set = match object.op {
         Some(_) => *set,
         None => value(object.op_set),
     };
-    (object.set.op() != OpNumber::NONE).then_some((op_set, object.set.op()))
+    (op_set.as_raw() != NIL).then_some((op_set, object.set.op()))
 }
 
 /// A set as `outer`, or without labels if that is nil, with which an op begins on `thread`, the calling
-/// one. Outside of hooks.
+/// one. Without a frame, its samples stay those of the op around it. Outside of hooks.
 pub fn begin_op(
     gvl: &Gvl<'_>,
     thread: RubyThread<'_>,
     outer: Value,
     number: OpNumber,
+    has_frame: bool,
 ) -> Option<Value> {
     let handles = HANDLES.get()?;
-    let within = op_around(&outer).map_or(NIL, |(op_set, _)| op_set.as_raw());
+    let around = op_around(&outer);
+    let within = around.map_or(NIL, |(op_set, _)| op_set.as_raw());
+    let sampled = match around {
+        _ if has_frame => number,
+        Some((_, around)) => around,
+        None => OpNumber::NONE,
+    };
     let mut new = match SetObject::get(&outer) {
         Some(set) => set.in_request(set.set.request(), set.request_key),
         None => without_labels(gvl, thread, &outer),
     };
-    new.set = new.set.in_op(number);
+    new.set = new.set.in_op(sampled);
     new.op_set = NIL;
-    new.op = Some(Box::new(OpenOp::new(outer.as_raw(), within)));
+    new.op = Some(Box::new(OpenOp::new(number, outer.as_raw(), within)));
     let new = value(new.wrap(handles.set_class));
     black_box(outer.as_raw());
     Some(new)
@@ -130,7 +138,8 @@ pub fn with_open_op(gvl: &Gvl<'_>, thread: RubyThread<'_>, set: Value) -> Value 
     new.unwrap_or(set)
 }
 
-/// The set with which the innermost op began that goes on in the present fiber, and the op's number.
+/// The set with which the innermost op began that goes on in the present fiber, and the number that samples have
+/// in it.
 fn open_op(gvl: &Gvl<'_>, thread: RubyThread<'_>) -> Option<(Value, OpNumber)> {
     let (mut op_set, mut number) = op_around(&object_of(gvl, thread)?)?;
     loop {

@@ -6,10 +6,11 @@ use magnus::Value;
 use magnus::rb_sys::{AsRawValue, FromRawValue};
 use rb_sys::VALUE;
 use rperf_accounts::{Figures, Sums};
-use rperf_vm::{Gvl, GvlCell};
+use rperf_vm::{Gvl, GvlCell, OpNumber};
 
-/// What is known of it besides its number. The set that has it keeps the objects alive.
+/// What is known of it. The set that has it keeps the objects alive.
 pub struct OpenOp {
+    number: OpNumber,
     /// The label set that was there before; nil for none.
     outer: VALUE,
     /// The set with which the op began that it is inside of; nil for none.
@@ -29,8 +30,9 @@ pub struct Nested {
 
 impl OpenOp {
     /// An op that isn't open yet.
-    pub fn new(outer: VALUE, within: VALUE) -> Self {
+    pub fn new(number: OpNumber, outer: VALUE, within: VALUE) -> Self {
         Self {
+            number,
             outer,
             within,
             account: Account::new(),
@@ -65,6 +67,11 @@ impl OpenOp {
         self.account.close(gvl);
         let nested = *self.nested.borrow(gvl)?;
         Some((self.account.figures(gvl)?, nested))
+    }
+
+    /// Its number.
+    pub fn number(&self) -> OpNumber {
+        self.number
     }
 
     /// Whether it has ended, or never began.

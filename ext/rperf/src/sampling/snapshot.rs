@@ -315,7 +315,7 @@ fn take_ops(gvl: &Gvl<'_>, session: &SamplingSession, clear: bool) -> TakenOps {
     let ops = session.ops.as_ref().and_then(|ops| ops.borrow(gvl));
     ops.map_or_else(TakenOps::default, |mut ops| TakenOps {
         told: ops.told(clear),
-        frames: ops.frames(),
+        names: ops.names(),
     })
 }
 

@@ -36,8 +36,8 @@ pub type Finish = Box<dyn FnOnce(Profile) -> Profile + Send>;
 pub struct TakenOps {
     /// What they took.
     pub told: Ops,
-    /// The names of their frames, from number 1; nothing for those that have none.
-    pub frames: Vec<Option<Arc<str>>>,
+    /// Their names, from number 1.
+    pub names: Vec<Arc<str>>,
 }
 
 /// What was taken, and whatever else belongs to it. `T` is [`Taken`], and later what it becomes.
@@ -169,7 +169,7 @@ impl CompleteProfile {
             ..
         } = self;
         let profile = interrupts.without_gvl(gvl, move || {
-            snapshot.texts.ops = ops.frames;
+            snapshot.texts.ops = ops.names;
             let mut profile = snapshot.into_profile(&nodes, frames.names(), program, notes);
             profile.meta.missing = missing;
             profile.suite = suite;

@@ -1,6 +1,7 @@
 //! What the methods and labels of programs have had in an interval, for tables and JSON. Used by
 //! `top`.
 
+use rperf_model::Order;
 use rperf_model::State;
 use rperf_model::frame_kind::FOLDED_FRAME;
 use rperf_model::shared_sums::SumsFacts;
@@ -112,7 +113,7 @@ impl Interval {
         let mut labels: Vec<_> = labels
             .map(|(label, times)| (label.clone(), times))
             .collect();
-        labels.sort_by(|(one, mine), (other, theirs)| {
+        labels.order_by(|(one, mine), (other, theirs)| {
             rank(theirs, theirs)
                 .cmp(&rank(mine, mine))
                 .then_with(|| one.cmp(other))
@@ -128,7 +129,7 @@ impl Interval {
 
     fn of_methods(mut methods: Vec<MethodRate>) -> Self {
         methods.retain(|it| it.own != Times::default() || it.total.run > 0);
-        methods.sort_by(|one, other| {
+        methods.order_by(|one, other| {
             let name = |it: &MethodRate| (it.method.name.clone(), it.method.path.clone());
             rank(&other.own, &other.total)
                 .cmp(&rank(&one.own, &one.total))

@@ -7,6 +7,7 @@ use crate::report::screen::Screen;
 use rperf_format::bytes_text;
 use rperf_format::table::{Column, Row, Style, Table};
 use rperf_heap::file::{HeapFile, Sum};
+use rperf_model::Order;
 
 use rperf_report::numbers::{counted, grouped, percent};
 use rperf_report::terminal_text::shown;
@@ -99,7 +100,7 @@ fn changes(
         .into_iter()
         .map(|(name, (before, now))| Change { name, before, now });
     let mut rows: Vec<_> = rows.filter(|it| it.before != it.now).collect();
-    rows.sort_by_key(|it| std::cmp::Reverse((it.bytes(), it.objects())));
+    rows.order_by_key(|it| std::cmp::Reverse((it.bytes(), it.objects())));
     rows
 }
 
@@ -197,9 +198,9 @@ fn table(changes: &[Change], what: &str, total: u64, rows: usize) -> Table {
     columns.push(Column::weighing("objects", 1));
     let mut table = Table::new(columns).with_names(what);
     let mut order: Vec<&Change> = changes.iter().collect();
-    order.sort_by_key(|it| std::cmp::Reverse(it.bytes().unsigned_abs()));
+    order.order_by_key(|it| std::cmp::Reverse(it.bytes().unsigned_abs()));
     order.truncate(rows);
-    order.sort_by_key(|it| std::cmp::Reverse((it.bytes(), it.objects())));
+    order.order_by_key(|it| std::cmp::Reverse((it.bytes(), it.objects())));
     for change in order {
         let bytes = change.bytes();
         let share = percent(bytes.unsigned_abs(), total);

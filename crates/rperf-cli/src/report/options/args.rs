@@ -39,7 +39,7 @@ pub struct ReportArgs {
     /// file loads which
     #[arg(long)]
     pub boot: bool,
-    /// Print what the tests of a suite took: the slowest ones, their files, factories and gems
+    /// Print what the tests of a suite took: the slowest ones, their files, factories, gems and ops
     #[arg(long)]
     pub tests: bool,
     /// Print what ops took (queries, requests to other servers and the like), and those that a request

@@ -2,7 +2,7 @@
 
 use super::texts::Texts;
 use super::{Collections, EndpointTimes, Holder, Part, SlowRequest, Why};
-use rperf_model::{LatencyClass, Profile};
+use rperf_model::{LatencyClass, Order, Profile};
 use std::cmp::Reverse;
 
 /// A part with a smaller share of what the tail takes longer is no cause of it, in percent.
@@ -114,7 +114,7 @@ impl<'a> Why<'a> {
     pub fn causes(&self) -> Vec<Part> {
         let share = |part: &Part| self.times.share(*part);
         let mut parts = Part::ALL.to_vec();
-        parts.sort_by_key(|part| Reverse(self.times.parts[*part as usize].excess()));
+        parts.order_by_key(|part| Reverse(self.times.parts[*part as usize].excess()));
         parts.retain(|part| share(part) >= LEAST_CAUSE);
         parts
     }

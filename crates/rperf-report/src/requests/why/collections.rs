@@ -2,6 +2,7 @@
 
 use super::means::Means;
 use super::texts::{SITES, Texts, classes, judged_keys};
+use rperf_model::Order;
 use rperf_model::label_keys::GC_CAUSE;
 use rperf_model::{Column, LatencyClass, Requests};
 use rustc_hash::FxHashMap;
@@ -46,7 +47,7 @@ pub(super) fn collections_of(
         },
     });
     let mut causes: Vec<_> = causes.filter(|it| it.means.excess() > 0).collect();
-    causes.sort_by(|a, b| {
+    causes.order_by(|a, b| {
         let rank = |it: &Collections| -it.means.excess();
         rank(a).cmp(&rank(b)).then_with(|| a.cause.cmp(&b.cause))
     });

@@ -6,7 +6,7 @@ use super::texts::{SITES, Texts, classes, judged_keys};
 use crate::stack::groups::Function;
 use crate::stack::places::Place;
 use crate::top::thread_name;
-use rperf_model::{Column, LatencyClass, NodeId, OwnColumn, Requests, WeightKey};
+use rperf_model::{Column, LatencyClass, NodeId, Order, OwnColumn, Requests, WeightKey};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -232,7 +232,7 @@ const UNKNOWN: &str = "(unknown)";
 
 /// The first of these that are told: those with the greatest weights, by name where these are equal.
 fn first<T>(mut ranked: Vec<(i64, &str, T)>) -> Vec<(i64, &str, T)> {
-    ranked.sort_by(|a, b| (b.0, a.1).cmp(&(a.0, b.1)));
+    ranked.order_by(|a, b| (b.0, a.1).cmp(&(a.0, b.1)));
     ranked.truncate(SITES);
     ranked
 }

@@ -1,9 +1,10 @@
-//! What the ops of an endpoint took in typical requests and in slow ones.
+//! What the ops of an endpoint took in typical requests and in slow ones. A template has the queries inside of it, so
+//! ops come by what they took without others.
 
 use super::means::{Means, mean};
 use crate::requests::ops::Lines;
 use crate::stack::groups::Function;
-use rperf_model::{LatencyClass, OpKey, OpSums, Profile, Requests};
+use rperf_model::{LatencyClass, OpKey, OpSums, Order, Profile, Requests};
 use std::cmp::Reverse;
 
 /// An op of an endpoint.
@@ -13,7 +14,7 @@ pub struct OpShare {
     pub name: String,
     /// Calls in a typical request and in one of the tail, in thousandths.
     pub calls: Means,
-    /// Their time, in ns.
+    /// Their time, with the ops inside of them, in ns.
     pub wall: Means,
     /// How many in a hundred requests repeat it, if the endpoint does.
     pub repeated_percent: Option<f64>,
@@ -49,7 +50,12 @@ pub(super) fn ops_of(profile: &Profile, requests: &Requests) -> Vec<OpShare> {
             app: lines.of_op(&key.name, Some(key)),
         }
     };
-    let mut ops: Vec<OpShare> = theirs.map(of).collect();
-    ops.sort_by_key(|it| Reverse(it.wall.tail.max(it.wall.typical)));
-    ops
+    let own = |sums: &OpSums, wall: &Means| {
+        let part = sums.own_ns() as f64 / sums.wall_ns.max(1) as f64;
+        (wall.tail.max(wall.typical) as f64 * part.min(1.0)) as i64
+    };
+    let ops = theirs.map(|it| (of(it), it.1));
+    let mut ops: Vec<_> = ops.map(|(op, sums)| (own(sums, &op.wall), op)).collect();
+    ops.order_by_key(|it| Reverse(it.0));
+    ops.into_iter().map(|it| it.1).collect()
 }

@@ -18,7 +18,7 @@ pub struct SessionNames<'a> {
     /// The label sets, from number 1.
     pub label_sets: &'a [LabelTexts],
     /// The names of ops, from number 1.
-    pub ops: &'a [Option<Arc<str>>],
+    pub ops: &'a [Arc<str>],
     /// The word of [`RequestId`] for the session's requests.
     pub request_word: u32,
 }
@@ -88,7 +88,7 @@ impl<'a> ProfileIds<'a> {
 
     fn node(&self, profile: &mut Profile, node: NodeId, op: OpNumber) -> NodeId {
         let row = usize::from(op.0).checked_sub(1);
-        let Some(Some(name)) = row.and_then(|row| self.names.ops.get(row)) else {
+        let Some(name) = row.and_then(|row| self.names.ops.get(row)) else {
             return node;
         };
         let frame = Frame {
