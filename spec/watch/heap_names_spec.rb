@@ -60,7 +60,7 @@ RSpec.describe "names of rperf heap", vm: true, emulated: false, if: Gem::Platfo
     RUBY
       expect(holders(answer_of(pid))).to include(
         'Thread "worker"[:local]' => 1, 'variable :page of Thread "worker"' => 2,
-        'variable :made_worker of Thread "worker"' => 3, 'Fiber[:request] of Thread "worker"' => 4,
+        'variable :made_worker of Thread "worker"' => 3, "Fiber[:request]" => 4,
         'Thread "worker" @pool' => 5
       )
     end
@@ -89,10 +89,10 @@ RSpec.describe "names of rperf heap", vm: true, emulated: false, if: Gem::Platfo
       # Whose fiber it is may be on a thread's stack, too.
       found = holders(answer_of(pid)).transform_keys { |it| it.sub(/ of a Fiber of Thread "main"/, " of a Fiber") }
       expect(found).to include(
-        '[:begun] of a Fiber of Thread "outer"' => 1, 'Fiber[:begun] of a Fiber of Thread "outer"' => 2,
-        'Thread "outer"[:present]' => 3, 'Fiber[:present] of Thread "outer"' => 4,
-        "Fiber[:tenant] of a Fiber" => 5, "[:waits] of a Fiber" => 6, "[:made_Fiber] of a Fiber" => 7,
-        "Fiber[:unused] of a Fiber" => 9
+        '[:begun] of a Fiber of Thread "outer"' => 1, "Fiber[:begun]" => 2,
+        'Thread "outer"[:present]' => 3, "Fiber[:present]" => 4,
+        "Fiber[:tenant]" => 5, "[:waits] of a Fiber" => 6, "[:made_Fiber] of a Fiber" => 7,
+        "Fiber[:unused]" => 9
       )
       expect(found.keys.grep(/@own/).size).to eq(1)
     end

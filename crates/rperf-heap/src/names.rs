@@ -9,6 +9,9 @@ const OWN: &str = "Rperf";
 /// What names of our variables of threads have.
 const OWN_VARIABLES: &str = ":__rperf_";
 
+/// What names begin with of what fibers have in their storage, which others inherit.
+const STORAGE: &str = "Fiber[";
+
 /// Ruby's constant with the local variables of the main script.
 const MAIN_SCRIPT: &str = "TOPLEVEL_BINDING";
 
@@ -130,6 +133,15 @@ impl<'a> Names<'a> {
         let variables = those_of(&self.variables, object, |it| it.0);
         let held = those_of(&self.from_places, object, |it| it.0);
         let own = variables.iter().map(|it| self.graph.text(it.1).to_owned());
+        let mut inherited = Vec::new();
+        let mut is_told = |name: u32| {
+            let is_new = !inherited.contains(&name);
+            if is_new && self.graph.text(name).starts_with(STORAGE) {
+                inherited.push(name);
+            }
+            is_new
+        };
+        let held: Vec<_> = held.iter().filter(|it| is_told(it.2)).collect();
         let held_names = held.iter().map(|it| self.of_reference(it.1, it.2));
         let mut names: Vec<_> = own.chain(held_names).take(NAMES).collect();
         let more = variables.len() + held.len() - names.len();
@@ -158,6 +170,7 @@ impl<'a> Names<'a> {
             return match text.as_bytes().first() {
                 Some(b'@') => format!("{of_place} {text}"),
                 Some(b'[') if is_thread => format!("{of_place}{text}"),
+                _ if text.starts_with(STORAGE) => text.into(),
                 _ => format!("{text} of {of_place}"),
             };
         }
@@ -295,12 +308,15 @@ mod tests {
         let told = |place, name| names.of_reference(place, name);
         assert_eq!(told(0, 2), "Thread \"worker\"[:a]");
         assert_eq!(told(0, 3), "variable :b of Thread \"worker\"");
-        assert_eq!(told(0, 4), "Fiber[:c] of Thread \"worker\"");
+        assert_eq!(told(0, 4), "Fiber[:c]");
         assert_eq!(told(0, 5), "Thread \"worker\" @d");
         assert_eq!(told(1, 2), "[:a] of a Fiber of Thread \"worker\"");
-        assert_eq!(told(1, 4), "Fiber[:c] of a Fiber of Thread \"worker\"");
+        assert_eq!(told(1, 4), "Fiber[:c]");
         assert_eq!(told(1, 5), "a Fiber of Thread \"worker\" @d");
         assert!(!names.is_in_own_variable(2));
+        graph.names = vec![4, 4, 4, 4, 0, 4, 4, 4];
+        let names = Names::of(&graph).of_object(2);
+        assert_eq!(names.joined(), "Fiber[:c]");
     }
 
     #[test]

@@ -206,6 +206,8 @@ fn gems(tests: &Profile) -> Vec<TestGem> {
     );
     let rows = top.sorted(Sort::TotalValue).into_iter();
     let rows = rows.filter(|row| row.self_value != 0 || *row.function.name != *OWN_GEM);
+    // They have a table of their own.
+    let rows = rows.filter(|row| FrameKind::of(&row.function.name) != FrameKind::Op);
     rows.map(|row| TestGem {
         name: gem_name(&row.function.name).to_owned(),
         own: row.self_value,

@@ -72,7 +72,8 @@ fn more_in_the_tail(requests: &Requests, sums: &OpSums) -> String {
 /// What the ops of an endpoint took, and those that it calls again and again.
 pub fn of_endpoint(why: &Why<'_>, screen: Screen) -> String {
     let names = ["typical", "tail", "calls", "tail"];
-    let mut table = Table::new(names.map(Column::new)).with_names("op, per request");
+    let mut table =
+        Table::new(names.map(Column::new)).with_names("op, per request, with the ops inside");
     let requests = why.times.requests;
     let has = |class| requests.class(class).count > 0;
     let [has_typical, has_tail] = [LatencyClass::Typical, LatencyClass::Tail].map(has);
@@ -84,7 +85,8 @@ pub fn of_endpoint(why: &Why<'_>, screen: Screen) -> String {
         let ms = |ns: i64| format!("{} ms", milliseconds(ns));
         let calls = |thousandths: i64| format!("{:.1}", thousandths as f64 / 1e3);
         has_repeats |= is_repeated(it);
-        let mark = if is_repeated(it) { "N+1  " } else { "" };
+        let mark = is_repeated(it).then(|| "N+1".to_owned());
+        let at = Some(line(&it.app)).filter(|it| !it.is_empty());
         table.push(Row {
             cells: [
                 (has_typical, ms(it.wall.typical)),
@@ -95,7 +97,7 @@ pub fn of_endpoint(why: &Why<'_>, screen: Screen) -> String {
             .map(|(is_known, text)| if is_known { text } else { "-".into() })
             .into(),
             name: one_line(&it.name).into_owned(),
-            detail: format!("{mark}{}", line(&it.app)),
+            detail: mark.into_iter().chain(at).collect::<Vec<_>>().join("  "),
             needs_detail: true,
             ..Row::default()
         });
