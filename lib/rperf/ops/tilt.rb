@@ -5,8 +5,8 @@ require_relative "named"
 
 module Rperf
   module Ops
-    # Templates that Tilt renders, as for Sinatra: by the path of their file. Those without a path are none, nor are those
-    # of engines that render without the class that all inherit from.
+    # Templates that Tilt renders, as for Sinatra: by the path of their file. Those without a path are none, nor are
+    # those of engines that render without the class that all inherit from.
     module Tilt
       # Wraps the method that renders one.
       module Rendering
