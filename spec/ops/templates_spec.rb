@@ -54,7 +54,7 @@ RSpec.describe "Ops of templates", vm: true do
           2.times { pages << render(template: "posts/show", layout: "layouts/site") }
           pages << render(template: "pages/about") << render(inline: "<%= 1 + 1 %>") << render(plain: "text")
         end
-        puts pages.to_json
+        puts JSON.generate(pages)
       RUBY
       expect(pages).to eq([*["<html>0 12</html>"] * 2, "about", "2", "text"])
       expect(op_calls).to eq(
@@ -139,7 +139,7 @@ RSpec.describe "Ops of templates", vm: true do
           inside = results.call
           Rperf.op("the next") { sleep 0.02 }
         end
-        puts [alone, inside, results.call].to_json
+        puts JSON.generate([alone, inside, results.call])
       RUBY
       expect([inside, after]).to eq([alone, alone])
       expect(alone.to_h.transform_values(&:first)).to include("raised" => "ActionView::Template::Error",

@@ -61,7 +61,7 @@ module Rperf
           return unless jobs.instance_of?(Array)
 
           names = jobs.map { |job| JobClass.of(job) }.uniq
-          names.one? ? names.first : SEVERAL
+          names.size == 1 ? names.first : SEVERAL
         end
 
         # The middleware runs inside of this op.
