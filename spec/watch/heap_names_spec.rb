@@ -111,7 +111,8 @@ RSpec.describe "names of rperf heap", vm: true, emulated: false, if: Gem::Platfo
         expect(row["retained_bytes"]).to be_within(0.02 * 3 * mb).of(3 * mb)
         expect(row["class"]).to eq("Hash")
         # A word that is left on a stack may hold the last one, too.
-        expect(row["path"].map { |it| it.values_at("class", "name", "objects") }).to match([["String", "", be_between(147, 150)]])
+        path = row["path"].map { |step| step.values_at("class", "name", "objects") }
+        expect(path).to match([["String", "", be_between(147, 150)]])
       end
     end
   end
