@@ -12,14 +12,6 @@ pub trait Order<T> {
     fn order_by_key<K: Ord>(&mut self, mut key: impl FnMut(&T) -> K) {
         self.order_by(|a, b| key(a).cmp(&key(b)));
     }
-
-    /// Sorts the elements.
-    fn order(&mut self)
-    where
-        T: Ord,
-    {
-        self.order_by(T::cmp);
-    }
 }
 
 impl<T> Order<T> for [T] {
@@ -61,11 +53,8 @@ mod tests {
             expected.sort_by_key(|it| it.0);
             items.order_by_key(|it| it.0);
             assert_eq!(items, expected);
-            items.order();
-            expected.sort();
-            assert_eq!(items, expected);
             items.order_by(|a, b| b.cmp(a));
-            expected.reverse();
+            expected.sort_by(|a, b| b.cmp(a));
             assert_eq!(items, expected);
         }
     }

@@ -351,7 +351,7 @@ impl Growth<'_> {
     /// Merges nodes that have become the same, and takes out the stacks that end here.
     fn settle(&self, sprout: &mut Sprout) {
         let nodes = &mut sprout.nodes;
-        nodes.order_by_key(|(node, _)| *node);
+        nodes.sort_unstable_by_key(|(node, _)| *node);
         nodes.dedup_by(|next, kept| {
             let same = next.0 == kept.0;
             if same {

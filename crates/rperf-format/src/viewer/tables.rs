@@ -4,8 +4,8 @@
 use super::columns::Columns;
 use super::interned::{Interned, SeenLists};
 use rperf_model::{
-    CallTree, DisplayFrame, FrameId, FrameText, Meta, Node, NodeId, Order, Profile, State,
-    StringId, Weight,
+    CallTree, DisplayFrame, FrameId, FrameText, Meta, Node, NodeId, Profile, State, StringId,
+    Weight,
 };
 use rperf_report::{CodePaths, initializer_nodes};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -133,7 +133,7 @@ impl Tables {
                 weight: None,
             });
         }
-        written.order_by_key(|row| (row.node, row.thread, row.label_set, row.state));
+        written.sort_by_key(|row| (row.node, row.thread, row.label_set, row.state));
         Rows(written)
     }
 

@@ -2,7 +2,6 @@
 //! lasted. Used by `rperf leak`; pure, any thread.
 
 use crate::chance::{false_discovery_limit, one_sided};
-use rperf_model::Order;
 
 /// Nanoseconds of an hour.
 const HOUR: f64 = 3.6e12;
@@ -178,7 +177,7 @@ fn median(mut all: Vec<f64>) -> f64 {
     if all.is_empty() {
         return 0.0;
     }
-    all.order_by(f64::total_cmp);
+    all.sort_unstable_by(f64::total_cmp);
     let middle = all.len() / 2;
     match all.len() % 2 {
         0 => f64::midpoint(all[middle - 1], all[middle]),

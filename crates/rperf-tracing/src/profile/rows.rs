@@ -2,7 +2,7 @@
 //! thread that asks for the profile.
 
 use rperf_model::OwnColumn::{self, BlockCalls, Calls, Cpu, Overhead, Wall};
-use rperf_model::{LabelSetId, NodeId, Order, Profile, State, Thread, WeightKey};
+use rperf_model::{LabelSetId, NodeId, Profile, State, Thread, WeightKey};
 use rustc_hash::FxHashMap;
 
 /// All columns, and those of a profile with times, with CPU time, and without any. Methods and C
@@ -53,7 +53,7 @@ impl ThreadRows {
         columns: &[usize],
     ) {
         let mut rows: Vec<_> = self.0.into_iter().collect();
-        rows.order_by_key(|(key, _)| *key);
+        rows.sort_unstable_by_key(|(key, _)| *key);
         if !rows.is_empty() {
             let name = profile.strings.intern(name.unwrap_or_default());
             profile.threads.push(Thread { seq, name });
