@@ -1,9 +1,11 @@
-//! What is said above tables, for people: of the loading of files, of tests and of ops. Used by the pages of
-//! `rperf report` and by Markdown; any thread.
+//! What is said above tables and beside parts, for people: of the loading of files, of tests, of ops and of slow
+//! requests. Used by the pages of `rperf report` and `rperf why`, and by Markdown; any thread.
 
 use rperf_model::{OpSums, ValueType};
 use rperf_report::numbers::{counted, percent};
-use rperf_report::{Boot, LoadedFile, OpTimes, PlaceKind, Scale, Test, Tests};
+use rperf_report::{
+    Boot, Function, Holder, LoadedFile, OpTimes, Part, PlaceKind, Scale, Test, Tests, Why,
+};
 
 /// Sums of times in ns, all in the unit that fits the largest one.
 #[derive(Debug, Clone)]
@@ -28,6 +30,56 @@ impl Times {
             .map(|(name, ns)| format!("{} {name}", self.text(ns)))
             .collect();
         texts.join(" + ")
+    }
+}
+
+/// How a page writes names, places and shares.
+pub trait Spelling {
+    /// A name of the profile's.
+    fn name(&self, name: &str) -> String;
+    /// A method, and the application's own one that leads to it.
+    fn place(&self, method: &Option<Function>, app: &Option<(Function, u32)>) -> String;
+    /// A share in percent.
+    fn percent(&self, share: f64) -> String;
+}
+
+/// A part of slow requests, and whether only one request has most of it.
+pub fn part_name(why: &Why<'_>, part: Part) -> String {
+    match why.mostly_in(part).filter(|_| why.has_grown(part)) {
+        Some(_) => format!("{}, most of it in one request", part.name()),
+        None => part.name().into(),
+    }
+}
+
+/// Why a part of slow requests has grown: who had the GVL, the place, and why collections ran.
+pub fn part_detail(why: &Why<'_>, part: Part, spelling: &impl Spelling) -> String {
+    if !why.has_grown(part) {
+        return String::new();
+    }
+    if part == Part::GvlWait {
+        let of = |it: &Holder| {
+            let share = spelling.percent(why.share_of(it));
+            let place = spelling.place(&it.method, &it.app);
+            format!("{} {share}: {place}", spelling.name(&it.name))
+        };
+        let held: Vec<_> = why.main_holders().into_iter().map(of).collect();
+        let rest = why.rest_of_wait().into_iter();
+        let rest: String = rest
+            .map(|(share, text)| format!("; {} {text}", spelling.percent(share)))
+            .collect();
+        return match held.is_empty() {
+            true => String::new(),
+            false => format!("had by {}{rest}", held.join("; by ")),
+        };
+    }
+    let site = why.sites[part as usize].first();
+    let site = site.map_or_else(String::new, |it| spelling.place(&it.method, &it.app));
+    match why.main_collections().filter(|_| part == Part::Gc) {
+        Some((main, share)) => {
+            let share = spelling.percent(share);
+            format!("{site}; {share} {}", spelling.name(&main.cause))
+        }
+        None => site,
     }
 }
 

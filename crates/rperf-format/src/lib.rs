@@ -59,7 +59,9 @@ pub use error::{FormatError, ReadError};
 pub use file_kind::FileKind;
 pub use format::{Format, write};
 pub use gc_table::{gc_head, gc_table};
-pub use heads::{Times, boot_head, ops_head, repeats_head, tests_head};
+pub use heads::{
+    Spelling, Times, boot_head, ops_head, part_detail, part_name, repeats_head, tests_head,
+};
 pub use json::{JsonOptions, json};
 pub use leak::{
     Amount as GrowthAmount, ClassGrowth, Grown, GrowthTable, GrowthVerdict, LeakFile, Look,

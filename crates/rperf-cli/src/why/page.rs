@@ -5,10 +5,11 @@ use super::ops;
 use crate::places::place;
 use crate::report::screen::{Screen, Style};
 use rperf_format::table::{Column, Row, Table};
+use rperf_format::{Spelling, part_detail, part_name};
 use rperf_model::{LatencyClass, Profile, Requests};
 use rperf_report::numbers::{counted, grouped, milliseconds};
 use rperf_report::one_line::{endpoint_name, one_line};
-use rperf_report::{EndpointTimes, Holder, Part, Site, Why};
+use rperf_report::{EndpointTimes, Function, Holder, Part, Site, Why};
 
 /// The parts that the table of endpoints has.
 const SHOWN: [Part; 4] = [Part::Running, Part::GvlWait, Part::Blocked, Part::Gc];
@@ -68,13 +69,13 @@ fn causes(first: &[Why<'_>], screen: Screen) -> String {
             }
         );
         for part in why.causes() {
-            let place = match detail(why, part) {
+            let place = match part_detail(why, part, &InLines) {
                 it if it.is_empty() => it,
                 it => format!(": {it}"),
             };
             let share = why.times.share(part);
             // Names stay whole, on lines of their own if they must: they are what is asked for.
-            text += &screen.wrapped(&format!("  {share:.0} % {}{place}\n", told(why, part)));
+            text += &screen.wrapped(&format!("  {share:.0} % {}{place}\n", part_name(why, part)));
         }
     }
     if !text.is_empty() {
@@ -195,8 +196,8 @@ fn parts(why: &Why<'_>) -> Table {
                 ..=0 => None,
                 _ => Style::of_share(why.times.share(part)),
             },
-            name: told(why, part),
-            detail: detail(why, part),
+            name: part_name(why, part),
+            detail: part_detail(why, part, &InLines),
             needs_detail: true,
             ..Row::default()
         });
@@ -216,41 +217,20 @@ fn parts(why: &Why<'_>) -> Table {
     table
 }
 
-/// A part, and whether only one request has most of it.
-fn told(why: &Why<'_>, part: Part) -> String {
-    match why.mostly_in(part).filter(|_| why.has_grown(part)) {
-        Some(_) => format!("{}, most of it in one request", part.name()),
-        None => part.name().into(),
-    }
-}
+/// Names and places as the terminal has them.
+struct InLines;
 
-/// Whose fault it is, in some words.
-fn detail(why: &Why<'_>, part: Part) -> String {
-    if !why.has_grown(part) {
-        return String::new();
+impl Spelling for InLines {
+    fn name(&self, name: &str) -> String {
+        one_line(name).into_owned()
     }
-    if part == Part::GvlWait {
-        let of = |it: &Holder| {
-            let share = why.share_of(it);
-            let held = format!("{} {share:.0} %", one_line(&it.name));
-            format!("{held}: {}", place(&it.method, &it.app))
-        };
-        let main = why.main_holders();
-        let held: Vec<String> = main.iter().map(|it| of(it)).collect();
-        let rest = why.rest_of_wait().into_iter();
-        let rest: String = rest
-            .map(|(share, text)| format!("; {share:.0} % {text}"))
-            .collect();
-        return match held.is_empty() {
-            true => String::new(),
-            false => format!("had by {}{rest}", held.join("; by ")),
-        };
+
+    fn place(&self, method: &Option<Function>, app: &Option<(Function, u32)>) -> String {
+        place(method, app)
     }
-    let site = why.sites[part as usize].first();
-    let site = site.map_or_else(String::new, |it| place(&it.method, &it.app));
-    match why.main_collections().filter(|_| part == Part::Gc) {
-        Some((main, share)) => format!("{site}; {share:.0} % {}", one_line(&main.cause)),
-        None => site,
+
+    fn percent(&self, share: f64) -> String {
+        format!("{share:.0} %")
     }
 }
 

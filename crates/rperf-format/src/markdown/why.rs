@@ -3,12 +3,11 @@
 
 use super::ops::{self, REPEATS};
 use super::text::{Table, app, code, endpoint, place};
-use crate::heads::{Times, repeats_head};
+use crate::heads::{Spelling, Times, part_detail, part_name, repeats_head};
 use rperf_model::{LatencyClass, OpSums, Profile, Requests};
 use rperf_report::numbers::{counted, grouped, milliseconds};
 use rperf_report::{
-    EndpointTimes, Function, Holder, OpShare, OpTimes, Part, Site, SlowRequest, Sort, Why,
-    losses_line,
+    EndpointTimes, Function, OpShare, OpTimes, Part, Site, SlowRequest, Sort, Why, losses_line,
 };
 
 /// The parts that the table of endpoints has.
@@ -104,12 +103,12 @@ fn causes(why: &Why<'_>) -> String {
         false => format!(" They are few: from {} on this can be relied on.", Why::FEW),
     };
     let causes = why.causes().into_iter().map(|part| {
-        let place = match detail(why, part) {
+        let place = match part_detail(why, part, &InCode) {
             it if it.is_empty() => it,
             it => format!(": {it}"),
         };
         let share = why.times.share(part);
-        format!("- {share:.0}% {}{place}\n", told(why, part))
+        format!("- {share:.0}% {}{place}\n", part_name(why, part))
     });
     format!(
         "### {}\n\n{}, +{} each.{few}\n\n{}",
@@ -205,8 +204,8 @@ fn states(why: &Why<'_>) -> String {
             ms(means.typical),
             ms(means.tail),
             signed(ms(excess), excess),
-            told(why, part),
-            detail(why, part),
+            part_name(why, part),
+            part_detail(why, part, &InCode),
         ]);
     }
     if let Some(objects) = why.objects {
@@ -223,43 +222,20 @@ fn states(why: &Why<'_>) -> String {
     format!("### What they have\n\n{text}\n\n{}", table.text())
 }
 
-/// A part, and whether only one request has most of it.
-fn told(why: &Why<'_>, part: Part) -> String {
-    match why.mostly_in(part).filter(|_| why.has_grown(part)) {
-        Some(_) => format!("{}, most of it in one request", part.name()),
-        None => part.name().into(),
-    }
-}
+/// Names and places as code.
+struct InCode;
 
-/// Whose fault it is, in some words.
-fn detail(why: &Why<'_>, part: Part) -> String {
-    if !why.has_grown(part) {
-        return String::new();
+impl Spelling for InCode {
+    fn name(&self, name: &str) -> String {
+        code(name)
     }
-    if part == Part::GvlWait {
-        let of = |it: &Holder| {
-            let share = why.share_of(it);
-            format!(
-                "{} {share:.0}%: {}",
-                code(&it.name),
-                place(&it.method, &it.app)
-            )
-        };
-        let held: Vec<_> = why.main_holders().into_iter().map(of).collect();
-        let rest = why.rest_of_wait().into_iter();
-        let rest: String = rest
-            .map(|(share, text)| format!("; {share:.0}% {text}"))
-            .collect();
-        return match held.is_empty() {
-            true => String::new(),
-            false => format!("had by {}{rest}", held.join("; by ")),
-        };
+
+    fn place(&self, method: &Option<Function>, app: &Option<(Function, u32)>) -> String {
+        place(method, app)
     }
-    let site = why.sites[part as usize].first();
-    let site = site.map_or_else(String::new, |it| place(&it.method, &it.app));
-    match why.main_collections().filter(|_| part == Part::Gc) {
-        Some((main, share)) => format!("{site}; {share:.0}% {}", code(&main.cause)),
-        None => site,
+
+    fn percent(&self, share: f64) -> String {
+        format!("{share:.0}%")
     }
 }
 
@@ -390,8 +366,9 @@ fn ops_of(why: &Why<'_>) -> String {
         table.row(cells.into_iter().chain(names));
     }
     let text = format!(
-        "By exact sums of all calls, with the ops inside of each; first what took most without them. *repeated by*: how many requests call it {} times or more, if these are one \
-         in ten at least (N+1).",
+        "By exact sums of all calls, with the ops inside of each. Those that took most without them come first, by \
+         their part in all calls. *repeated by*: how many requests call it {} times or more, if these are one in ten \
+         at least (N+1).",
         OpSums::REPEATED
     );
     format!(

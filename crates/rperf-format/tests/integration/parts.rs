@@ -321,10 +321,7 @@ fn no_text_of_a_profile_is_markup() {
     ];
     for write in reports {
         let (plain, odd) = (write(&plain), write(&odd));
-        assert!(
-            odd.contains("a|b `c` <i>@me</i> # d") || odd.contains("a\\|b"),
-            "{odd}"
-        );
+        assert!(odd.contains("<i>@me</i> # d"), "{odd}");
         assert_eq!(without_code(&odd), without_code(&plain));
     }
 }

@@ -50,12 +50,18 @@ pub(super) fn ops_of(profile: &Profile, requests: &Requests) -> Vec<OpShare> {
             app: lines.of_op(&key.name, Some(key)),
         }
     };
-    let own = |sums: &OpSums, wall: &Means| {
-        let part = sums.own_ns() as f64 / sums.wall_ns.max(1) as f64;
-        (wall.tail.max(wall.typical) as f64 * part.min(1.0)) as i64
-    };
-    let ops = theirs.map(|it| (of(it), it.1));
-    let mut ops: Vec<_> = ops.map(|(op, sums)| (own(sums, &op.wall), op)).collect();
+    let mut ops: Vec<_> = theirs
+        .map(|it| (of(it), it.1))
+        .map(|(op, sums)| (own_time(&op.wall, sums), op))
+        .collect();
     ops.order_by_key(|it| Reverse(it.0));
     ops.into_iter().map(|it| it.1).collect()
+}
+
+/// What a request's calls took without the ops inside of them, by their part in all calls: of one class only the
+/// whole time is counted. Then that of all calls, for endpoints none of whose requests has a class.
+fn own_time(wall: &Means, sums: &OpSums) -> (i64, u64) {
+    let part = sums.own_ns() as f64 / sums.wall_ns.max(1) as f64;
+    let most = wall.tail.max(wall.typical) as f64;
+    ((most * part.min(1.0)) as i64, sums.own_ns())
 }

@@ -420,6 +420,41 @@ fn ops_are_told_by_request_of_each_kind() {
 }
 
 #[test]
+fn ops_come_by_what_they_took_without_those_inside() {
+    for has_classes in [true, false] {
+        let mut profile = profile(30);
+        for (name, wall_ns, own_ns) in [
+            ("[render] page", 100 * MS, 10 * MS),
+            ("[SQL] a", 60 * MS, 60 * MS),
+            ("[SQL] b", 20 * MS, 20 * MS),
+        ] {
+            let mut sums = OpSums {
+                calls: 30,
+                wall_ns: 30 * wall_ns,
+                blocked_ns: 30 * own_ns,
+                ..OpSums::default()
+            };
+            if has_classes {
+                sums.classes[LatencyClass::Tail as usize] = rperf_model::OpCalls {
+                    calls: 30,
+                    wall_ns: 30 * wall_ns,
+                };
+            }
+            let key = OpKey {
+                key: "endpoint".into(),
+                endpoint: "GET /orders".into(),
+                name: name.into(),
+            };
+            profile.ops.add(key, &sums);
+        }
+        let orders = profile.requests.iter().find(|it| it.name == "GET /orders");
+        let why = Why::of(&profile, orders.expect("the endpoint"));
+        let names: Vec<_> = why.ops.iter().map(|it| &*it.name).collect();
+        assert_eq!(names, ["[SQL] a", "[SQL] b", "[render] page"]);
+    }
+}
+
+#[test]
 fn no_cause_has_a_method_of_rperf() {
     const MIDDLEWARE: TestFrame<'_> = (
         "Rperf::RackMiddleware#call",
