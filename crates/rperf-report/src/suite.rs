@@ -117,8 +117,8 @@ impl Tests {
     pub fn of(profile: &Profile, sort: Sort) -> Option<Self> {
         let mut tests = Self::without_gems(profile, sort)?;
         let left = of_tests(profile);
-        tests.gems = gems(&left);
         tests.ops = test_ops::ops(&left, TEST);
+        tests.gems = gems(left);
         Some(tests)
     }
 
@@ -198,16 +198,20 @@ fn of_tests(profile: &Profile) -> Profile {
     filter.apply(profile.clone()).profile
 }
 
-fn gems(tests: &Profile) -> Vec<TestGem> {
+/// Ops have a table of their own, and their time is here that of the libraries that they are of.
+fn gems(tests: Profile) -> Vec<TestGem> {
+    let without_ops = Filter {
+        hides_ops: true,
+        ..Filter::default()
+    };
+    let tests = without_ops.apply(tests).profile;
     let top = Top::of(
-        tests,
+        &tests,
         tests.schema.default_column(),
         &By::Gem(CoreMethods::Caller),
     );
     let rows = top.sorted(Sort::TotalValue).into_iter();
     let rows = rows.filter(|row| row.self_value != 0 || *row.function.name != *OWN_GEM);
-    // They have a table of their own.
-    let rows = rows.filter(|row| FrameKind::of(&row.function.name) != FrameKind::Op);
     rows.map(|row| TestGem {
         name: gem_name(&row.function.name).to_owned(),
         own: row.self_value,
@@ -348,8 +352,8 @@ mod tests {
         add(&["[SQL] A"], one, State::GvlBlocked, 30);
         add(&["[SQL] A"], one, State::Running, 5);
         add(&["[SQL] A"], two, State::GvlBlocked, 20);
-        add(&["[render] b", "[SQL] A"], two, State::GvlBlocked, 1);
-        add(&["[render] b"], two, State::Running, 80);
+        add(&["[cache] fetch", "[SQL] A"], two, State::GvlBlocked, 1);
+        add(&["[cache] fetch"], two, State::Running, 80);
         add(&["[SQL] A"], hooks, State::GvlBlocked, 400);
         add(&[], one, State::Running, 600);
         add(&["[SQL] A"], LabelSetId(0), State::Running, 700);
@@ -361,9 +365,14 @@ mod tests {
         assert_eq!(
             ops,
             [
-                ("[render] b", 80, 1, "a[2]", 80),
+                ("[cache] fetch", 80, 1, "a[2]", 80),
                 ("[SQL] A", 56, 2, "a[1]", 35)
             ]
         );
+        let gems = tests.gems.iter().map(|it| (&*it.name, it.own));
+        let mut own: Vec<_> = gems.filter(|it| it.1 > 0).collect();
+        own.sort_unstable();
+        assert_eq!(own.iter().map(|it| it.1).collect::<Vec<_>>(), [685, 51]);
+        assert!(own.iter().all(|it| it.0 != OP), "{own:?}");
     }
 }
