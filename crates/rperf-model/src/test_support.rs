@@ -6,7 +6,7 @@ pub mod test_profile;
 
 pub use random_walk::RandomWalk;
 
-use crate::{Column, Frame, LabelSetId, Mode, Node, NodeId, Profile, Schema, ValueType};
+use crate::{Column, Frame, LabelSetId, Mode, Node, NodeId, Profile, Requests, Schema, ValueType};
 
 /// Name, path, first line and line of a frame.
 pub type TestFrame<'a> = (&'a str, &'a str, u32, u32);
@@ -49,6 +49,14 @@ pub fn node(profile: &mut Profile, frames: &[TestFrame<'_>]) -> NodeId {
                 line,
             })
         })
+}
+
+/// A profile of wall time that has requests with these keys and names, and no samples.
+pub fn with_requests(names: &[(&str, &str)]) -> Profile {
+    let mut profile = test_profile::TestProfile::wall().profile;
+    let names = names.iter();
+    profile.requests = names.map(|(key, name)| Requests::new(key, name)).collect();
+    profile
 }
 
 /// The set in `profile` with these labels.

@@ -48,22 +48,13 @@ fn hint(profile: &Profile, wanted: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rperf_model::test_profile::TestProfile;
-
-    fn profile(names: &[(&str, &str)]) -> Profile {
-        let mut profile = TestProfile::wall().profile;
-        let names = names.iter();
-        profile.requests = names.map(|(key, name)| Requests::new(key, name)).collect();
-        profile
-    }
+    use rperf_model::test_support;
 
     fn shop() -> Profile {
-        profile(&[
+        test_support::with_requests(&[
             ("endpoint", "GET /orders"),
-            ("endpoint", "GET /orders/:id"),
             ("endpoint", "POST /orders"),
             ("job", "ExportJob"),
-            ("job", "ImportJob"),
         ])
     }
 
@@ -71,14 +62,6 @@ mod tests {
         let refusal = requests(profile, wanted).expect_err("refused");
         assert_eq!(refusal.status, crate::USAGE);
         refusal.message
-    }
-
-    #[test]
-    fn what_several_have_is_told_with_their_names_alone() {
-        assert_eq!(
-            message(&shop(), "orders"),
-            "'orders' is a part of 3 names: 'GET /orders', 'POST /orders', 'GET /orders/:id'"
-        );
     }
 
     #[test]
@@ -91,11 +74,16 @@ mod tests {
         assert!(told.ends_with("? ('rperf why FILE' lists all)"), "{told}");
         let told = message(&shop(), "job=ExpotJob");
         assert!(told.contains("; did you mean 'job=ExportJob'"), "{told}");
+        let several = message(&shop(), "orders");
+        assert!(
+            several.ends_with("'GET /orders', 'POST /orders'"),
+            "{several}"
+        );
         assert_eq!(
             message(&shop(), "Hash#["),
             "no request is of 'Hash#[' ('rperf why FILE' lists all)"
         );
-        let hostile = profile(&[("endpoint", "GET /a\nb\u{1b}[2J")]);
+        let hostile = test_support::with_requests(&[("endpoint", "GET /a\nb\u{1b}[2J")]);
         let told = message(&hostile, "GET /a\nc\u{1b}[2J");
         assert!(
             told.contains("did you mean") && !told.contains(['\n', '\u{1b}']),

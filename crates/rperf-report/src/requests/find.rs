@@ -128,17 +128,10 @@ fn full_name(requests: &Requests) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rperf_model::test_profile::TestProfile;
-
-    fn profile(names: &[(&str, &str)]) -> Profile {
-        let mut profile = TestProfile::wall().profile;
-        let names = names.iter();
-        profile.requests = names.map(|(key, name)| Requests::new(key, name)).collect();
-        profile
-    }
+    use rperf_model::test_support;
 
     fn shop() -> Profile {
-        profile(&[
+        test_support::with_requests(&[
             ("endpoint", "GET /orders"),
             ("endpoint", "GET /orders/:id"),
             ("endpoint", "POST /orders"),
