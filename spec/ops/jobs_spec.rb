@@ -78,6 +78,26 @@ RSpec.describe "Ops of jobs", vm: true do
       expect(bytes_of).not_to include("s3cr3t")
     end
 
+    it "leave samples to methods where they are performed, also at once as they are enqueued" do
+      told_of(<<~'RUBY')
+        class BusyJob < ActiveJob::Base
+          def perform
+            ends = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 0.2
+            nil while Process.clock_gettime(Process::CLOCK_MONOTONIC) < ends
+            Rperf.op("within") { sleep 0.05 }
+          end
+        end
+        ActiveJob::Base.queue_adapter = :inline
+        measured(frequency: 1000) { BusyJob.perform_later }
+      RUBY
+      expect(op_calls).to eq("[enqueue] BusyJob" => 1, "[perform] BusyJob" => 1, "[op] within" => 1)
+      sampled = Rperf.load(path_to("p.pb.gz")).top(by: :op).to_h { |it| it.values_at(:name, :self) }
+      expect(sampled["(no op)"]).to be >= 100_000_000
+      expect(sampled["[op] within"]).to be >= 40_000_000
+      expect(sampled.fetch("[enqueue] BusyJob", 0)).to be < 100_000_000
+      expect(sampled.keys).not_to include("[perform] BusyJob")
+    end
+
     it "aren't performed where they are jobs of the profile, whatever else they perform is" do
       told = told_of(<<~'RUBY')
         profile = measured(measure: %i[ops requests]) do
@@ -116,14 +136,9 @@ RSpec.describe "Ops of jobs", vm: true do
           refused: -> { Refused.perform_later },
           enqueued: -> { MailJob.perform_later.class }
         }
-        results = -> { cases.map { |name, work| [name, outcome(&work)] } }
-        alone = results.call
-        inside = nil
-        measured do
-          inside = results.call
-          Rperf.op("the next") { sleep 0.02 }
-        end
-        puts [alone, inside, results.call].to_json
+        # An op that had stayed open would have this one inside of it.
+        told = beside_a_session(cases) { Rperf.op("the next") { sleep 0.02 } }
+        puts told.to_json
       RUBY
       expect([inside, after].map { |it| it.to_h.transform_values { |value| value.first(2) } })
         .to eq([alone.to_h.transform_values { |value| value.first(2) }] * 2)
@@ -195,11 +210,7 @@ RSpec.describe "Ops of jobs", vm: true do
           arguments: -> { Sidekiq::Client.new.push },
           bulk_arguments: -> { Sidekiq::Client.push_bulk("class" => OrderJob, "args" => [1]) }
         }
-        results = -> { cases.map { |name, work| [name, outcome(&work)] } }
-        alone = results.call
-        inside = nil
-        measured { inside = results.call }
-        puts [alone, inside, results.call].to_json
+        puts beside_a_session(cases).to_json
       RUBY
       expect(told.map { |it| it.to_h.transform_values { |value| value.first(2) } }.uniq.size).to eq(1)
       expect(told.first.to_h.transform_values(&:first))

@@ -188,15 +188,9 @@ RSpec.describe "Ops of ActiveSupport::Notifications", vm: true, skip: Servers.mi
         nested: -> { select { DB.query("SELECT 2") { raise "inner" } rescue 4 } },
         fiber: -> { fiber = Fiber.new { select { Fiber.yield } }; fiber.resume; select { 5 }; fiber.resume }
       }
-      results = -> { cases.map { |name, work| [name, outcome(&work)] } }
-      alone = results.call
-      inside = nil
-      measured do
-        inside = results.call
-        # An op that had stayed open would have this one inside of it.
-        Rperf.op("the next") { sleep 0.02 }
-      end
-      puts [alone, inside, results.call].to_json
+      # An op that had stayed open would have this one inside of it.
+      told = beside_a_session(cases) { Rperf.op("the next") { sleep 0.02 } }
+      puts told.to_json
     RUBY
     expect([inside, after]).to eq([alone, alone])
     expect(alone.to_h.transform_values(&:first)).to include("raised" => "ArgumentError", "killed" => "returned")

@@ -88,11 +88,7 @@ RSpec.describe "Ops of other libraries", vm: true do
           odd: -> { DB.log_connection_yield(:sql, nil) { 3 } },
           none: -> { Adapter.new.log_connection_yield }
         }
-        results = -> { cases.map { |name, work| [name, outcome(&work)] } }
-        alone = results.call
-        inside = nil
-        measured { inside = results.call }
-        puts [alone, inside, results.call].to_json
+        puts beside_a_session(cases).to_json
       RUBY
       expect(told.uniq.size).to eq(1)
       expect(op_calls).to include("[SQL] SELECT * FROM items WHERE name = ?" => 1,

@@ -108,6 +108,33 @@ RSpec.describe "Ops of templates", vm: true do
       expect(sampled.keys).not_to include(name)
     end
 
+    it "keep that op with labels that are put on within, and after ops within" do
+      told_of(<<~'RUBY')
+        busy = lambda do
+          ends = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 0.1
+          nil while Process.clock_gettime(Process::CLOCK_MONOTONIC) < ends
+        end
+        work = lambda do
+          Rperf.label(part: "one")
+          busy.call
+          Rperf.op("within") { sleep 0.05 }
+          busy.call
+        end
+        measured(frequency: 1000) do
+          Rperf.op("page") { render(template: "posts/work", locals: { work: }) }
+          busy.call
+        end
+      RUBY
+      profile = Rperf.load(path_to("p.pb.gz"))
+      sampled = profile.top(by: :op).to_h { |it| it.values_at(:name, :self) }
+      expect(sampled["[op] page"]).to be_between(100_000_000, 4_000_000_000)
+      expect(sampled["[op] within"]).to be_between(40_000_000, 4_000_000_000)
+      expect(sampled["(no op)"]).to be_between(50_000_000, 4_000_000_000)
+      labelled = profile.filter(tagfocus: "part=one").top(by: :op).to_h { |it| it.values_at(:name, :self) }
+      expect(labelled["[op] page"]).to be >= 100_000_000
+      expect(labelled["(no op)"]).to be >= 50_000_000
+    end
+
     it "have no local, no value and no text of a template in any byte of the profile" do
       told_of(<<~'RUBY')
         measured do
@@ -131,19 +158,14 @@ RSpec.describe "Ops of templates", vm: true do
           killed: -> { Thread.new { work { Thread.exit } }.join.status },
           nested: -> { work { begin; work { raise "inner" }; rescue ActionView::Template::Error; 4; end } }
         }
-        results = -> { cases.map { |name, work| [name, outcome(&work).first(2)] } }
-        results.call
-        alone = results.call
-        inside = nil
-        measured do
-          inside = results.call
-          Rperf.op("the next") { sleep 0.02 }
-        end
-        puts JSON.generate([alone, inside, results.call])
+        # An op that had stayed open would have this one inside of it.
+        told = beside_a_session(cases) { Rperf.op("the next") { sleep 0.02 } }
+        puts JSON.generate(told)
       RUBY
+      alone, inside, after = [alone, inside, after].map { |it| it.to_h.transform_values { |value| value.first(2) } }
       expect([inside, after]).to eq([alone, alone])
-      expect(alone.to_h.transform_values(&:first)).to include("raised" => "ActionView::Template::Error",
-                                                              "killed" => "returned", "nested" => "returned")
+      expect(alone.transform_values(&:first)).to include("raised" => "ActionView::Template::Error",
+                                                         "killed" => "returned", "nested" => "returned")
       expect(op_calls).to eq("[render] app/views/posts/work.html.erb" => 6, "[op] the next" => 1)
       expect(op_named("[op] the next")[:blocked_ns]).to be >= 19_000_000
     end
@@ -178,15 +200,12 @@ RSpec.describe "Ops of templates", vm: true do
           raised: -> { relative.render },
           thrown: -> { catch(:done) { relative.render(nil, name: "you") { throw :done, 1 } } }
         }
-        results = -> { cases.map { |name, work| [name, outcome(&work).first(2)] } }
-        alone = results.call
-        inside = nil
-        measured { inside = results.call }
-        puts [alone, inside, results.call].to_json
+        puts beside_a_session(cases).to_json
       RUBY
+      told.map! { |it| it.to_h.transform_values { |value| value.first(2) } }
       expect(told.uniq.size).to eq(1)
-      expect(told.first.to_h).to include("relative" => ["returned", "hello you!"], "text" => %w[returned 2],
-                                         "raised" => ["NameError", anything])
+      expect(told.first).to include("relative" => ["returned", "hello you!"], "text" => %w[returned 2],
+                                    "raised" => ["NameError", anything])
       expect(op_calls).to eq("[render] views/hello.erb" => 4)
     end
 

@@ -16,6 +16,18 @@ module OpPrograms
       lines = error.backtrace.take_while { |line| !line.include?("Object#outcome") }
       [error.class.to_s, error.message, lines.grep_v(%r{/lib/rperf/})]
     end
+
+    # The outcomes of cases by name: without a session, in one, where the block runs afterwards, and after it.
+    def beside_a_session(cases)
+      results = -> { cases.map { |name, work| [name, outcome(&work)] } }
+      alone = results.call
+      inside = nil
+      measured do
+        inside = results.call
+        yield if block_given?
+      end
+      [alone, inside, results.call]
+    end
   RUBY
 
   # A server of HTTP/1.1 on a free port: a thread for each connection. /slow takes its time, /drop hangs up.

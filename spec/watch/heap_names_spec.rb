@@ -98,6 +98,22 @@ RSpec.describe "names of rperf heap", vm: true, emulated: false, if: Gem::Platfo
     end
   end
 
+  it "has one name for what fibers have inherited, however many there are" do
+    holding(<<~RUBY) do |pid, _|
+      Fiber[:tenant] = text(2)
+      Fiber[:request] = text(3)
+      THREADS = Array.new(9) { waiting("worker") {} }
+      FIBERS = Array.new(9) { Fiber.new { Fiber.yield }.tap(&:resume) }
+    RUBY
+      first = holders(answer_of(pid))
+      expect(first).to include("Fiber[:tenant]" => 2, "Fiber[:request]" => 3)
+      expect(first.keys.grep(/Fiber\[:/).size).to eq(2)
+      # A thread that answers has them, too.
+      rperf("stacks", pid.to_s)
+      expect(holders(answer_of(pid))).to eq(first)
+    end
+  end
+
   it "tells of many variables that have made names as of one Hash" do
     holding(<<~RUBY) do |pid, _|
       THREAD = waiting("worker") do

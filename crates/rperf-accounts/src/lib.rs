@@ -22,7 +22,7 @@ pub use account_ops::{AccountOp, AccountOps};
 pub use endpoint::endpoint_path;
 pub use figures::{Figures, Value};
 pub use judged::{JudgedRequests, RequestName};
-pub use ops::{OpCall, SessionOps};
+pub use ops::{OpCall, OpFrame, SessionOps};
 pub use queue::queue_ns;
 pub use suite::{FactoryRun, SuiteAccounts};
 pub use sums::Sums;

@@ -3,6 +3,7 @@
 
 mod names;
 
+pub use names::OpFrame;
 use names::OpNames;
 
 use crate::{Figures, RequestName, Sums};
@@ -97,9 +98,9 @@ impl SessionOps {
         self.names.all().to_vec()
     }
 
-    /// Whether samples in the op with this number get a frame.
-    pub fn has_frame(&self, op: OpNumber) -> bool {
-        self.names.has_frame(op)
+    /// Which op is the leaf of samples within the one with this number.
+    pub fn frame(&self, op: OpNumber) -> OpFrame {
+        self.names.frame(op)
     }
 
     /// The name of the op with this number.

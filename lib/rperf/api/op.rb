@@ -5,8 +5,8 @@ module Rperf
   class << self
     # Gives the work of the block a name, if the session measures ops (`measure: :ops`): samples have it as
     # the leaf of their stacks, and {Profile#ops} has the exact sums of all calls. An op belongs to its
-    # fiber. One inside another is the leaf meanwhile. Of the kinds `render` and `perform` samples stay with
-    # their methods; the text of `render` is a path.
+    # fiber. One inside another is the leaf meanwhile. Of the kind `render`, whose text is a path, samples
+    # have the op around it, and of `perform` none: their methods say more.
     #
     # Does nothing but run the block in all other sessions, without one, and outside of the main Ractor.
     #

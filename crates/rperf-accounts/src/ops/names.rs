@@ -33,17 +33,30 @@ const SQL: &str = "sql";
 /// The kind of templates that are rendered, whose texts are paths.
 const RENDER: &str = "render";
 
-/// Kinds of what is Ruby code, which has methods of its own to show.
-const OF_CODE: [&str; 2] = ["perform", RENDER];
+/// The kind of jobs that are performed.
+const PERFORM: &str = "perform";
 
 /// Kinds that are written in another way in names, however a program writes them.
 const WRITTEN: [(&str, &str); 3] = [(SQL, "SQL"), ("http", "HTTP"), ("redis", "Redis")];
+
+/// Which op is the leaf of samples within one. What is Ruby code has methods of its own to show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OpFrame {
+    /// The op itself.
+    Own,
+    /// The op around it, if there is one: templates are parts of it.
+    OfOuter,
+    /// None: a job is a work of its own, whoever has enqueued it.
+    Nothing,
+}
 
 /// All names.
 #[derive(Debug, Default)]
 pub struct OpNames {
     /// From number 1.
     names: Vec<Arc<str>>,
+    /// By number, too.
+    frames: Vec<OpFrame>,
     numbers: FxHashMap<Arc<str>, OpNumber>,
     /// Each at the place that its hash tells.
     known: Vec<Option<Known>>,
@@ -112,9 +125,11 @@ impl OpNames {
         &self.names
     }
 
-    /// Whether samples get a frame of it: else those of its methods tell more.
-    pub fn has_frame(&self, op: OpNumber) -> bool {
-        !OF_CODE.iter().any(|kind| self.is_of_kind(op, kind))
+    /// Which op is the leaf of samples within the one with this number.
+    pub fn frame(&self, op: OpNumber) -> OpFrame {
+        let row = usize::from(op.0).checked_sub(1);
+        let known = row.and_then(|row| self.frames.get(row));
+        known.copied().unwrap_or(OpFrame::Nothing)
     }
 
     fn look_up(&mut self, kind: &str, text: &[u8]) -> OpNumber {
@@ -137,11 +152,12 @@ impl OpNames {
                 name.push('…');
             }
         }
+        let frame = frame_of(kind);
         let most = usize::from(OpNumber::MOST);
         let all_others = format!("[{written}] {}", Ops::OTHER);
-        self.get_or_add(&name, most - FOR_OTHERS)
-            .or_else(|| self.get_or_add(&all_others, most - 1))
-            .or_else(|| self.get_or_add(Ops::OTHER, most))
+        self.get_or_add(&name, frame, most - FOR_OTHERS)
+            .or_else(|| self.get_or_add(&all_others, frame, most - 1))
+            .or_else(|| self.get_or_add(Ops::OTHER, OpFrame::Own, most))
             .unwrap_or_default()
     }
 
@@ -160,7 +176,7 @@ impl OpNames {
     }
 
     /// The number of a name, which gets one if there are less than `most`.
-    fn get_or_add(&mut self, name: &str, most: usize) -> Option<OpNumber> {
+    fn get_or_add(&mut self, name: &str, frame: OpFrame, most: usize) -> Option<OpNumber> {
         if let Some(&number) = self.numbers.get(name) {
             return Some(number);
         }
@@ -169,9 +185,21 @@ impl OpNames {
         }
         let name: Arc<str> = name.into();
         self.names.push(Arc::clone(&name));
+        self.frames.push(frame);
         let number = OpNumber(self.names.len() as u16);
         self.numbers.insert(name, number);
         Some(number)
+    }
+}
+
+/// The frame of all ops of a kind.
+fn frame_of(kind: &str) -> OpFrame {
+    if kind.eq_ignore_ascii_case(RENDER) {
+        OpFrame::OfOuter
+    } else if kind.eq_ignore_ascii_case(PERFORM) {
+        OpFrame::Nothing
+    } else {
+        OpFrame::Own
     }
 }
 
@@ -203,17 +231,14 @@ mod tests {
 
     #[test]
     fn ops_of_ruby_code_have_no_frame() {
+        use OpFrame::{Nothing, OfOuter, Own};
         let mut names = OpNames::default();
-        for (kind, text) in [
-            ("sql", "a"),
-            ("Render", "b"),
-            ("perform", "c"),
-            ("renderer", "d"),
-        ] {
-            names.number(kind, text.as_bytes());
-        }
-        let has_frame = (1..=4).map(|it| names.has_frame(OpNumber(it)));
-        assert_eq!(has_frame.collect::<Vec<_>>(), [true, false, false, true]);
+        let frames = ["sql", "Render", " perform", "renderer"].map(|kind| {
+            let number = names.number(kind, b"a");
+            names.frame(number)
+        });
+        assert_eq!(frames, [Own, OfOuter, Nothing, Own]);
+        assert_eq!(names.frame(OpNumber::NONE), Nothing);
     }
 
     #[test]

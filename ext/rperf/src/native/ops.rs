@@ -123,11 +123,11 @@ fn made(ruby: &Ruby, gvl: &mut Gvl<'_>, kind: &str, text: RString) -> Result<Opt
             Some(text) => ops.number(kind, text.as_bytes()),
             None => text::with_bytes(text, |text| ops.number(kind, text)),
         };
-        (number, ops.has_frame(number))
+        (number, ops.frame(number))
     });
     let number = number.filter(|it| it.0 != OpNumber::NONE);
-    Ok(number.and_then(|(number, has_frame)| {
-        derived_labels::begin_op(gvl, RubyThread::current(gvl), outer, number, has_frame)
+    Ok(number.and_then(|(number, frame)| {
+        derived_labels::begin_op(gvl, RubyThread::current(gvl), outer, number, frame)
     }))
 }
 

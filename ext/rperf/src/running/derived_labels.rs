@@ -9,6 +9,7 @@ use super::running;
 use crate::ruby::threads::RubyThread;
 use magnus::rb_sys::AsRawValue;
 use magnus::{Error, Value};
+use rperf_accounts::OpFrame;
 use rperf_vm::{Gvl, LabelSet, OpNumber, RequestNumber};
 use std::hint::black_box;
 
@@ -39,7 +40,7 @@ pub fn inside(outer: &Value, inner: Value, begun: Option<(RequestNumber, Value)>
 }
 
 /// The set with which the op began that `set` is in, and the number that samples have in it: that of the
-/// innermost op with a frame.
+/// op that is their leaf.
 pub fn op_around(set: &Value) -> Option<(Value, OpNumber)> {
     let object = SetObject::get(set)?;
     let op_set = match object.op {
@@ -50,21 +51,21 @@ pub fn op_around(set: &Value) -> Option<(Value, OpNumber)> {
 }
 
 /// A set as `outer`, or without labels if that is nil, with which an op begins on `thread`, the calling
-/// one. Without a frame, its samples stay those of the op around it. Outside of hooks.
+/// one. `frame` says which op is the leaf of its samples. Outside of hooks.
 pub fn begin_op(
     gvl: &Gvl<'_>,
     thread: RubyThread<'_>,
     outer: Value,
     number: OpNumber,
-    has_frame: bool,
+    frame: OpFrame,
 ) -> Option<Value> {
     let handles = HANDLES.get()?;
     let around = op_around(&outer);
     let within = around.map_or(NIL, |(op_set, _)| op_set.as_raw());
-    let sampled = match around {
-        _ if has_frame => number,
-        Some((_, around)) => around,
-        None => OpNumber::NONE,
+    let sampled = match (frame, around) {
+        (OpFrame::Own, _) => number,
+        (OpFrame::OfOuter, Some((_, around))) => around,
+        (OpFrame::OfOuter, None) | (OpFrame::Nothing, _) => OpNumber::NONE,
     };
     let mut new = match SetObject::get(&outer) {
         Some(set) => set.in_request(set.set.request(), set.request_key),
@@ -88,13 +89,16 @@ pub fn outside_of(gvl: &Gvl<'_>, thread: RubyThread<'_>, set: Value) -> Option<V
     }
     let op = SetObject::get(&set)?.op()?;
     let outer = op.outer();
-    if present.as_raw() == set.as_raw() {
-        return Some(outer);
-    }
-    // Labels were put on in the op that stay.
-    let within = op.within();
-    let number = SetObject::get(&outer).map_or(OpNumber::NONE, |outer| outer.set.op());
-    in_op(present, within, number)
+    let left = if present.as_raw() == set.as_raw() {
+        outer
+    } else {
+        // Labels were put on in the op that stay.
+        let within = op.within();
+        let number = SetObject::get(&outer).map_or(OpNumber::NONE, |outer| outer.set.op());
+        in_op(present, within, number)?
+    };
+    // The one around it may have ended before.
+    Some(without_ended_ops(gvl, left))
 }
 
 /// The labels of `set`, or nil, as they are put back: in the innermost op of its that goes on.
