@@ -213,6 +213,7 @@ RSpec.describe "Requests by their class", vm: true do
       file = path_to("slow.pb.gz")
       outcome = rperf("diff", "--top", "-n", "3", "--tagfocus", "endpoint=GET /orders", "--normalize", "requests",
                       "--base-tagfocus", "%latency=typical", "--target-tagfocus", "%latency=tail", file, file)
+      expect(outcome.status).to be_success, outcome.stderr
       expect(outcome.stdout).to match(/slower  (\[GVL blocked\]|Kernel#sleep)/)
       expect(outcome.stdout).to match(/^Type: wall, per request$.*^Base: +[\d.]+ ms a request, [\d,]+ requests, /m)
       tail_is_told_per_request(outcome.stdout)

@@ -4,6 +4,7 @@
 
 mod frames;
 mod label_frames;
+mod requests;
 mod tag_filter;
 
 pub use tag_filter::TagFilter;
@@ -14,6 +15,7 @@ use crate::rows::tags::ThreadNames;
 use crate::text::pattern::{PatternError, regex};
 use frames::{FrameFilters, Frames};
 use regex::Regex;
+use requests::Sampled;
 use rperf_model::label_keys::{PID, THREAD_SEQ};
 use rperf_model::{Collections, Profile, WeightKey, Weights};
 use std::borrow::Cow;
@@ -196,12 +198,19 @@ impl Filter {
         if masks.is_empty() {
             return;
         }
+        let sampled = Sampled::of(profile);
         let keys = profile.weights.iter().enumerate().map(|(row, weight)| {
             let is_kept = masks.iter().all(|mask| mask[row]);
             is_kept.then_some(weight.key)
         });
         let keys: Vec<_> = keys.collect();
         set_keys(profile, &keys);
+        sampled.leave(profile, |tags| {
+            let is_of_all = self.thread.is_none() && self.pid.is_none();
+            is_of_all
+                && self.tag_focus.iter().all(|filter| filter.matches(tags))
+                && !self.tag_ignore.iter().any(|filter| filter.matches(tags))
+        });
     }
 }
 

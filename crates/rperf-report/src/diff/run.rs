@@ -3,17 +3,12 @@
 
 use crate::calls::shows_calls;
 use crate::matching::MethodKey;
-use crate::requests::why::{is_in_request, judged_keys};
 use crate::stack::groups::{FrameKey, Function, Groups};
 use crate::stack::walk::{Values, walk_summing};
 use crate::text::code_paths::CodePaths;
 use crate::top::{FrameSums, Sort};
-use rperf_model::label_keys::{JOB, LATENCY, REQUEST};
-use rperf_model::{
-    Column, LabelSetId, LatencyClass, OwnColumn, Profile, Requests, Schema, State, ValueType,
-    Weight,
-};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rperf_model::{Column, OwnColumn, Profile, Schema, State, ValueType, Weight};
+use rustc_hash::FxHashSet;
 
 /// The sums of one run, or of several merged profiles that are one run together.
 #[derive(Debug, Clone)]
@@ -37,7 +32,7 @@ pub struct Run {
     pub(super) total: Amount,
     pub(super) rows: Vec<RunRow>,
     pub(super) label_values: usize,
-    /// Requests that have ended, of the endpoints and classes that the profile has samples of.
+    /// Requests that have ended.
     pub(super) requests: u64,
     /// The mean value of what is counted, a sample or an object; 0 if that isn't known.
     pub(super) mean_sample: f64,
@@ -262,48 +257,10 @@ fn objects(schema: &Schema, column: Column) -> Option<[Column; 2]> {
     is_ours.then_some([objects?, bytes?])
 }
 
-/// How many requests there are of the endpoints and the classes that the profile has samples of: filters
-/// leave some of them, or single ones, by their own label, and take all others of their class away.
+/// How many requests there are. Filters by tags have taken those away that they leave no sample of.
 fn requests(profile: &Profile) -> u64 {
-    let used: FxHashSet<_> = profile.weights.iter().map(|row| row.key.labels).collect();
-    let label = |set: LabelSetId, key: &str| crate::top::label(profile, set, key);
-    let keys = judged_keys(profile);
-    let mut found: FxHashMap<_, OfClass<'_>> = FxHashMap::default();
-    for number in 0..profile.label_sets.len() {
-        let set = LabelSetId(number as u32);
-        let keys = keys
-            .iter()
-            .filter(|key| **key != JOB || !is_in_request(profile, &keys, set));
-        for &key in keys {
-            if let Some(name) = label(set, key) {
-                let of_class = found.entry((key, name, label(set, LATENCY))).or_default();
-                match used.contains(&set) {
-                    true => drop(of_class.left.insert(label(set, REQUEST))),
-                    false => of_class.lacks_some = true,
-                }
-            }
-        }
-    }
-    let count = |it: &Requests, class: LatencyClass| {
-        let of_class = found.get(&(&*it.key, &*it.name, Some(class.name())));
-        match of_class.filter(|it| !it.left.is_empty()) {
-            None => 0,
-            Some(of) if of.lacks_some && !of.left.contains(&None) => of.left.len() as u64,
-            Some(_) => it.class(class).count,
-        }
-    };
-    let all = profile.requests.iter();
-    let counts = all.flat_map(|it| LatencyClass::ALL.map(|class| count(it, class)));
-    counts.fold(0, u64::saturating_add)
-}
-
-/// The label sets of an endpoint's requests of one class.
-#[derive(Default)]
-struct OfClass<'a> {
-    /// What those with samples have as `%request`.
-    left: FxHashSet<Option<&'a str>>,
-    /// Some have no samples.
-    lacks_some: bool,
+    let classes = profile.requests.iter().flat_map(|it| &it.classes);
+    classes.fold(0, |sum, of_class| sum.saturating_add(of_class.count))
 }
 
 /// How many different values the label with this key has.

@@ -5,7 +5,6 @@ use super::*;
 use rperf_model::test_profile::TestProfile;
 use rperf_model::test_support;
 use rperf_model::{Column, LabelSetId, Profile, Schema, State, ValueType, WeightKey, WeightTable};
-use rperf_model::{LatencyClass, Requests};
 
 mod gc_cost;
 
@@ -186,35 +185,6 @@ fn runs_are_scaled_by_how_many_values_a_label_has() {
     let (base, target) = ([requests(10, 3)], [requests(20, 6)]);
     let diff = Diff::of(&base, &target, Sort::SelfValue, Normalize::Label).expect("comparable");
     assert_eq!((diff.total.base, diff.total.target), (30 * MS, 60 * MS));
-}
-
-#[test]
-fn single_requests_that_are_chosen_by_their_label_count_as_such() {
-    // Others have no samples any more.
-    let requests = |labels: &[&[(&str, &str)]], others: &[&[(&str, &str)]]| {
-        let mut test = TestProfile::cpu();
-        let of_class: &[_] = &[("endpoint", "/"), ("%latency", "tail")];
-        for labels in labels {
-            let labels = test.labels(&[of_class, labels].concat());
-            test.add(&["main"], 1, labels, State::Running, MS);
-        }
-        for labels in others {
-            test.labels(&[of_class, labels].concat());
-        }
-        let mut of_endpoint = Requests::new("endpoint", "/");
-        for _ in 0..61 {
-            of_endpoint.add(LatencyClass::Tail, Default::default(), true);
-        }
-        test.profile.requests = vec![of_endpoint];
-        Run::of(&test.profile, None).requests
-    };
-    let [one, other] = [("%request", "0-7"), ("%request", "0-8")];
-    assert_eq!(requests(&[&[one]], &[&[]]), 1);
-    assert_eq!(requests(&[&[one]], &[&[other]]), 1);
-    let both: &[&[_]] = &[&[one], &[other], &[one, ("x", "y")]];
-    assert_eq!(requests(both, &[&[]]), 2);
-    assert_eq!(requests(&[&[one], &[]], &[&[other]]), 61);
-    assert_eq!(requests(both, &[]), 61, "no filter has taken any away");
 }
 
 #[test]

@@ -44,7 +44,7 @@ impl TagFilter {
         Ok(Self { key, test })
     }
 
-    fn matches(&self, tags: &[(&str, Cow<'_, str>)]) -> bool {
+    pub(super) fn matches(&self, tags: &[(&str, Cow<'_, str>)]) -> bool {
         let tags: Vec<_> = match &self.key {
             Some(wanted) => tags.iter().filter(|(key, _)| key == wanted).collect(),
             None => tags.iter().collect(),
