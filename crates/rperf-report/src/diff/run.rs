@@ -181,9 +181,11 @@ impl Noise {
             frequency @ 1.. if is_time => 1e9 / frequency as f64,
             _ => f64::INFINITY,
         };
+        // Where nothing is left, no sample is: that is known.
+        let is_empty = profile.weights.is_empty();
         Self {
             column,
-            samples: samples.filter(|_| count > 0),
+            samples: samples.filter(|_| count > 0 || is_empty),
             unit: mean.abs().max(1.0),
             mean_sample: if events > 0 { mean } else { 0.0 },
             is_counted: objects.is_some() && sampled.is_none(),

@@ -188,6 +188,13 @@ fn runs_are_scaled_by_how_many_values_a_label_has() {
 }
 
 #[test]
+fn what_only_one_side_has_is_told_where_the_other_has_no_sample_at_all() {
+    let diff = diff(&[run(&[])], &[run(&[("query", 50)])]);
+    assert_eq!(names(&diff, Change::More), ["query"]);
+    assert_eq!(diff.total.change, Change::More);
+}
+
+#[test]
 fn different_types_are_not_compared_and_unknown_noise_is_said() {
     let mut other = profile(&[("a", 10)]);
     other.schema = test_support::schema(&[("x", "count"), ("space", "bytes")], 1);
