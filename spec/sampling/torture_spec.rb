@@ -16,7 +16,11 @@ RSpec.describe "a program that does everything at once", vm: true, alone: true d
       [["--yjit", "--yjit-mem-size=4", "--yjit-code-gc"], { mode: :cpu }],
     "with YJIT enabled on the way, wall mode" => [["--disable-yjit"], { mode: :wall, compiler: :YJIT }],
     "with YJIT enabled on the way, cpu mode, without the timer's signal" =>
-      [["--disable-yjit"], { mode: :cpu, compiler: :YJIT, signal: false }]
+      [["--disable-yjit"], { mode: :cpu, compiler: :YJIT, signal: false }],
+    # Ruby 3.4 may crash with Ractors beside any hook on allocations (docs/internals/ractors.md).
+    "interpreted, with the objects that stay" =>
+      [["--disable-yjit"], { mode: :wall, measure: %i[heap blame], ractors: false }],
+    "under YJIT, with each object" => [["--yjit"], { mode: :wall, measure: :alloc, ractors: false }]
   }
   if Compilers::FLAGS.key?("ZJIT")
     variants.merge!(

@@ -5,7 +5,8 @@
 #
 #   ruby program.rb SECONDS SESSIONS OPTIONS
 #
-# OPTIONS are those of Rperf.start, as JSON; none: all runs without rperf.
+# OPTIONS are those of Rperf.start, as JSON, and ractors: false, without which Ractors work first; none: all runs
+# without rperf.
 require_relative "work"
 
 seconds = Float(ARGV[0])
@@ -63,8 +64,10 @@ Warning[:experimental] = false
 GC.auto_compact = true
 if options
   require "rperf"
-  %i[mode capture measure].each { |name| options[name] &&= options[name].to_sym }
+  %i[mode capture].each { |name| options[name] &&= options[name].to_sym }
+  options[:measure] &&= [*options[:measure]].map(&:to_sym)
   compiler = options.delete(:compiler)&.to_sym
+  without_ractors = options.delete(:ractors) == false
 end
 
 length = seconds / sessions
@@ -73,7 +76,7 @@ results = Array.new(sessions) do |session|
   began = now
   Rperf.start(output: "#{session}.pb.gz", **options) if options
   end_threads.call
-  work_beside_ractors(began + (length / 4))
+  work_beside_ractors(began + (length / 4)) unless without_ractors
   end_threads = begin_threads
   # What the profile is looked at for, whatever chance brings: for hundreds of ticks.
   worked = cpu + 0.03
