@@ -65,7 +65,9 @@ RSpec.describe "Rperf::Profile#why and #method_rows", vm: true do
       expect(orders).to include(name: "GET /orders", requests: 240, enough: false)
       expect(orders[:ops].map { |it| it[:name] }).to eq(["[SQL] SELECT * FROM lines WHERE id = ?"])
       ["endpoint=GET /orders", "orders", :"/orders", /\AGET .*S\z/i].each { |it| expect(profile.why(it)).to eq(orders) }
-      expect(profile.why("Export")).to eq(told("job=ExportJob")).and include(key: "job", requests: 1)
+      job = profile.why("Export")
+      expect(job).to eq(told("job=ExportJob")).and include(key: "job", requests: 1, excess_ns: nil)
+      expect(job[:means].values.uniq).to eq([{ typical: nil, tail: nil, difference: nil }])
     end
 
     def as_it_was_before_it_was_saved(profile)

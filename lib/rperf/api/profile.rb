@@ -116,8 +116,8 @@ module Rperf
     #
     # @param endpoint [String, Regexp, nil] the name of an endpoint or a job, a part of it, or an expression; nil: all
     # @return [Hash, nil] of all `:endpoints`, `:causes` and `:repeats`; of one its `:means`, `:sites` and so on; nil if
-    #   there are no requests
-    # @raise [ArgumentError] for what is the name of none, or of several
+    #   there are no requests. Means are nil of a class of requests that the endpoint has none of
+    # @raise [ArgumentError] for what is the name of none, or of several, and for no valid expression
     # @example What slow orders wait for
     #   profile.why("GET /orders")[:means][:gvl_wait_ns][:difference]
     def why(endpoint = nil)
