@@ -73,6 +73,12 @@ RSpec.describe "Markdown of what isn't about stacks", vm: true do
     expect(printed("report", "--format", "markdown", "p.pb.gz")).to include("### Hottest methods")
   end
 
+  it "has the same numbers of what is called again and again, of slow requests and of ops" do
+    row = /^\| 6\.0 \| ([\d,.]+ \p{Alpha}+) \|.*`GET .*SELECT/
+    whys, ops = [%w[why], %w[report --ops]].map { |of| printed(*of, "--format", "markdown", "p.pb.gz")[row, 1] }
+    expect(whys).to eq(ops).and end_with(" ms")
+  end
+
   it "is refused where it has no meaning" do
     {
       %w[why p.pb.gz --format html] => "rperf: --format must be text, markdown or json, not 'html'\n",

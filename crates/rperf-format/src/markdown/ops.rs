@@ -37,7 +37,7 @@ pub(super) fn ops(part: &Part<'_>) -> String {
     let text = format!("{head}*p50*, *p99*: how long a call is blocked.");
     let mut ops = part.section("Ops", &text, &table.text(), found.ops.len());
     if !found.repeats.is_empty() {
-        let table = repeats(part.report.profile, part.shown(&found.repeats), &times);
+        let table = repeats(part.report.profile, &found, part.limit);
         let text = format!(
             "{}. Calls and times are those of a request that calls it.",
             repeats_head()
@@ -51,13 +51,10 @@ pub(super) fn ops(part: &Part<'_>) -> String {
 /// The title of repeated ops.
 pub(super) const REPEATS: &str = "Ops that requests call again and again";
 
-/// The table of repeated ops: of requests that call them. What typical requests and those of the tail have is told
-/// where requests were judged.
-pub(super) fn repeats<'a>(
-    profile: &Profile,
-    repeats: impl Iterator<Item = &'a Repeat>,
-    times: &Times,
-) -> String {
+/// The table of repeated ops, up to `limit`: of requests that call them. What typical requests and those of the tail
+/// have is told where requests were judged. Times have the unit that those of all ops have, wherever the table is.
+pub(super) fn repeats(profile: &Profile, found: &OpTimes, limit: Option<usize>) -> String {
+    let times = Times::up_to(found.total.wall_ns);
     let are_judged = !profile.requests.is_empty();
     let mut headings = vec!["calls", "time", "repeated by"];
     if are_judged {
@@ -66,7 +63,7 @@ pub(super) fn repeats<'a>(
     let numbers = headings.len();
     headings.extend(["endpoint", "op", "at"]);
     let mut table = Table::new(&headings, numbers);
-    for it in repeats {
+    for it in found.repeats.iter().take(limit.unwrap_or(usize::MAX)) {
         let (key, name) = &it.endpoint;
         let count = it.sums.requests.max(1);
         let mut cells = vec![
