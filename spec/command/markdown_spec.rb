@@ -115,6 +115,15 @@ RSpec.describe "Markdown of what isn't about stacks", vm: true do
     printed("report", "--boot", "--gc", "--relative", "--sort", "total", "--format", "markdown", "p.pb.gz")
   end
 
+  it "shows what ops are sorted by" do
+    { [] => /^ +time +total +calls .* op$/, %w[--format markdown] => /^\| time \| total \| calls \|.*\| op \| at \|$/ }
+      .each do |format, headings|
+      pages = [%w[self], %w[total]].map { |(sort)| printed("report", "--ops", "--sort", sort, *format, "p.pb.gz") }
+      expect(pages.map { |it| it.match?(headings) }).to eq([false, true])
+      expect(pages.map { |it| it.include?("with the ops inside of it") }).to eq([false, true])
+    end
+  end
+
   it "has options on pages as in Markdown" do
     [[], %w[--format markdown]].each do |format|
       short, full = [[], %w[--full-path]].map { |paths| printed("report", "--ops", *format, *paths, "p.pb.gz") }
