@@ -226,6 +226,19 @@ RSpec.describe Rperf, vm: true do
       expect { described_class.save(path_to("p"), BasicObject.new) }.to raise_error(ArgumentError, /BasicObject/)
     end
 
+    it "refuses an output that is named as no profile, unless its format is given" do
+      { "x.md" => "write x.pb.gz, which 'rperf report' converts, or give format: :markdown",
+        "x.JSON" => "write x.pb.gz, which 'rperf report' converts, or give format: :json",
+        "x.svg" => "write x.pb.gz", "x.png" => "write x.pb.gz" }.each do |name, remedy|
+        message = "output: #{path_to(name)}: a profile is no #{File.extname(name).downcase}: #{remedy}"
+        expect { described_class.start(output: path_to(name)) }.to raise_error(ArgumentError, message)
+        expect(described_class).not_to be_running
+      end
+      described_class.start(output: path_to("x.md"), format: :markdown) { nil }
+      expect(File.read(path_to("x.md"))).to start_with("## Profile")
+      expect(Dir.children(path_to("."))).to eq(["x.md"])
+    end
+
     it "refuses unknown ones" do
       expect { described_class.start(frequenzy: 1) }.to raise_error(ArgumentError, /unknown keyword: :frequenzy/)
     end
@@ -254,6 +267,23 @@ RSpec.describe Rperf, vm: true do
       read = read_profile(path_to("p.pb.gz"))
       expect(read.slice(:mode, :frequency, :duration_ns)).to eq(data.slice(:mode, :frequency, :duration_ns))
       expect(read[:samples]).to match_array(data[:samples])
+    end
+
+    it "knows reports by their extensions, and refuses what it never writes" do
+      { "md" => /\A## Profile/, "json" => /\A\{"version":1,/, "html" => /\A<!doctype html>/i, "gv" => /\Adigraph/ }
+        .each do |extension, start|
+        described_class.save(path_to("p.#{extension}"), data)
+        data.save(path_to("q.#{extension}"))
+        texts = %w[p q].map { |name| File.read(path_to("#{name}.#{extension}")) }
+        expect(texts.first).to match(start).and eq(texts.last)
+      end
+      %w[p.svg p.PNG].each do |name|
+        message = "path: a profile is no .#{name[2..].downcase}: name another file, such as x.pb.gz or x.md, or give " \
+                  "format:"
+        expect { described_class.save(path_to(name), data) }.to raise_error(ArgumentError, message)
+      end
+      described_class.save(path_to("p.svg"), data, format: :pprof)
+      expect(read_profile(path_to("p.svg"))[:samples]).to match_array(data[:samples])
     end
 
     it "writes what a changed Hash says" do

@@ -65,7 +65,9 @@ RSpec.describe "Rperf::Profile#why and #method_rows", vm: true do
       expect(orders).to include(name: "GET /orders", requests: 240, enough: false)
       expect(orders[:ops].map { |it| it[:name] }).to eq(["[SQL] SELECT * FROM lines WHERE id = ?"])
       ["endpoint=GET /orders", "orders", :"/orders", /\AGET .*S\z/i].each { |it| expect(profile.why(it)).to eq(orders) }
-      expect(profile.why("Export")).to eq(told("job=ExportJob")).and include(key: "job", requests: 1)
+      job = profile.why("Export")
+      expect(job).to eq(told("job=ExportJob")).and include(key: "job", requests: 1, excess_ns: nil)
+      expect(job[:means].values.uniq).to eq([{ typical: nil, tail: nil, difference: nil }])
     end
 
     def as_it_was_before_it_was_saved(profile)
@@ -80,7 +82,8 @@ RSpec.describe "Rperf::Profile#why and #method_rows", vm: true do
         "GET /" => "endpoint: 'GET /' is a part of 2 names: 'GET /about', 'GET /orders'",
         /^GET|Exp/ => "endpoint: '(?:^GET|Exp)' matches 3 names: 'job=ExportJob', 'GET /about', 'GET /orders'",
         "/ordres" => "endpoint: no request is of '/ordres'", "" => "endpoint: no request is of ''",
-        "(" => "endpoint: no request is of '('"
+        "(" => "endpoint: no request is of '(', and it is no valid regular expression: unclosed group",
+        /GET (?!x)/ => /\Aendpoint: no request is of .*, and it is no valid regular expression: look-around, .*\z/
       }.each { |name, message| expect { profile.why(name) }.to raise_error(ArgumentError, message) }
       [5, [], "\xff", BasicObject.new].each do |name|
         expect { profile.why(name) }.to raise_error(ArgumentError, /\Aendpoint: must be a String or a Regexp/)

@@ -7,7 +7,7 @@ RSpec.describe "Markdown of what isn't about stacks", vm: true do
     require "rperf/rack"
 
     class Shop
-      def query(id) = Rperf.op("SELECT * FROM `lines` WHERE id = #{id} | <b>", kind: :sql) { id.to_s }
+      def query(id) = Rperf.op("SELECT * FROM `lines` WHERE id = #{id} | <b>", kind: :sql) { sleep(0.002) }
       def lines = 6.times { |id| query(id) }
     end
 
@@ -73,6 +73,12 @@ RSpec.describe "Markdown of what isn't about stacks", vm: true do
     expect(printed("report", "--format", "markdown", "p.pb.gz")).to include("### Hottest methods")
   end
 
+  it "has the same numbers of what is called again and again, of slow requests and of ops" do
+    row = /^\| 6\.0 \| ([\d,.]+ \p{Alpha}+) \|.*`GET .*SELECT/
+    whys, ops = [%w[why], %w[report --ops]].map { |of| printed(*of, "--format", "markdown", "p.pb.gz")[row, 1] }
+    expect(whys).to eq(ops).and end_with(" ms")
+  end
+
   it "is refused where it has no meaning" do
     {
       %w[why p.pb.gz --format html] => "rperf: --format must be text, markdown or json, not 'html'\n",
@@ -81,10 +87,48 @@ RSpec.describe "Markdown of what isn't about stacks", vm: true do
       %w[report --tests --format markdown p.pb.gz] => /\Arperf: the profile has no tests: .*\n\z/,
       %w[report --ops --focus a -o ops.md p.pb.gz] => /\Arperf: filters have no meaning for --ops, .*\n\z/,
       %w[report --format markdown --sort total p.pb.gz] => /\Arperf: --sort goes .*, not with --format markdown\n\z/,
-      %w[report --tree --ops -o x.md p.pb.gz] => "rperf: --tree and --ops can't be combined: give one of them\n",
-      %w[report --ops -o x.txt p.pb.gz] => /\Arperf: -o goes with .*, not with --ops\n\z/
+      %w[report --tree --ops -o x.md p.pb.gz] => "rperf: --tree and --ops can't be combined: give one of them\n"
     }.each { |arguments, message| expect(refusal(*arguments)).to match(message) }
     expect(refusal("why", "p.pb.gz", "--json", "--format", "json")).to match(/\Arperf: .*--json.*--format.*\n\z/)
     expect(Dir.children(path_to(".")).grep(/\A(x|why|ops)\./)).to eq([])
+  end
+
+  it "says in which files and formats an answer can be written" do
+    {
+      %w[--ops -o x.txt] => "-o x.txt: --ops writes .md and .json, unless --format markdown or json is given",
+      %w[--gc --boot -o x.csv] => "-o x.csv: --boot writes .md and .json, unless --format markdown or json is given",
+      %w[--gc --format text] => "--format text: --gc is written as markdown or json only",
+      %w[--callers Shop#query -o x.md] => "-o x.md: --callers writes .json, unless --format json is given",
+      %w[--callers Shop#query --format markdown] => "--format markdown: --callers is written as json only",
+      %w[--top -o x.txt] => "-o goes with --html, --text, --format, --dot, --svg, --boot, --tests, --ops, --gc or " \
+                            "--callers, not with --top"
+    }.each { |options, message| expect(refusal("report", *options, "p.pb.gz")).to eq("rperf: #{message}\n") }
+    expect(printed("report", "--ops", "--format", "markdown", "-o", "-", "p.pb.gz")).to include("### Ops\n")
+  end
+
+  it "has no option without an effect" do
+    { %w[--ops --relative] => "--ops", %w[--gc --ops --relative] => "--ops and --gc", %w[--gc --sort total] => "--gc",
+      %w[--boot --lines] => "--boot" }.each do |options, views|
+      told = refusal("report", *options, "--format", "markdown", "p.pb.gz")
+      expect(told).to match(/\Arperf: --(relative|sort|lines) goes with .*, not with #{views}\n\z/)
+    end
+    printed("report", "--boot", "--gc", "--relative", "--sort", "total", "--format", "markdown", "p.pb.gz")
+  end
+
+  it "shows what ops are sorted by" do
+    { [] => /^ +time +total +calls .* op$/, %w[--format markdown] => /^\| time \| total \| calls \|.*\| op \| at \|$/ }
+      .each do |format, headings|
+      pages = [%w[self], %w[total]].map { |(sort)| printed("report", "--ops", "--sort", sort, *format, "p.pb.gz") }
+      expect(pages.map { |it| it.match?(headings) }).to eq([false, true])
+      expect(pages.map { |it| it.include?("with the ops inside of it") }).to eq([false, true])
+    end
+  end
+
+  it "has options on pages as in Markdown" do
+    [[], %w[--format markdown]].each do |format|
+      short, full = [[], %w[--full-path]].map { |paths| printed("report", "--ops", *format, *paths, "p.pb.gz") }
+      expect([short, full].map { |it| it.include?(path_to("app.rb")) }).to eq([false, true])
+      expect(printed("report", "--gc", "-n", "1", *format, "p.pb.gz")).to match(/^\(?\d+ more(;| are not shown)/)
+    end
   end
 end

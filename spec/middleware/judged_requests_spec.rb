@@ -241,13 +241,14 @@ RSpec.describe "Requests by their class", vm: true do
 
     def one_endpoint_of_several
       expect(answer("^GET /ord")["name"]).to eq("GET /orders")
-      refused = ["GET /", "/ordres"].map do |wanted|
+      refused = ["GET /", "/ordres", "^GET ["].map do |wanted|
         outcome = rperf("why", path_to("slow.pb.gz"), wanted)
         [outcome.status.exitstatus, outcome.stderr]
       end
       several = "rperf: 'GET /' is a part of 3 names: 'GET /cart', 'GET /about', 'GET /orders'\n"
       unknown = %r{\Arperf: no request is of '/ordres'.*'rperf why FILE' lists all\)\n\z}
-      expect(refused).to match([[2, several], [2, unknown]])
+      wrong = /\Arperf: no request is of '\^GET \[', and it is no valid regular expression: unclosed .*\n\z/
+      expect(refused).to match([[2, several], [2, unknown], [2, wrong]])
     end
 
     # What nobody had the GVL for is no time in which something ran; all of it together is all blame.

@@ -13,7 +13,7 @@ RSpec.describe "Ops of an account", vm: true do
 
   around { |example| Rperf.start(mode: :wall, measure: :ops) { example.run } }
 
-  it "are those that have ended in its fiber, with their time, the longest first" do
+  it "are those that have ended in its fiber, with their time, those with the most of their own first" do
     open = nil
     account = Rperf.account do |it|
       2.times { |id| query(id) { sleep(0.005) } }
@@ -28,8 +28,10 @@ RSpec.describe "Ops of an account", vm: true do
     expect(open).to eq(item => 3, "[cache] read" => 1)
     expect(calls(account)).to eq(item => 4, "[cache] read" => 1)
     queries, reads = account.ops
-    expect(queries).to match(name: item, calls: 4, wall_ns: be_between(12_000_000, account.wall_ns))
+    expect(queries).to match(name: item, calls: 4, wall_ns: be_between(12_000_000, account.wall_ns),
+                             own_ns: queries[:wall_ns])
     expect(reads[:wall_ns]).to be_between(2_000_000, queries[:wall_ns])
+    expect(reads[:own_ns]).to be_between(0, reads[:wall_ns] - 2_000_000)
     expect([account.to_h[:ops], account.to_s]).to match([account.ops, /; 5 ops\z/])
   end
 
@@ -41,6 +43,14 @@ RSpec.describe "Ops of an account", vm: true do
     end
     expect([calls(outer), calls(inner)]).to eq([{ item => 3 }, { item => 2 }])
     expect(inner.ops.first[:wall_ns]).to be_between(10_000_000, inner.wall_ns)
+  end
+
+  it "come in the order of their own time, without the ops inside" do
+    account = Rperf.account { read { 2.times { |id| query(id) { sleep(0.005) } } } }
+    expect(account.ops.map { |it| it[:name] }).to eq([item, "[cache] read"])
+    query, read = account.ops
+    expect(read[:wall_ns]).to be >= query[:wall_ns]
+    expect(account.ops.sum { |it| it[:own_ns] }).to eq(read[:wall_ns])
   end
 
   it "are told apart up to 63; the rest is one row" do

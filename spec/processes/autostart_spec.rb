@@ -109,7 +109,10 @@ RSpec.describe "profiling started by RPERF_ENABLED" do
     { "RPERF_FORMAT" => "svg" } =>
       "RPERF_FORMAT must be pprof, collapsed, text, markdown, json, html, dot, callgrind or spans, not 'svg'",
     { "RPERF_OUTPUT" => "/no/such/p" } => "RPERF_OUTPUT must be in a directory that exists, not '/no/such/p'",
-    { "RPERF_OUTPUT" => "" } => "RPERF_OUTPUT must be the path of a file, not ''"
+    { "RPERF_OUTPUT" => "" } => "RPERF_OUTPUT must be the path of a file, not ''",
+    { "RPERF_OUTPUT" => "x.md" } => "RPERF_OUTPUT=/.*/x.md: a profile is no .md: write x.pb.gz, which 'rperf report' " \
+                                    "converts, or give RPERF_FORMAT=markdown",
+    { "RPERF_OUTPUT" => "x.png" } => "RPERF_OUTPUT=/.*/x.png: a profile is no .png: write x.pb.gz"
   }.each do |env, message|
     it "lets the program run with #{env}, and says why there is no profile" do
       outcome = profiled(env, "puts 'ran'; exit 3")

@@ -18,7 +18,7 @@ mod sums;
 mod table;
 mod thread;
 
-pub use account_ops::{AccountOp, AccountOps};
+pub use account_ops::{AccountOp, AccountOps, OpTime};
 pub use endpoint::endpoint_path;
 pub use figures::{Figures, Value};
 pub use judged::{JudgedRequests, RequestName};

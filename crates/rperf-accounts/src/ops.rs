@@ -6,7 +6,7 @@ mod names;
 pub use names::OpFrame;
 use names::OpNames;
 
-use crate::{Figures, RequestName, Sums};
+use crate::{Figures, OpTime, RequestName, Sums};
 use rperf_model::{LatencyClass, OpCalls, OpKey, OpSums, Ops, Quantiles};
 use rperf_vm::{OpNumber, RequestNumber};
 use std::collections::BTreeMap;
@@ -48,6 +48,31 @@ pub struct OpCall {
     pub nested_suspended_ns: u64,
     /// Whether the call is inside of a call of the same op, whose wall time includes this call's.
     pub is_within_itself: bool,
+}
+
+impl OpCall {
+    /// What it took in states, without the ops inside of it.
+    fn own(&self) -> Sums {
+        self.figures.sums.since(&self.nested)
+    }
+
+    /// What it took while other fibers had control, without the ops inside of it.
+    fn own_suspended_ns(&self) -> u64 {
+        let suspended_ns = self.figures.suspended_ns;
+        suspended_ns.saturating_sub(self.nested_suspended_ns)
+    }
+
+    /// What it adds to the time of its op.
+    pub fn time(&self) -> OpTime {
+        let own_ns = self.own().wall_ns();
+        OpTime {
+            wall_ns: match self.is_within_itself {
+                true => 0,
+                false => self.figures.wall_ns,
+            },
+            own_ns: own_ns.saturating_add(self.own_suspended_ns()),
+        }
+    }
 }
 
 /// The calls of one op in a request that goes on.
@@ -256,23 +281,14 @@ impl Place {
     }
 
     fn add(&mut self, call: &OpCall) {
-        let OpCall {
-            figures,
-            nested,
-            nested_suspended_ns,
-            is_within_itself,
-        } = call;
-        let own = figures.sums.since(nested);
-        let suspended_ns = figures.suspended_ns.saturating_sub(*nested_suspended_ns);
+        let own = call.own();
         let sums = &mut self.sums;
         sums.calls += 1;
-        if !is_within_itself {
-            sums.wall_ns = sums.wall_ns.saturating_add(figures.wall_ns);
-        }
+        sums.wall_ns = sums.wall_ns.saturating_add(call.time().wall_ns);
         sums.own = sums.own.plus(&own);
-        sums.suspended_ns = sums.suspended_ns.saturating_add(suspended_ns);
+        sums.suspended_ns = sums.suspended_ns.saturating_add(call.own_suspended_ns());
         sums.longest_blocked_ns = sums.longest_blocked_ns.max(own.blocked_ns);
-        sums.is_alone &= figures.is_alone;
+        sums.is_alone &= call.figures.is_alone;
         let bucket = Quantiles::bucket_of(own.blocked_ns);
         match self.buckets.iter_mut().find(|it| it.0 == bucket) {
             Some((_, calls)) => *calls = calls.saturating_add(1),

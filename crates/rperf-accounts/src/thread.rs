@@ -2,7 +2,7 @@
 //! control, and what is open in each. All times are CLOCK_MONOTONIC in ns and handed in; each event
 //! but READY comes on the thread itself.
 
-use crate::{AccountOps, Figures, Sums};
+use crate::{AccountOps, Figures, OpTime, Sums};
 use rperf_vm::FiberWord;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -164,13 +164,13 @@ impl ThreadAccounts {
 
     /// A call of an op has ended in `fiber` just now, which took so long: all its open accounts tell of it
     /// that tell of ops, and of no more time than they are open.
-    pub fn add_op(&mut self, fiber: FiberWord, name: &Arc<str>, wall_ns: u64) {
+    pub fn add_op(&mut self, fiber: FiberWord, name: &Arc<str>, time: OpTime) {
         let accounts = self.fibers.get_mut(&fiber);
         let open = accounts.into_iter().flat_map(|it| &mut it.open);
         for account in open {
             let most_ns = self.since_ns - account.at_ns;
             if let Some(ops) = &mut account.ops {
-                ops.add(name, wall_ns.min(most_ns));
+                ops.add(name, time.up_to(most_ns));
             }
         }
     }

@@ -9,6 +9,12 @@ use std::ffi::OsStr;
 use std::io::Write;
 use std::path::Path;
 
+/// Extensions of kinds of files that rperf never writes.
+pub const NOT_WRITTEN: [&str; 6] = ["csv", "gif", "jpeg", "jpg", "pdf", "png"];
+
+/// The extension of pictures, which the command alone has drawn.
+const PICTURE: &str = "svg";
+
 /// A format that a profile can be written in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
@@ -97,6 +103,18 @@ impl Format {
             _ => Format::from_path(path),
         }
     }
+
+    /// The extension, in small letters, of a file whose name says that it isn't a profile, but a report or what
+    /// rperf never writes. With it the format of the report, if it has one.
+    pub fn named_as_other(path: &Path) -> Option<(String, Option<Format>)> {
+        let kind = extension(path)?.to_ascii_lowercase();
+        if NOT_WRITTEN.contains(&&*kind) || kind == PICTURE {
+            return Some((kind, None));
+        }
+        let path = path.with_extension(&kind);
+        let report = Format::of_report(&path);
+        (report != Format::from_path(&path)).then_some((kind, Some(report)))
+    }
 }
 
 /// Whether a file is named as time lines are: `app.spans.json`.
@@ -172,6 +190,22 @@ mod tests {
         ] {
             assert_eq!(Format::of_report(Path::new(path)), format);
             assert_eq!(Format::from_path(Path::new(path)), Format::Pprof);
+        }
+    }
+
+    #[test]
+    fn names_of_reports_and_of_what_is_never_written_are_told() {
+        let told = |path: &str| Format::named_as_other(Path::new(path));
+        for (path, kind, format) in [
+            ("a.MD", "md", Some(Format::Markdown)),
+            ("b/a.json", "json", Some(Format::Json)),
+            ("a.svg", "svg", None),
+            ("a.Png", "png", None),
+        ] {
+            assert_eq!(told(path), Some((kind.into(), format)), "{path}");
+        }
+        for path in ["a", "md", "a.pb.gz", "a.txt", "a.spans.json", "/dev/fd/3"] {
+            assert_eq!(told(path), None, "{path}");
         }
     }
 

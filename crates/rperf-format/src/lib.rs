@@ -57,7 +57,7 @@ pub mod viewer;
 pub use dot::{GraphOptions, dot};
 pub use error::{FormatError, ReadError};
 pub use file_kind::FileKind;
-pub use format::{Format, write};
+pub use format::{Format, NOT_WRITTEN, write};
 pub use gc_table::{gc_head, gc_table};
 pub use heads::{
     Spelling, Times, boot_head, ops_head, part_detail, part_name, repeats_head, tests_head,

@@ -168,10 +168,18 @@ fn not_encoded(ruby: &Ruby, error: &FormatError) -> Error {
 }
 
 fn chosen_format(ruby: &Ruby, path: &Path, name: Option<Symbol>) -> Result<Format, Error> {
-    name.map_or_else(
-        || Ok(Format::from_path(path)),
-        |name| named_format(ruby, name),
-    )
+    if let Some(name) = name {
+        return named_format(ruby, name);
+    }
+    match Format::named_as_other(path) {
+        Some((kind, None)) => Err(errors::argument(
+            ruby,
+            format!(
+                "path: a profile is no .{kind}: name another file, such as x.pb.gz or x.md, or give format:"
+            ),
+        )),
+        _ => Ok(Format::of_report(path)),
+    }
 }
 
 fn named_format(ruby: &Ruby, name: Symbol) -> Result<Format, Error> {

@@ -44,12 +44,12 @@ module Rperf
       define_method(value) { figures&.at(index) }
     end
 
-    # The ops that have ended in it, such as queries, those with the most time first. Each has `:name`, `:calls`, and
-    # `:wall_ns`, with the ops inside of it.
+    # The ops that have ended in it, such as queries. Each has `:name`, `:calls`, `:wall_ns`, with the ops inside of it,
+    # and `:own_ns`, without these; those with the most `:own_ns` come first.
     #
     # @return [Array<Hash>, nil] nil unless a session measured ops (`measure: :ops`) when it was opened, and where its
     #   values can't be told
-    def ops = op_rows&.map { |name, calls, wall_ns| { name:, calls:, wall_ns: } }
+    def ops = op_rows&.map { |name, calls, wall_ns, own_ns| { name:, calls:, wall_ns:, own_ns: } }
 
     # @return [Hash{Symbol => Integer, Array, nil}] all values, of one moment
     def to_h = VALUES.zip(figures || []).to_h.merge!(queue_ns:, ops:)

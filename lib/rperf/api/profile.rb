@@ -17,10 +17,6 @@ module Rperf
   class Profile < Hash
     include LazyValues
 
-    # What `save` knows beside what {Rperf.save} goes by.
-    EXTENSIONS = { ".md" => :markdown, ".json" => :json, ".html" => :html, ".dot" => :dot, ".gv" => :dot }.freeze
-    private_constant :EXTENSIONS
-
     # @private
     # @return [Profile] what {Rperf.stop} returns
     def self.from_native(profile)
@@ -120,8 +116,8 @@ module Rperf
     #
     # @param endpoint [String, Regexp, nil] the name of an endpoint or a job, a part of it, or an expression; nil: all
     # @return [Hash, nil] of all `:endpoints`, `:causes` and `:repeats`; of one its `:means`, `:sites` and so on; nil if
-    #   there are no requests
-    # @raise [ArgumentError] for what is the name of none, or of several
+    #   there are no requests. Means are nil of a class of requests that the endpoint has none of
+    # @raise [ArgumentError] for what is the name of none, or of several, and for no valid expression
     # @example What slow orders wait for
     #   profile.why("GET /orders")[:means][:gvl_wait_ns][:difference]
     def why(endpoint = nil)
@@ -146,8 +142,7 @@ module Rperf
       Profile.from_native(native.filter(Questions.filters(**filters)))
     end
 
-    # Writes the profile to a file, as {Rperf.save} does, but knows the extensions of all formats: .md, .json, .html and
-    # .dot too.
+    # Writes the profile to a file, as {Rperf.save} does.
     #
     # @param format [Symbol, nil] :pprof, :collapsed, :text, :markdown, :json, :html, :dot, :callgrind or :spans; nil:
     #   by the file's extension
@@ -155,8 +150,6 @@ module Rperf
     # @param trim_path [String, Pathname, Array, nil] directories that are taken off paths in text for people
     # @return [nil]
     def save(path, format: nil, lines: false, full_path: false, trim_path: nil)
-      file = Options.path(:path, path)
-      format = EXTENSIONS[File.extname(file)] if nil.equal?(format) && !file.end_with?(".spans.json")
       Natives.save(path, self, format:, lines:, full_path:, trim_path:)
     end
 

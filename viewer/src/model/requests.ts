@@ -23,7 +23,7 @@ export const FEW = 20;
 export const SITES = 3;
 
 /** The label by which samples tell the class of their request, and that of jobs. */
-const LATENCY = "%latency";
+export const LATENCY = "%latency";
 const JOB = "job";
 
 /** The label on the samples of one of the slowest requests. */
@@ -276,7 +276,7 @@ function allHolders(view: View, { walls, blames }: HolderColumns, places: Places
 }
 
 /** Whose samples were lost. */
-const UNKNOWN = "(unknown)";
+export const UNKNOWN = "(unknown)";
 
 function waitedForBy(view: View, requests: Requests, values: Float64Array, all: AllHolders, places: Places) {
   const { rows, kept } = view.target;

@@ -1,13 +1,13 @@
 import { usePage } from "../app/context.ts";
 import type { State } from "../app/state.ts";
 import { CLASSES, type Requests, type Slowest } from "../format/requests.ts";
+import { hasGrown, LEAST_SHARE, mainHolders, mostlyIn, restOfWait } from "../model/causes.ts";
 import { collectionsOf } from "../model/collections.ts";
 import { type Filter, labelIs } from "../model/filters.ts";
 import { type Place, placeWords } from "../model/places.ts";
 import {
   allTimes,
   type EndpointTimes,
-  excess,
   FEW,
   foreignKeys,
   fullName,
@@ -41,9 +41,6 @@ const PART_WORDS: Record<Part, { name: string; help: string; state: string }> = 
 /** The parts that the table of endpoints has, and those whose places are told: states first, then where they were. */
 const SHARES: Part[] = ["running", "gvlWait", "blocked", "gc"];
 const TOLD: Part[] = ["blocked", "running", "gc"];
-
-/** Below this share a holder of the GVL isn't told. */
-const LEAST_SHARE = 0.05;
 
 /** Which requests are slow, and what these have that typical ones don't. */
 export function RequestsView() {
@@ -145,7 +142,7 @@ function Endpoint({ times }: { times: EndpointTimes }) {
           {TOLD.map((part) => (
             <Sites key={part} why={found} part={part} />
           ))}
-          <CollectionCauses requests={requests} />
+          {hasGrown(found, "gc") && <CollectionCauses requests={requests} />}
         </>
       )}
       <RequestOps requests={requests} onOpen={(method) => theirs.open(null, method)} />
@@ -192,6 +189,7 @@ function flame({ name, file }: { name: string[]; file: string[] }, method: numbe
 
 /** States first: the stacks of a request that waits for others look innocent. */
 function Parts({ why }: { why: Why }) {
+  const { view } = usePage();
   const { times, objects } = why;
   const shown = PARTS.filter((part) => {
     const { typical, tail } = times.parts[part];
@@ -208,7 +206,9 @@ function Parts({ why }: { why: Why }) {
           <MeansCells means={times.parts[part]} words={formatTime} />
           <th scope="row" class="name" title={PART_WORDS[part].help}>
             <span class={`swatch state-${PART_WORDS[part].state}`} aria-hidden="true" />{" "}
-            <strong>{PART_WORDS[part].name}</strong> <Cause why={why} part={part} />
+            <strong>{PART_WORDS[part].name}</strong>
+            {hasGrown(why, part) && mostlyIn(view.file, why, part) && ", most of it in one request"}{" "}
+            <Cause why={why} part={part} />
           </th>
         </tr>
       ))}
@@ -226,21 +226,32 @@ function Parts({ why }: { why: Why }) {
 
 /** Whose fault it is that a part grew. */
 function Cause({ why, part }: { why: Why; part: Part }) {
-  if (excess(why.times.parts[part]) <= 0) return null;
-  const holder = part === "gvlWait" ? why.holders?.[0] : undefined;
-  const unknown = untold(why);
-  if (holder)
-    return (
-      <>
-        <span class="muted">
-          had by {holder.name} {formatShare(holderShare(why, holder), 1)}:
-        </span>{" "}
-        <BlamedPlace requests={why.times.requests} holder={holder} />
-        {unknown !== null && <span class="muted">; {formatShare(unknown, 1)} isn't known</span>}
-      </>
-    );
-  const site = part === "gvlWait" ? undefined : why.sites[part][0];
-  return site ? <SitePlace requests={why.times.requests} place={site} /> : null;
+  const { view } = usePage();
+  if (!hasGrown(why, part)) return null;
+  const { requests } = why.times;
+  if (part !== "gvlWait") {
+    const site = why.sites[part][0];
+    return site ? <SitePlace requests={requests} place={site} /> : null;
+  }
+  const holders = mainHolders(view.file, why);
+  if (holders.length === 0) return null;
+  return (
+    <>
+      {holders.map((holder, i) => (
+        <span key={holder.name}>
+          <span class="muted">
+            {i === 0 ? "had by" : "; by"} {holder.name} {formatShare(holderShare(why, holder), 1)}:
+          </span>{" "}
+          <BlamedPlace requests={requests} holder={holder} />
+        </span>
+      ))}
+      {restOfWait(view.file, why).map(([share, words]) => (
+        <span key={words} class="muted">
+          ; {formatShare(share, 1)} {words}
+        </span>
+      ))}
+    </>
+  );
 }
 
 /** A place, which opens the flame graph of the tail. */
@@ -286,7 +297,7 @@ function PlaceLink({ place, title, onOpen }: { place: Place; title: string; onOp
 
 function Holders({ why }: { why: Why }) {
   const { state, view } = usePage();
-  if (excess(why.times.parts.gvlWait) <= 0) return null;
+  if (!hasGrown(why, "gvlWait")) return null;
   if (!why.holders)
     return (
       <p class="muted">
@@ -346,7 +357,7 @@ function untold(why: Why): number | null {
 /** Where a part grew, by samples. */
 function Sites({ why, part }: { why: Why; part: Part }) {
   const sites = why.sites[part];
-  if (excess(why.times.parts[part]) <= 0 || sites.length === 0) return null;
+  if (!hasGrown(why, part) || sites.length === 0) return null;
   return (
     <PlainTable
       caption={`Where ${PART_WORDS[part].name} grew most per request, by samples`}

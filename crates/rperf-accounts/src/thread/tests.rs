@@ -250,24 +250,31 @@ fn check(figures: &Figures, pieces: &[Piece], fiber: FiberWord, wall_ns: u64) {
 fn ops_belong_to_all_open_accounts_of_their_fiber_that_tell_of_them() {
     let mut thread = ThreadAccounts::default();
     let [query, read] = ["query", "read"].map(Arc::<str>::from);
+    let time = |wall_ns| OpTime {
+        wall_ns,
+        own_ns: wall_ns,
+    };
     let outer = thread.open(MAIN, true, at(0));
     thread.switched(MAIN, at(5));
     let silent = thread.open(MAIN, false, at(0));
-    thread.add_op(MAIN, &query, 5);
+    thread.add_op(MAIN, &query, time(5));
     let inner = thread.open(MAIN, true, at(10));
     thread.switched(MAIN, at(12));
-    thread.add_op(MAIN, &query, 7);
-    thread.add_op(MAIN, &read, 1);
-    thread.add_op(OTHER, &read, 100);
+    thread.add_op(MAIN, &query, time(7));
+    thread.add_op(MAIN, &read, time(1));
+    thread.add_op(OTHER, &read, time(100));
     let told = |thread: &ThreadAccounts, opened| {
         let ops = thread.ops(opened).map(AccountOps::sorted)?;
         Some(
             ops.into_iter()
-                .map(|it| (it.name, it.calls, it.wall_ns))
+                .map(|it| (it.name, it.calls, it.time))
                 .collect::<Vec<_>>(),
         )
     };
-    let (query, read) = (|calls, ns| (query.clone(), calls, ns), (read, 1, 1));
+    let (query, read) = (
+        |calls, ns| (query.clone(), calls, time(ns)),
+        (read, 1, time(1)),
+    );
     assert_eq!(told(&thread, &inner), Some(vec![query(1, 2), read.clone()]));
     assert_eq!(told(&thread, &silent), None);
     thread.close(&inner, MAIN, at(20));

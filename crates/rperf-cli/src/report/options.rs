@@ -6,6 +6,7 @@ mod views;
 
 pub use args::ReportArgs;
 pub use view::View;
+use view::options_of;
 
 use super::graph_args::{SVG_FILE, node_kind};
 use super::pages::TreeOptions;
@@ -64,6 +65,7 @@ impl Options {
             | View::Boot
             | View::Tests
             | View::Ops
+            | View::Gc
             | View::Json { .. } => Some(ROWS),
             View::Markdown { .. } => Some(METHODS),
             View::Tree(_) => Some(TreeLimits::default().branches),
@@ -99,6 +101,7 @@ fn view(args: &ReportArgs, on_terminal: bool) -> Result<View, Refusal> {
     let format = format_of(args);
     let is_json = format == Some(Format::Json);
     let has_parts = is_json || format == Some(Format::Markdown);
+    refuse_other_notations(args, format)?;
     let asked = only_one(&[
         ("--web", args.view.viewer.web),
         ("--html", args.view.viewer.html),
@@ -137,7 +140,7 @@ fn view(args: &ReportArgs, on_terminal: bool) -> Result<View, Refusal> {
         Some(_) => View::Top,
         None => by_extension(args)?.unwrap_or_else(|| default(args, on_terminal)),
     };
-    refuse_strangers(view.option(), asked.is_none(), &belongings(args))?;
+    refuse_strangers(&view.options(), asked.is_none(), &belongings(args))?;
     Ok(view)
 }
 
@@ -146,17 +149,45 @@ fn format_of(args: &ReportArgs) -> Option<Format> {
     if let Some(name) = &args.format {
         return Format::from_name(name);
     }
-    let ViewArgs {
-        viewer, top, text, ..
-    } = &args.view;
-    let has_view = viewer.web || viewer.html || *top || *text || args.methods || args.tree;
-    let has_other = args.annotate.is_some() || args.graph.dot || args.graph.svg;
     let path = args
         .view
         .output
         .as_ref()
-        .filter(|_| !has_view && !has_other);
+        .filter(|_| !has_own_notation(args));
     path.map(|path| Format::of_report(Path::new(path)))
+}
+
+/// Whether a view is asked for that is written in one way only.
+fn has_own_notation(args: &ReportArgs) -> bool {
+    let ViewArgs {
+        viewer, top, text, ..
+    } = &args.view;
+    let has_view = viewer.web || viewer.html || *top || *text || args.methods || args.tree;
+    has_view || args.annotate.is_some() || args.graph.dot || args.graph.svg
+}
+
+/// Refuses a file or a format in which callers, or what isn't about stacks, can't be written.
+fn refuse_other_notations(args: &ReportArgs, format: Option<Format>) -> Result<(), Refusal> {
+    let is_written = match args.callers {
+        Some(_) => format == Some(Format::Json),
+        None => matches!(format, Some(Format::Json | Format::Markdown)),
+    };
+    if is_written || has_own_notation(args) {
+        return Ok(());
+    }
+    let (view, extensions, formats) = match (&args.callers, options_of(args.parts()).first()) {
+        (Some(_), _) => ("--callers", ".json", "json"),
+        (None, Some(part)) => (*part, ".md and .json", "markdown or json"),
+        (None, None) => return Ok(()),
+    };
+    Err(Refusal::usage(match (&args.format, &args.view.output) {
+        (Some(name), _) => format!("--format {name}: {view} is written as {formats} only"),
+        (None, Some(path)) => format!(
+            "-o {}: {view} writes {extensions}, unless --format {formats} is given",
+            Path::new(path).display()
+        ),
+        (None, None) => return Ok(()),
+    }))
 }
 
 /// The view where none is asked for by name.

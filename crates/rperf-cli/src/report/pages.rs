@@ -63,6 +63,14 @@ impl Page<'_> {
         }
     }
 
+    /// How many of so many rows of a table aren't shown.
+    fn more(&self, all: usize) -> String {
+        match all.saturating_sub(self.limit.unwrap_or(all)) {
+            0 => String::new(),
+            more => format!("({} more; -n shows more)\n", grouped(more as i64)),
+        }
+    }
+
     /// The scale for the page's values.
     fn scale(&self) -> Scale {
         Scale::new(self.profile.schema.default_type(), self.whole)

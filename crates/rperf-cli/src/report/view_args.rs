@@ -110,13 +110,16 @@ pub fn only_one(views: &[(&'static str, bool)]) -> Result<Option<&'static str>, 
 /// formats, `--format json` one of them.
 pub type Belongs = (&'static str, bool, &'static [&'static str]);
 
-/// Refuses the first option that was given and has no meaning in `view`. `is_default`: nobody
-/// has asked for the view by name.
-pub fn refuse_strangers(view: &str, is_default: bool, options: &[Belongs]) -> Result<(), Refusal> {
+/// Refuses the first option that was given and has no meaning in any of the `shown` views. `is_default`:
+/// nobody has asked for the view by name.
+pub fn refuse_strangers(
+    shown: &[&str],
+    is_default: bool,
+    options: &[Belongs],
+) -> Result<(), Refusal> {
     let mut given = options.iter().filter(|(_, is_given, _)| *is_given);
-    let Some((option, _, views)) =
-        given.find(|(.., views)| !views.iter().any(|it| is_in(view, it)))
-    else {
+    let is_shown = |other: &&str| shown.iter().any(|view| is_in(view, other));
+    let Some((option, _, views)) = given.find(|(.., views)| !views.iter().any(is_shown)) else {
         return Ok(());
     };
     let views = match views {
@@ -125,7 +128,10 @@ pub fn refuse_strangers(view: &str, is_default: bool, options: &[Belongs]) -> Re
     };
     Err(Refusal::usage(match is_default {
         true => format!("{option} goes with {views}"),
-        false => format!("{option} goes with {views}, not with {view}"),
+        false => format!(
+            "{option} goes with {views}, not with {}",
+            shown.join(" and ")
+        ),
     }))
 }
 
@@ -158,10 +164,11 @@ mod tests {
             ("-y", true, &["--a", "--b", "--f"]),
             ("-z", true, &["--b", "--f two"]),
         ];
-        let message = |view, is_default| {
-            let refusal = refuse_strangers(view, is_default, &options);
+        let message_of = |views: &[&str], is_default| {
+            let refusal = refuse_strangers(views, is_default, &options);
             refusal.err().map(|it| (it.message, it.status))
         };
+        let message = |view, is_default| message_of(&[view], is_default);
         assert_eq!(message("--b", false), None);
         assert_eq!(message("--f two", false), None);
         assert!(message("--f one", false).is_some());
@@ -169,6 +176,12 @@ mod tests {
         assert_eq!(
             refusal,
             ("-z goes with --b or --f two, not with --a".into(), 2)
+        );
+        assert_eq!(message_of(&["--a", "--b"], false), None);
+        let refusal = message_of(&["--a", "--d"], false).expect("-y or -z");
+        assert_eq!(
+            refusal.0,
+            "-z goes with --b or --f two, not with --a and --d"
         );
         let refusal = message("--d", true).expect("-y is of no use there");
         assert_eq!(refusal, ("-y goes with --a, --b or --f".into(), 2));

@@ -2,7 +2,7 @@
 //! command's only thread.
 
 use crate::refusal::Refusal;
-use rperf_format::Format;
+use rperf_format::{Format, NOT_WRITTEN};
 use rperf_session::settings::{FORMAT, Given, OUTPUT, Source, Value, check, quoted};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -26,9 +26,6 @@ pub fn writable(output: impl AsRef<Path>) -> Result<PathBuf, Refusal> {
         _ => Ok(text.into()),
     }
 }
-
-/// Extensions of kinds of files that rperf never writes.
-const NOT_WRITTEN: [&str; 6] = ["csv", "gif", "jpeg", "jpg", "pdf", "png"];
 
 /// The extension of a file that is to be written, in small letters, if rperf writes such files.
 pub fn kind_of_file(path: &Path) -> Result<String, Refusal> {
@@ -74,11 +71,11 @@ fn extension(path: &Path) -> String {
 /// Refuses a file for a new profile that is named as one that only reports are written to: it would
 /// be no such file, and nobody would know the profile.
 pub fn refuse_reports_file(path: &Path) -> Result<(), Refusal> {
-    let kind = kind_of_file(path)?;
-    let report = path.with_extension(&kind);
-    if kind != "svg" && Format::of_report(&report) == Format::from_path(&report) {
+    kind_of_file(path)?;
+    let Some((kind, _)) = Format::named_as_other(path) else {
         return Ok(());
-    }
+    };
+    let report = path.with_extension(&kind);
     let profile = path.with_extension("pb.gz");
     let profile = profile.display();
     Err(Refusal::usage(format!(

@@ -81,7 +81,8 @@ mod tests {
         );
         assert_eq!(
             message(&shop(), "Hash#["),
-            "no request is of 'Hash#[' ('rperf why FILE' lists all)"
+            "no request is of 'Hash#[', and it is no valid regular expression: unclosed character class \
+             ('rperf why FILE' lists all)"
         );
         let hostile = test_support::with_requests(&[("endpoint", "GET /a\nb\u{1b}[2J")]);
         let told = message(&hostile, "GET /a\nc\u{1b}[2J");

@@ -37,22 +37,26 @@ pub fn endpoints(profile: &Profile) -> Data {
 
 /// An endpoint, and why it is slow.
 pub fn endpoint(why: &Why<'_>) -> Data {
+    let of = why.times.requests;
     let sites = Part::ALL.map(|part| {
-        let sites = why.sites[part as usize].iter().map(site);
+        let sites = why.sites[part as usize].iter().map(|it| site(of, it));
         (key(part), Data::list(sites))
     });
     let holders = why.holders.as_ref();
     let holders = holders.map(|all| Data::list(all.iter().map(|it| holder(why, it))));
     let more = [
         ("enough", Data::Bool(why.has_enough())),
-        ("objects", why.objects.map_or(Data::Null, means)),
+        (
+            "objects",
+            why.objects.map_or(Data::Null, |it| means(of, it)),
+        ),
         ("sites", Data::fields(sites)),
         ("holders", holders.unwrap_or(Data::Null)),
         ("collections", collections(why)),
         ("unknown_share", number(why.share_unknown())),
         ("blame_ns", why.blame.into()),
         ("open_ns", why.open_ns.into()),
-        ("ops", Data::list(why.ops.iter().map(op))),
+        ("ops", Data::list(why.ops.iter().map(|it| op(of, it)))),
         ("slowest", Data::list(why.slowest.iter().map(slowest))),
     ];
     let fields = [version()].into_iter().chain(times(&why.times));
@@ -78,10 +82,15 @@ fn cause(why: &Why<'_>, part: Part) -> Data {
         ("name", (&**name).into()),
         ("state", key(part).into()),
         ("share", Data::Number(why.times.share(part))),
-        ("per_request_ns", means(why.times.parts[part as usize])),
+        (
+            "per_request_ns",
+            means(why.times.requests, why.times.parts[part as usize]),
+        ),
         (
             "site",
-            why.sites[part as usize].first().map_or(Data::Null, site),
+            why.sites[part as usize]
+                .first()
+                .map_or(Data::Null, |it| site(why.times.requests, it)),
         ),
         ("mostly_in", mostly_in.map_or(Data::Null, Data::from)),
         (
@@ -103,7 +112,7 @@ fn collections(why: &Why<'_>) -> Data {
         Data::fields([
             ("cause", (&*it.cause).into()),
             ("share", Data::Number(why.share_of_collections(it))),
-            ("per_request_ns", means(it.means)),
+            ("per_request_ns", means(why.times.requests, it.means)),
         ])
     };
     Data::list(why.collections.iter().map(of))
@@ -128,7 +137,8 @@ fn times(of: &EndpointTimes<'_>) -> Vec<Field> {
     } = of.requests;
     let classes = LatencyClass::ALL.into_iter().take(LatencyClass::ENDED);
     let classes = classes.map(|class| (class.name(), of.requests.class(class).count.into()));
-    let parts = Part::ALL.map(|part| (key(part), means(of.parts[part as usize])));
+    let parts = Part::ALL.map(|part| (key(part), means(of.requests, of.parts[part as usize])));
+    let [typical, tail] = are_known(of.requests);
     vec![
         ("key", (&**label).into()),
         ("name", (&**name).into()),
@@ -138,16 +148,23 @@ fn times(of: &EndpointTimes<'_>) -> Vec<Field> {
         ("p95_ns", walls.quantile(950).into()),
         ("p99_ns", walls.quantile(990).into()),
         ("max_ns", walls.max().into()),
-        ("excess_ns", of.excess().into()),
+        ("excess_ns", (typical && tail).then(|| of.excess()).into()),
         ("means", Data::fields(parts)),
     ]
 }
 
-fn means(of: Means) -> Data {
+/// Whether there are typical requests and requests of the tail, so that they have means.
+fn are_known(requests: &Requests) -> [bool; 2] {
+    [LatencyClass::Typical, LatencyClass::Tail].map(|class| requests.class(class).count > 0)
+}
+
+/// The means of these requests. Of a class without any, nothing is known.
+fn means(requests: &Requests, of: Means) -> Data {
+    let [typical, tail] = are_known(requests);
     Data::fields([
-        ("typical", of.typical.into()),
-        ("tail", of.tail.into()),
-        ("difference", of.excess().into()),
+        ("typical", typical.then_some(of.typical).into()),
+        ("tail", tail.then_some(of.tail).into()),
+        ("difference", (typical && tail).then(|| of.excess()).into()),
     ])
 }
 
@@ -175,11 +192,11 @@ fn app(of: &Option<(Function, u32)>) -> Data {
     })
 }
 
-fn site(of: &Site) -> Data {
+fn site(requests: &Requests, of: &Site) -> Data {
     Data::fields([
         ("method", method(&of.method)),
         ("app", app(&of.app)),
-        ("per_request_ns", means(of.means)),
+        ("per_request_ns", means(requests, of.means)),
     ])
 }
 
@@ -188,7 +205,11 @@ fn holder(why: &Why<'_>, of: &Holder) -> Data {
         ("name", (&*of.name).into()),
         ("share", Data::Number(why.share_of(of))),
         ("blame_ns", of.blame.into()),
-        ("per_request_ns", of.means.map_or(Data::Null, means)),
+        (
+            "per_request_ns",
+            of.means
+                .map_or(Data::Null, |it| means(why.times.requests, it)),
+        ),
         ("method", method(&of.method)),
         ("app", app(&of.app)),
     ])
@@ -208,15 +229,17 @@ fn repeat(of: &Repeat) -> Data {
     ])
 }
 
-fn op(of: &OpShare) -> Data {
-    let calls = |thousandths: i64| Data::Number(thousandths as f64 / 1e3);
+fn op(requests: &Requests, of: &OpShare) -> Data {
+    let [typical, tail] = are_known(requests);
+    let calls =
+        |is_known: bool, thousandths: i64| number(is_known.then_some(thousandths as f64 / 1e3));
     let calls = [
-        ("typical", calls(of.calls.typical)),
-        ("tail", calls(of.calls.tail)),
+        ("typical", calls(typical, of.calls.typical)),
+        ("tail", calls(tail, of.calls.tail)),
     ];
     Data::fields([
         ("name", (&*of.name).into()),
-        ("per_request_ns", means(of.wall)),
+        ("per_request_ns", means(requests, of.wall)),
         ("calls", Data::fields(calls)),
         ("repeated_percent", number(of.repeated_percent)),
         ("app", app(&of.app)),
@@ -237,4 +260,65 @@ fn slowest(of: &SlowRequest) -> Data {
         ("suspended_ns", values.suspended.into()),
         ("objects", values.objects.into()),
     ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rperf_model::{OpCalls, OpKey, OpSums, RequestValues, test_support};
+
+    #[test]
+    fn what_no_request_tells_is_null() {
+        let mut profile = Profile::new(test_support::cpu_schema());
+        for (name, classes) in [
+            ("GET /rare", &[LatencyClass::First][..]),
+            ("GET /even", &[LatencyClass::First, LatencyClass::Typical]),
+        ] {
+            let mut requests = Requests::new("endpoint", name);
+            for class in classes {
+                let values = RequestValues {
+                    wall: 7_000,
+                    blocked: 7_000,
+                    ..RequestValues::default()
+                };
+                requests.add(*class, values.ended_at(1), true);
+            }
+            profile.requests.push(requests);
+        }
+        let mut sums = OpSums::default();
+        sums.classes[LatencyClass::Typical as usize] = OpCalls {
+            calls: 2,
+            wall_ns: 5_000,
+        };
+        let key = |endpoint: &str| OpKey {
+            key: "endpoint".into(),
+            endpoint: endpoint.into(),
+            name: "[SQL] BEGIN".into(),
+        };
+        profile.ops.add(key("GET /rare"), &OpSums::default());
+        profile.ops.add(key("GET /even"), &sums);
+        let told = |row: usize| endpoint(&Why::of(&profile, &profile.requests[row])).to_string();
+        let (rare, even) = (told(0), told(1));
+        let unknown = r#"{"typical":null,"tail":null,"difference":null}"#;
+        for field in [r#""excess_ns":null"#, &format!(r#""blocked_ns":{unknown}"#)] {
+            assert!(rare.contains(field), "{field} in {rare}");
+        }
+        let ops = |per_request: &str, calls: &str| {
+            format!(r#""per_request_ns":{per_request},"calls":{calls}"#)
+        };
+        assert!(
+            rare.contains(&ops(unknown, r#"{"typical":null,"tail":null}"#)),
+            "{rare}"
+        );
+        let known = |ns: u64| format!(r#"{{"typical":{ns},"tail":null,"difference":null}}"#);
+        assert!(
+            even.contains(&format!(r#""blocked_ns":{}"#, known(7_000))),
+            "{even}"
+        );
+        assert!(even.contains(r#""excess_ns":null"#), "{even}");
+        assert!(
+            even.contains(&ops(&known(5_000), r#"{"typical":2.0,"tail":null}"#)),
+            "{even}"
+        );
+    }
 }

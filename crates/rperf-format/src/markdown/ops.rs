@@ -5,7 +5,7 @@ use super::text::{Table, app, code, endpoint};
 use crate::heads::{Times, ops_head, repeats_head};
 use rperf_model::{LatencyClass, Profile};
 use rperf_report::numbers::{grouped, percent};
-use rperf_report::{Op, OpTimes, Repeat};
+use rperf_report::{Op, OpTimes, Repeat, Sort};
 
 /// The ops; nothing without any.
 pub(super) fn ops(part: &Part<'_>) -> String {
@@ -14,7 +14,10 @@ pub(super) fn ops(part: &Part<'_>) -> String {
     };
     let times = Times::up_to(found.total.wall_ns);
     let states: Vec<_> = found.states(&found.total).iter().map(|it| it.0).collect();
-    let mut headings = vec!["time", "calls"];
+    let sorts_by_total = part.sort == Sort::TotalValue;
+    let mut headings = vec!["time"];
+    headings.extend(sorts_by_total.then_some("total"));
+    headings.push("calls");
     headings.extend(states);
     headings.extend(["p50", "p99", "objects"]);
     let numbers = headings.len();
@@ -26,7 +29,9 @@ pub(super) fn ops(part: &Part<'_>) -> String {
         app: at,
     } in part.shown(&found.ops)
     {
-        let mut cells = vec![times.text(sums.own_ns()), grouped(sums.calls)];
+        let mut cells = vec![times.text(sums.own_ns())];
+        cells.extend(sorts_by_total.then(|| times.text(sums.wall_ns)));
+        cells.push(grouped(sums.calls));
         cells.extend(found.states(sums).into_iter().map(|it| times.text(it.1)));
         cells.extend([500, 990].map(|at| times.text(sums.blocked.quantile(at))));
         cells.push(sums.objects.map_or_else(|| "-".into(), grouped));
@@ -34,10 +39,14 @@ pub(super) fn ops(part: &Part<'_>) -> String {
         table.row(cells);
     }
     let head = ops_head(&found);
-    let text = format!("{head}*p50*, *p99*: how long a call is blocked.");
+    let total = match sorts_by_total {
+        true => " *total*: with the ops inside of it.",
+        false => "",
+    };
+    let text = format!("{head}*p50*, *p99*: how long a call is blocked.{total}");
     let mut ops = part.section("Ops", &text, &table.text(), found.ops.len());
     if !found.repeats.is_empty() {
-        let table = repeats(part.report.profile, part.shown(&found.repeats), &times);
+        let table = repeats(part.report.profile, &found, part.limit);
         let text = format!(
             "{}. Calls and times are those of a request that calls it.",
             repeats_head()
@@ -51,13 +60,10 @@ pub(super) fn ops(part: &Part<'_>) -> String {
 /// The title of repeated ops.
 pub(super) const REPEATS: &str = "Ops that requests call again and again";
 
-/// The table of repeated ops: of requests that call them. What typical requests and those of the tail have is told
-/// where requests were judged.
-pub(super) fn repeats<'a>(
-    profile: &Profile,
-    repeats: impl Iterator<Item = &'a Repeat>,
-    times: &Times,
-) -> String {
+/// The table of repeated ops, up to `limit`: of requests that call them. What typical requests and those of the tail
+/// have is told where requests were judged. Times have the unit that those of all ops have, wherever the table is.
+pub(super) fn repeats(profile: &Profile, found: &OpTimes, limit: Option<usize>) -> String {
+    let times = Times::up_to(found.total.wall_ns);
     let are_judged = !profile.requests.is_empty();
     let mut headings = vec!["calls", "time", "repeated by"];
     if are_judged {
@@ -66,7 +72,7 @@ pub(super) fn repeats<'a>(
     let numbers = headings.len();
     headings.extend(["endpoint", "op", "at"]);
     let mut table = Table::new(&headings, numbers);
-    for it in repeats {
+    for it in found.repeats.iter().take(limit.unwrap_or(usize::MAX)) {
         let (key, name) = &it.endpoint;
         let count = it.sums.requests.max(1);
         let mut cells = vec![

@@ -3,7 +3,7 @@
 
 use super::ops::{self, REPEATS};
 use super::text::{Table, app, code, endpoint, place};
-use crate::heads::{Spelling, Times, part_detail, part_name, repeats_head};
+use crate::heads::{Spelling, part_detail, part_name, repeats_head};
 use rperf_model::{LatencyClass, OpSums, Profile, Requests};
 use rperf_report::numbers::{counted, grouped, milliseconds};
 use rperf_report::{
@@ -121,15 +121,10 @@ fn causes(why: &Why<'_>) -> String {
 
 fn repeats(profile: &Profile) -> String {
     let ops = OpTimes::of(profile, Sort::SelfValue);
-    let repeats = ops.map_or_else(Vec::new, |it| it.repeats);
-    if repeats.is_empty() {
+    let Some(ops) = ops.filter(|it| !it.repeats.is_empty()) else {
         return String::new();
-    }
-    let most = repeats
-        .iter()
-        .map(|it| it.sums.own_ns() / it.sums.requests.max(1));
-    let times = Times::up_to(most.max().unwrap_or(0));
-    let table = ops::repeats(profile, repeats.iter().take(TOLD_REPEATS), &times);
+    };
+    let table = ops::repeats(profile, &ops, Some(TOLD_REPEATS));
     format!("### {REPEATS}\n\n{}.\n\n{table}", repeats_head())
 }
 

@@ -15,6 +15,8 @@ pub enum NoSuchRequests {
     Unknown {
         /// The text.
         wanted: String,
+        /// What is wrong with it as an expression, if it is none, in one line.
+        mistake: Option<String>,
     },
     /// Several endpoints have it.
     Several {
@@ -32,7 +34,15 @@ pub enum NoSuchRequests {
 impl fmt::Display for NoSuchRequests {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unknown { wanted } => write!(f, "no request is of '{}'", one_line(wanted)),
+            Self::Unknown { wanted, mistake } => {
+                write!(f, "no request is of '{}'", one_line(wanted))?;
+                match mistake {
+                    Some(mistake) => {
+                        write!(f, ", and it is no valid regular expression: {mistake}")
+                    }
+                    None => Ok(()),
+                }
+            }
             Self::Several {
                 wanted,
                 how,
@@ -60,11 +70,12 @@ pub fn find_requests<'a>(
     profile: &'a Profile,
     wanted: &str,
 ) -> Result<&'a Requests, NoSuchRequests> {
-    let unknown = || NoSuchRequests::Unknown {
+    let unknown = |mistake| NoSuchRequests::Unknown {
         wanted: wanted.into(),
+        mistake,
     };
     if wanted.is_empty() {
-        return Err(unknown());
+        return Err(unknown(None));
     }
     // A name with its key is one endpoint's.
     let exact = [
@@ -81,17 +92,13 @@ pub fn find_requests<'a>(
     if !parts.is_empty() {
         return only(parts, wanted, "is a part of");
     }
-    // A name that isn't there can be no expression, as of a route with a bracket.
-    let matching = regex(wanted).map_or_else(
-        |_| Vec::new(),
-        |regex| {
-            among(profile, |it| {
-                regex.is_match(&it.name) || regex.is_match(&full_name(it))
-            })
-        },
-    );
+    // It may be an expression with a mistake, or a name that isn't there, as of a route with a bracket.
+    let regex = regex(wanted).map_err(|error| unknown(Some(error.reason)))?;
+    let matching = among(profile, |it| {
+        regex.is_match(&it.name) || regex.is_match(&full_name(it))
+    });
     match matching.is_empty() {
-        true => Err(unknown()),
+        true => Err(unknown(None)),
         false => only(matching, wanted, "matches"),
     }
 }
@@ -181,8 +188,14 @@ mod tests {
 
     #[test]
     fn what_no_name_has_is_told_in_one_line() {
-        for (wanted, shown) in [("", ""), ("Hash#[", "Hash#["), ("a\nb\u{1b}[2J", "a b [2J")] {
-            let told = format!("no request is of '{shown}'");
+        let unclosed = ", and it is no valid regular expression: unclosed character class";
+        for (wanted, shown, mistake) in [
+            ("", "", ""),
+            ("/ordres", "/ordres", ""),
+            ("Hash#[", "Hash#[", unclosed),
+            ("a\nb\u{1b}[2J", "a b [2J", unclosed),
+        ] {
+            let told = format!("no request is of '{shown}'{mistake}");
             assert_eq!(message(&shop(), wanted), told);
         }
     }

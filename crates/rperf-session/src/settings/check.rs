@@ -38,6 +38,16 @@ pub enum InvalidSetting {
         /// The second, with its value.
         other: String,
     },
+    /// A file for a new profile is named as another kind of file, and no setting says its format.
+    #[error("{given}: a profile is no .{kind}: {remedy}")]
+    NoProfile {
+        /// The file.
+        given: String,
+        /// Its extension.
+        kind: String,
+        /// What to do.
+        remedy: String,
+    },
     /// A time line is to be written, and no setting says which calls are in it.
     #[error("{given} is a time line: {spans} must say how long its calls take at least")]
     NoSpans {

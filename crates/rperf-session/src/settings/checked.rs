@@ -164,6 +164,10 @@ impl Settings {
 
     /// What goes together.
     fn check_together(&self, source: Source) -> Result<(), InvalidSetting> {
+        // The command has looked at the name as it was given.
+        if source != Source::Flag {
+            self.check_name_of_file(source)?;
+        }
         // The timer's signal is passed on to the thread that runs.
         if self.capture() == Some(Capture::Tick) && self.signal() == Some(Signal::None) {
             return Err(self.refuse(&CAPTURE, Form::Word(SAFEPOINT), &SIGNAL, source));
@@ -273,6 +277,31 @@ impl Settings {
             given: self.assignment(setting, source),
             other: self.assignment(other, source),
         }
+    }
+
+    /// A new profile is in no file that is named as a report: nobody would know it, and a report can't be read
+    /// again.
+    fn check_name_of_file(&self, source: Source) -> Result<(), InvalidSetting> {
+        let path = self.output().filter(|_| self.format().is_none());
+        let named = path.and_then(|path| Some((path, Format::named_as_other(path)?)));
+        let Some((path, (kind, report))) = named else {
+            return Ok(());
+        };
+        let profile = path.with_extension("pb.gz");
+        let profile = profile.file_name().unwrap_or_default().to_string_lossy();
+        let profile = profile.replace(char::is_control, " ");
+        let remedy = match report.map(Format::name) {
+            Some(name) => {
+                let format = assignment(&FORMAT, &Form::Word(name).listed(source), source);
+                format!("write {profile}, which 'rperf report' converts, or give {format}")
+            }
+            None => format!("write {profile}"),
+        };
+        Err(InvalidSetting::NoProfile {
+            given: self.assignment(&OUTPUT, source),
+            kind,
+            remedy,
+        })
     }
 
     /// A file of the time line alone needs one.

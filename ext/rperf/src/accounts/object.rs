@@ -193,8 +193,8 @@ impl Account {
         }
     }
 
-    /// The calls of ops, up to now if it is open, those with the most time first; nothing if it doesn't tell
-    /// of them.
+    /// The calls of ops, up to now if it is open, those with the most time of their own first; nothing if it
+    /// doesn't tell of them.
     pub fn ops(&self, gvl: &Gvl<'_>) -> Option<Vec<AccountOp>> {
         match &*self.0.borrow(gvl)? {
             State::New => None,

@@ -4,7 +4,7 @@
 use super::process::{self, ProcessAccounts};
 use crate::ruby::counters;
 use crate::ruby::threads::{RubyThread, ThreadKey};
-use rperf_accounts::{Moment, Opened, ThreadAccounts};
+use rperf_accounts::{Moment, OpTime, Opened, ThreadAccounts};
 use rperf_vm::{FiberWord, Gvl, GvlCell, VmThread, clock};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
@@ -106,12 +106,12 @@ pub fn known<'a>(
 
 /// A call of an op has ended in the present fiber of `thread`, the calling one, which took so long. Outside
 /// of hooks.
-pub fn add_op(gvl: &Gvl<'_>, thread: RubyThread<'_>, name: &Arc<str>, wall_ns: u64) {
+pub fn add_op(gvl: &Gvl<'_>, thread: RubyThread<'_>, name: &Arc<str>, time: OpTime) {
     // Its object may be made by this: before anything is borrowed, as that may collect.
     let fiber = thread.present_fiber();
     let accounted = process::present(gvl).and_then(|it| known(it, gvl, thread));
     if let Some(mut accounts) = accounted.and_then(|it| it.accounts.borrow(gvl)) {
-        accounts.add_op(fiber, name, wall_ns);
+        accounts.add_op(fiber, name, time);
     }
 }
 

@@ -210,14 +210,14 @@ fn take_name(account: Obj<AccountObject>, name: Value) -> Result<(), Error> {
     Ok(())
 }
 
-/// `Account#op_rows`: an Array of name, calls and wall time for each op; nil if it doesn't tell of them.
+/// `Account#op_rows`: an Array of name, calls, wall time and own time for each op; nil if it doesn't tell of them.
 fn op_rows(ruby: &Ruby, account: &AccountObject) -> Result<Option<RArray>, Error> {
     let Some(ops) = account.ops(&gvl(ruby)) else {
         return Ok(None);
     };
     let rows = ruby.ary_new_capa(ops.len());
     for op in ops {
-        rows.push((&*op.name, op.calls, op.wall_ns))?;
+        rows.push((&*op.name, op.calls, op.time.wall_ns, op.time.own_ns))?;
     }
     Ok(Some(rows))
 }

@@ -161,12 +161,7 @@ fn close(gvl: &mut Gvl<'_>, set: Value) {
             ops.name(number)
         });
         if let Some(name) = name.flatten() {
-            let wall_ns = if call.is_within_itself {
-                0
-            } else {
-                call.figures.wall_ns
-            };
-            threads::add_op(gvl, RubyThread::current(gvl), &name, wall_ns);
+            threads::add_op(gvl, RubyThread::current(gvl), &name, call.time());
         }
     }
     if let Some(outer) = derived_labels::outside_of(gvl, RubyThread::current(gvl), set) {

@@ -98,8 +98,16 @@ impl View {
         }
     }
 
+    /// The options that ask for what it shows: Markdown can be about several things that have views of their own.
+    pub fn options(&self) -> Vec<&'static str> {
+        match self {
+            View::Markdown { parts, .. } if parts.any() => options_of(*parts),
+            _ => vec![self.option()],
+        }
+    }
+
     /// The option that asks for it.
-    pub fn option(&self) -> &'static str {
+    fn option(&self) -> &'static str {
         match self {
             View::Web { .. } => "--web",
             View::Html(_) => "--html",
@@ -125,4 +133,16 @@ impl View {
             },
         }
     }
+}
+
+/// The options that ask for these.
+pub fn options_of(parts: Parts) -> Vec<&'static str> {
+    let all = [
+        ("--boot", parts.boot),
+        ("--tests", parts.tests),
+        ("--ops", parts.ops),
+        ("--gc", parts.gc),
+    ];
+    let asked = all.into_iter().filter(|(_, is_asked)| *is_asked);
+    asked.map(|(option, _)| option).collect()
 }

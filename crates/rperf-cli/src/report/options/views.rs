@@ -13,6 +13,7 @@ const WITH_PATHS: &[&str] = &[
     "--methods",
     "--tree",
     "--boot",
+    "--ops",
     "--gc",
     "--callers",
     "--annotate",
@@ -30,6 +31,7 @@ const WITH_ROWS: &[&str] = &[
     "--boot",
     "--tests",
     "--ops",
+    "--gc",
     "--callers",
     "--annotate",
     "--format json",
@@ -60,13 +62,18 @@ const WITH_ORDER: &[&str] = &[
     "--format json",
 ];
 
-/// The views with an order of the rows of `--boot`, `--tests` and so on: Markdown has them, too.
-const WITH_ORDER_OF_PARTS: &[&str] = &[
+/// The views that can be a file. Of the last ones it is JSON or Markdown, which is checked before.
+const IN_FILES: &[&str] = &[
+    "--html",
+    "--text",
+    "--format",
+    "--dot",
+    "--svg",
     "--boot",
     "--tests",
     "--ops",
-    "--format json",
-    "--format markdown",
+    "--gc",
+    "--callers",
 ];
 
 /// The views that each option belongs to. Filters, --value and --no-pager are right everywhere.
@@ -74,11 +81,7 @@ pub fn belongings(args: &ReportArgs) -> [Belongs; 17] {
     let rows = args.view.limit.is_some();
     let [count, node_fraction, edge_fraction, clusters] = args.graph.belongings();
     [
-        (
-            "-o",
-            args.view.output.is_some(),
-            &["--html", "--text", "--format", "--dot", "--svg"],
-        ),
+        ("-o", args.view.output.is_some(), IN_FILES),
         ("--no-browser", args.view.viewer.no_browser, &["--web"]),
         ("--counts", args.counts.is_some(), &["--top"]),
         ("--source", args.source, &["--html", "--web"]),
@@ -87,14 +90,7 @@ pub fn belongings(args: &ReportArgs) -> [Belongs; 17] {
             args.by.is_some(),
             &["--top", "--methods", "--dot", "--svg"],
         ),
-        (
-            "--sort",
-            args.view.sort.is_some(),
-            match args.parts().any() {
-                true => WITH_ORDER_OF_PARTS,
-                false => WITH_ORDER,
-            },
-        ),
+        ("--sort", args.view.sort.is_some(), WITH_ORDER),
         ("-n", rows, WITH_ROWS),
         (
             "--trim-path",

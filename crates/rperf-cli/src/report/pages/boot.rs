@@ -29,14 +29,6 @@ pub fn boot(page: &Page<'_>, sort: Sort) -> String {
     text
 }
 
-/// How many rows of a table aren't shown.
-fn more(page: &Page<'_>, all: usize) -> String {
-    match all.saturating_sub(page.limit.unwrap_or(all)) {
-        0 => String::new(),
-        more => format!("({} more; -n shows more)\n", grouped(more as i64)),
-    }
-}
-
 fn title(page: &Page<'_>, text: &str) -> String {
     format!("\n{}\n", page.screen.styled(Some(Style::Bold), text))
 }
@@ -70,7 +62,7 @@ fn files_table(page: &Page<'_>, boot: &Boot) -> String {
     format!(
         "\n{}{}",
         page.screen.table(&table),
-        more(page, boot.files.len())
+        page.more(boot.files.len())
     )
 }
 
@@ -91,7 +83,7 @@ fn gems(page: &Page<'_>, boot: &Boot) -> String {
         });
     }
     let title = title(page, "By gem (self: own and load of its files)");
-    let more = more(page, boot.gems.len());
+    let more = page.more(boot.gems.len());
     format!("{title}{}{more}", page.screen.table(&table))
 }
 
@@ -116,7 +108,7 @@ fn initializers(page: &Page<'_>, boot: &Boot) -> String {
         });
     }
     let title = title(page, "Initializers of Rails");
-    let more = more(page, boot.initializers.len());
+    let more = page.more(boot.initializers.len());
     format!("{title}{}{more}", page.screen.table(&table))
 }
 

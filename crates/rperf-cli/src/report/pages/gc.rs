@@ -11,10 +11,13 @@ const EXACT: &str = "Times are exact sums of all collections; lines are told by 
 /// The collections.
 pub fn gc(page: &Page<'_>) -> String {
     let mut text = page.head();
-    if let Some(times) = GcTimes::of(page.profile) {
+    if let Some(mut times) = GcTimes::of(page.profile) {
         let head = format!("{}\n{EXACT}", gc_head(&times));
         text += &page.screen.wrapped(&head);
-        text += &format!("\n{}", page.screen.table(&gc_table(&times)));
+        let all = times.causes.len();
+        times.causes.truncate(page.limit.unwrap_or(all));
+        let table = page.screen.table(&gc_table(&times));
+        text += &format!("\n{table}{}", page.more(all));
     }
     text
 }

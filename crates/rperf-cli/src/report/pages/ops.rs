@@ -19,6 +19,7 @@ pub fn ops(page: &Page<'_>, sort: Sort) -> String {
         page,
         scale: Times::up_to(times.total.wall_ns),
         times: &times,
+        sort,
     };
     text += &page.screen.wrapped(&ops_head(&times));
     text += &part.ops();
@@ -31,11 +32,15 @@ struct Part<'a> {
     page: &'a Page<'a>,
     scale: Times,
     times: &'a OpTimes,
+    sort: Sort,
 }
 
 impl Part<'_> {
     fn ops(&self) -> String {
-        let mut columns = vec![Column::new("time"), Column::new("calls")];
+        let sorts_by_total = self.sort == Sort::TotalValue;
+        let mut columns = vec![Column::new("time")];
+        columns.extend(sorts_by_total.then(|| Column::new("total")));
+        columns.push(Column::new("calls"));
         columns.extend(
             self.times
                 .states(&self.times.total)
@@ -48,7 +53,9 @@ impl Part<'_> {
         let rows = self.page.limit.unwrap_or(usize::MAX);
         for op in self.times.ops.iter().take(rows) {
             let Op { name, sums, app } = op;
-            let mut cells = vec![self.time(sums.own_ns()), grouped(sums.calls)];
+            let mut cells = vec![self.time(sums.own_ns())];
+            cells.extend(sorts_by_total.then(|| self.time(sums.wall_ns)));
+            cells.push(grouped(sums.calls));
             cells.extend(
                 self.times
                     .states(sums)
@@ -65,7 +72,10 @@ impl Part<'_> {
                 ..Row::default()
             });
         }
-        let title = "Ops (p50, p99: how long a call is blocked)";
+        let title = match sorts_by_total {
+            true => "Ops (total: with the ops inside of it; p50, p99: how long a call is blocked)",
+            false => "Ops (p50, p99: how long a call is blocked)",
+        };
         self.section(title, &table, self.times.ops.len())
     }
 
@@ -94,10 +104,7 @@ impl Part<'_> {
 
     fn section(&self, title: &str, table: &Table, all: usize) -> String {
         let screen = &self.page.screen;
-        let more = match all.saturating_sub(self.page.limit.unwrap_or(all)) {
-            0 => String::new(),
-            more => format!("({} more; -n shows more)\n", grouped(more as i64)),
-        };
+        let more = self.page.more(all);
         let title = screen.wrapped(title);
         let title = screen.styled(Some(Style::Bold), title.trim_end());
         format!("\n{title}\n{}{more}", screen.table(table))

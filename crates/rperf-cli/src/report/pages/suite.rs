@@ -191,10 +191,7 @@ impl Part<'_> {
 
     fn section(&self, title: &str, table: &Table, all: usize) -> String {
         let screen = &self.page.screen;
-        let more = match all.saturating_sub(self.page.limit.unwrap_or(all)) {
-            0 => String::new(),
-            more => format!("({} more; -n shows more)\n", grouped(more as i64)),
-        };
+        let more = self.page.more(all);
         let title = screen.styled(Some(Style::Bold), title);
         format!("\n{title}\n{}{more}", screen.table(table))
     }
