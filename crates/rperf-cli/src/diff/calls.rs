@@ -10,7 +10,7 @@ use crate::report::write_text;
 use crate::{EXCEEDED, Refusal};
 use rperf_format::table::{Column, Row, Table};
 use rperf_model::Profile;
-use rperf_report::numbers::grouped;
+use rperf_report::numbers::{grouped, plus};
 use rperf_report::one_line::one_line;
 use rperf_report::{CallChange, CallDiff};
 use std::path::PathBuf;
@@ -162,8 +162,7 @@ fn not_counted(diff: &CallDiff) -> String {
 }
 
 fn signed(number: i64) -> String {
-    let sign = if number > 0 { "+" } else { "" };
-    format!("{sign}{}", grouped(number))
+    format!("{}{}", plus(number), grouped(number))
 }
 
 fn percent(row: &CallChange) -> String {

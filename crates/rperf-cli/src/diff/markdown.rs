@@ -6,7 +6,7 @@ use super::pages::{
 };
 use rperf_format::markdown::amount;
 use rperf_format::markdown::text::{Table, code, location, name};
-use rperf_report::numbers::grouped;
+use rperf_report::numbers::{grouped, plus};
 use rperf_report::{Change, DiffRow, Run};
 use std::path::PathBuf;
 
@@ -115,6 +115,5 @@ fn of_head(page: &Page<'_>, text: String) -> String {
 }
 
 fn signed(page: &Page<'_>, value: i64) -> String {
-    let sign = if value > 0 { "+" } else { "" };
-    format!("{sign}{}", amount(&scale(page), value))
+    format!("{}{}", plus(value), amount(&scale(page), value))
 }

@@ -4,7 +4,7 @@ use super::options::Options;
 use super::percent::percent_text;
 use crate::report::screen::{Screen, Style};
 use rperf_format::table::{Column, Row, Table};
-use rperf_report::numbers::{counted, grouped};
+use rperf_report::numbers::{counted, grouped, plus};
 use rperf_report::one_line::{function_name, one_line};
 use rperf_report::{Change, Diff, DiffRow, Normalize, Run, Scale, nanoseconds_per};
 use std::collections::BTreeSet;
@@ -282,8 +282,7 @@ fn table(page: &Page<'_>, rows: &[&DiffRow]) -> String {
 }
 
 fn signed(scale: &Scale, value: i64) -> String {
-    let sign = if value > 0 { "+" } else { "" };
-    format!("{sign}{}", scale.text(value))
+    format!("{}{}", plus(value), scale.text(value))
 }
 
 /// The difference in percent, with its sign.
