@@ -2,6 +2,7 @@
 
 use super::options::Options;
 use super::percent::percent_text;
+use crate::left_out::{SHOWS_MORE, left_out};
 use crate::report::screen::{Screen, Style};
 use rperf_format::table::{Column, Row, Table};
 use rperf_report::numbers::{counted, grouped, plus};
@@ -273,12 +274,7 @@ fn table(page: &Page<'_>, rows: &[&DiffRow]) -> String {
         line.style = style(row);
         table.push(line);
     }
-    let mut text = page.screen.table(&table);
-    let more = rows.len().saturating_sub(page.limit.unwrap_or(rows.len()));
-    if more > 0 {
-        text += &format!("({} more; -n shows more)\n", grouped(more as i64));
-    }
-    text
+    page.screen.table(&table) + &left_out(rows.len(), page.limit, SHOWS_MORE)
 }
 
 fn signed(scale: &Scale, value: i64) -> String {
