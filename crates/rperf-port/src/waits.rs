@@ -12,6 +12,7 @@ use crate::socket::descriptors::Guarded;
 use nix::fcntl::{OFlag, open, openat};
 use nix::sys::stat::Mode;
 use rperf_model::Order;
+use rperf_protocol::stacks::SystemCall;
 use rperf_session::kernel_text::name_and_fields;
 use sockets::Sockets;
 use std::collections::HashMap;
@@ -162,14 +163,8 @@ fn described(line: &str, sockets: &Sockets) -> String {
     } else {
         ""
     };
-    with(name, &(known.join(", ") + more))
-}
-
-fn with(name: &str, what: &str) -> String {
-    match what {
-        "" => name.into(),
-        what => format!("{name}: {what}"),
-    }
+    let target = &(known.join(", ") + more);
+    SystemCall { name, target }.to_string()
 }
 
 /// What a call's first argument is.

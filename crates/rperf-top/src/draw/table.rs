@@ -244,16 +244,18 @@ impl Layout {
                 let stays = long.filter(|_| thread.seq > 0);
                 let stays = stays.map_or_else(String::new, |it| format!(" for {}", clock(it.ns)));
                 let letter = letter(line.own);
-                let waits = match (facts, position) {
+                let call = match (facts, position) {
                     (Some(facts), Some(position)) if app.asked.scope == Scope::Rate => {
                         facts.waits_at(position)
                     }
-                    _ => "",
+                    _ => None,
                 };
-                let stays = match self.room_for_wait(&stays, top) {
-                    // A call without what it is for says less than the method.
-                    Some(room) if letter == 'B' && waits.contains(": ") => {
-                        format!("{stays}: {}", fitted(waits, room, look).trim_end())
+                // A call without its target says less than the method.
+                let call = call.filter(|it| letter == 'B' && !it.target.is_empty());
+                let stays = match (self.room_for_wait(&stays, top), call) {
+                    (Some(room), Some(call)) => {
+                        let call = call.to_string();
+                        format!("{stays}: {}", fitted(&call, room, look).trim_end())
                     }
                     _ => stays,
                 };
