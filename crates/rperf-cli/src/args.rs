@@ -310,6 +310,14 @@ pub struct RecordArgs {
     /// Run the command so many times, and write each profile to its own file: app.1.pb.gz
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub runs: Option<String>,
+    /// The command.
+    #[command(flatten)]
+    pub run: RunArgs,
+}
+
+/// The command that another one runs, and what it may take.
+#[derive(Debug, clap::Args)]
+pub struct RunArgs {
     /// Exit with 3 if the peak RSS of a process was above this, such as 500M or 1G; the largest
     /// one counts, of the command and all that it waited for
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
@@ -328,13 +336,9 @@ pub struct TraceArgs {
     /// Print a text profile to stdout instead of writing a file
     #[arg(short, long)]
     pub print: bool,
-    /// Exit with 3 if the peak RSS of a process was above this, such as 500M or 1G; the largest
-    /// one counts, of the command and all that it waited for
-    #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
-    pub max_rss: Option<String>,
-    /// The command to run, with its arguments
-    #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
-    pub command: Vec<OsString>,
+    /// The command.
+    #[command(flatten)]
+    pub run: RunArgs,
 }
 
 /// Options of `rperf stat`.
@@ -357,13 +361,9 @@ pub struct PageArgs {
     /// Count the time of idle threads, which wait for work, as all other
     #[arg(long)]
     pub idle: bool,
-    /// Exit with 3 if the peak RSS of a process was above this, such as 500M or 1G; the largest
-    /// one counts, of the command and all that it waited for
-    #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
-    pub max_rss: Option<String>,
-    /// The command to run, with its arguments
-    #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
-    pub command: Vec<OsString>,
+    /// The command.
+    #[command(flatten)]
+    pub run: RunArgs,
 }
 
 /// What `rperf help` takes.

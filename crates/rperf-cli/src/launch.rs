@@ -83,9 +83,8 @@ impl Launched {
 
     /// The reason why no other run should follow, as the end of a sentence.
     pub fn fault(self) -> Option<String> {
-        let signal = process::signal_name;
         match self.end {
-            End::Signal(it) => Some(format!("the program was ended by {}", signal(it))),
+            End::Signal(it) => Some(format!("the program {}", process::ended_by(it))),
             End::Status(0) if self.is_whole => match self.memory {
                 Memory::Allowed => None,
                 Memory::Above => Some("its peak RSS was above --max-rss".to_string()),
@@ -245,7 +244,7 @@ fn remarks_on(status: &Status, end: End, name: &OsStr) -> Vec<String> {
                 && !only.process.is_alive() =>
         {
             let how = match end {
-                End::Signal(signal) => format!("was ended by {}", process::signal_name(signal)),
+                End::Signal(signal) => process::ended_by(signal),
                 End::Status(_) => "ended".to_string(),
             };
             vec![format!(

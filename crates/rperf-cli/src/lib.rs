@@ -14,6 +14,7 @@ mod fleet;
 mod help;
 mod installation;
 mod launch;
+mod left_out;
 mod live;
 mod memory;
 mod misuse;

@@ -37,15 +37,15 @@ pub struct Options {
 impl Options {
     /// The options of `rperf record`.
     pub fn for_record(args: RecordArgs) -> Result<Self, Refusal> {
-        let max_rss = max_rss(args.max_rss.as_deref())?;
-        let options = Self::for_file(args.settings.given, args.print, false, args.command)?;
+        let max_rss = max_rss(args.run.max_rss.as_deref())?;
+        let options = Self::for_file(args.settings.given, args.print, false, args.run.command)?;
         Ok(Options { max_rss, ..options })
     }
 
     /// The options of `rperf trace`.
     pub fn for_trace(args: TraceArgs) -> Result<Self, Refusal> {
-        let max_rss = max_rss(args.max_rss.as_deref())?;
-        let options = Self::for_file(args.settings.given, args.print, true, args.command)?;
+        let max_rss = max_rss(args.run.max_rss.as_deref())?;
+        let options = Self::for_file(args.settings.given, args.print, true, args.run.command)?;
         Ok(Options { max_rss, ..options })
     }
 
@@ -81,7 +81,7 @@ impl Options {
 
     /// The options of `rperf stat`, and of `rperf exec`, which is a stat with report.
     pub fn for_page(args: PageArgs, report: bool) -> Result<Self, Refusal> {
-        let max_rss = max_rss(args.max_rss.as_deref())?;
+        let max_rss = max_rss(args.run.max_rss.as_deref())?;
         check_page_mode(&args.settings.given)?;
         check_file(&args.settings.given)?;
         // Its processes tell what the page needs beside a profile.
@@ -89,7 +89,7 @@ impl Options {
         given.push((&STAT, "1".into()));
         let settings = Settings::from_flags(given, true)?;
         Ok(Options {
-            command: args.command,
+            command: args.run.command,
             settings,
             stat: Some(Stat {
                 report,

@@ -135,8 +135,13 @@ pub fn end_by_signal(signal: i32) -> i32 {
     128 + signal
 }
 
+/// How a process has ended, behind its name.
+pub fn ended_by(signal: i32) -> String {
+    format!("was ended by {}", signal_name(signal))
+}
+
 /// `SIGTERM` and so on; a number for signals that have no name.
-pub fn signal_name(signal: i32) -> String {
+fn signal_name(signal: i32) -> String {
     Signal::try_from(signal).map_or_else(
         |_| format!("signal {signal}"),
         |signal| signal.as_str().to_string(),

@@ -52,9 +52,7 @@ pub fn run(args: ReportArgs) -> Result<i32, Refusal> {
     let filtered = options.filter.apply(profile);
     check_time_line(&filtered.profile, &options)?;
     check_loading(&filtered.profile, &options.view)?;
-    check_tests(&filtered.profile, &options)?;
-    check_ops(&filtered.profile, &options)?;
-    check_collections(&filtered.profile, &options)?;
+    check_exact_sums(&filtered.profile, &options)?;
     if !filtered.unmatched.is_empty() {
         say_unmatched(&filtered.unmatched, filtered.idle != 0, &options)?;
     }
@@ -222,61 +220,40 @@ fn check_loading(profile: &Profile, view: &View) -> Result<(), Refusal> {
     }
 }
 
-/// What tests took is told by their accounts, of which filters know nothing.
-fn check_tests(profile: &Profile, options: &Options) -> Result<(), Refusal> {
-    if !options.view.parts().tests {
-        return Ok(());
-    }
-    if profile.suite.is_empty() {
-        return Err(Refusal::usage(
+/// Tests, ops and collections have exact sums, of which filters know nothing.
+fn check_exact_sums(profile: &Profile, options: &Options) -> Result<(), Refusal> {
+    let parts = options.view.parts();
+    let sums = [
+        (
+            parts.tests,
+            profile.suite.is_empty(),
             "the profile has no tests: 'rperf record' takes them where the program requires \
              rperf/rspec or rperf/minitest (rperf help tests)",
-        ));
-    }
-    if !options.filter.is_empty() {
-        return Err(Refusal::usage(
             "filters have no meaning for --tests, which has the exact times of whole tests",
-        ));
-    }
-    Ok(())
-}
-
-/// What ops took is told by their accounts, of which filters know nothing.
-fn check_ops(profile: &Profile, options: &Options) -> Result<(), Refusal> {
-    if !options.view.parts().ops {
-        return Ok(());
-    }
-    if profile.ops.is_empty() {
-        return Err(Refusal::usage(
+        ),
+        (
+            parts.ops,
+            profile.ops.is_empty(),
             "the profile has no ops: the program called none, or they weren't measured \
              ('rperf record --measure ops' measures them; rperf help ops)",
-        ));
-    }
-    if !options.filter.is_empty() {
-        return Err(Refusal::usage(
             "filters have no meaning for --ops, which has the exact times of whole calls; in samples, \
              ops are frames, which --focus finds, and rows of --top --by op",
-        ));
-    }
-    Ok(())
-}
-
-/// What collections took is summed by their cause alone.
-fn check_collections(profile: &Profile, options: &Options) -> Result<(), Refusal> {
-    if !options.view.parts().gc {
-        return Ok(());
-    }
-    if profile.collections.is_empty() {
-        return Err(Refusal::usage(
+        ),
+        (
+            parts.gc,
+            profile.collections.is_empty(),
             "the profile has no collections: none ran, or the profile doesn't tell, as those of an \
              earlier version, of another collector, and of filters don't (rperf help gc)",
-        ));
-    }
-    if !options.filter.is_empty() {
-        return Err(Refusal::usage(
             "filters have no meaning for --gc, which has the exact times of all collections; in samples \
              --tagfocus '%gc=...' finds those of a cause",
-        ));
+        ),
+    ];
+    for (is_asked, is_empty, missing, filtered) in sums {
+        match is_asked {
+            true if is_empty => return Err(Refusal::usage(missing)),
+            true if !options.filter.is_empty() => return Err(Refusal::usage(filtered)),
+            _ => {}
+        }
     }
     Ok(())
 }

@@ -25,6 +25,10 @@ pub const ROWS: usize = 50;
 /// The least share of a branch of [`tree`], in percent, unless asked for otherwise.
 pub const LEAST_PERCENT: f64 = 0.5;
 
+/// An answer with rows in an order, so many at most: [`methods`], [`boot`],
+/// [`tests`] or [`ops`].
+pub type Rows = fn(FilteredProfile<'_>, Sort, Option<usize>) -> Data;
+
 /// The profile that is asked. All values are of its default column.
 #[derive(Debug, Clone, Copy)]
 pub struct FilteredProfile<'a> {
@@ -138,19 +142,19 @@ pub fn top(filtered: FilteredProfile<'_>, by: &By, sort: Sort, limit: Option<usi
     }))
 }
 
-/// All that is known of each method, if the profile counts calls or objects.
-pub fn methods(filtered: FilteredProfile<'_>, sort: Sort, limit: Option<usize>) -> Option<Data> {
+/// All that is known of each method; null if the profile counts neither calls nor objects.
+pub fn methods(filtered: FilteredProfile<'_>, sort: Sort, limit: Option<usize>) -> Data {
     let column = filtered.profile.schema.default_column();
     let found = Methods::of(filtered.profile, column, &By::Function, sort);
     if !found.has_calls && !found.has_objects {
-        return None;
+        return Data::Null;
     }
     let known = |is_known: bool, value: i64| match is_known {
         true => value.into(),
         false => Data::Null,
     };
     let rows = found.rows.iter().take(limit.unwrap_or(usize::MAX));
-    Some(Data::list(rows.map(|row| {
+    Data::list(rows.map(|row| {
         let [name, path, short_path] = function(&row.function);
         Data::fields([
             name,
@@ -174,7 +178,7 @@ pub fn methods(filtered: FilteredProfile<'_>, sort: Sort, limit: Option<usize>) 
             ("max_ns", row.latency.map(|it| it.max).into()),
             ("recursive", Data::Bool(row.is_recursive)),
         ])
-    })))
+    }))
 }
 
 /// Whose code the function is; null for rows that aren't of one file.

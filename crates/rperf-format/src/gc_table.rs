@@ -3,7 +3,7 @@
 
 use crate::table::{Column, Row, Style, Table};
 use rperf_model::ValueType;
-use rperf_report::numbers::{counted, grouped, percent};
+use rperf_report::numbers::{counted, grouped, percent, signed};
 use rperf_report::one_line::one_line;
 use rperf_report::{CauseTimes, GcTimes, Scale};
 
@@ -74,10 +74,6 @@ pub(crate) fn cells(times: &GcTimes, of: &CauseTimes) -> Vec<String> {
 
 fn scale(ns: u64) -> Scale {
     Scale::new(&ValueType::new("wall", "nanoseconds"), signed(ns))
-}
-
-fn signed(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]

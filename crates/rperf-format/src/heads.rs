@@ -2,7 +2,7 @@
 //! requests. Used by the pages of `rperf report` and `rperf why`, and by Markdown; any thread.
 
 use rperf_model::{OpSums, ValueType};
-use rperf_report::numbers::{counted, percent};
+use rperf_report::numbers::{counted, percent, signed};
 use rperf_report::{
     Boot, Function, Holder, LoadedFile, OpTimes, Part, PlaceKind, Scale, Test, Tests, Why,
 };
@@ -81,10 +81,6 @@ pub fn part_detail(why: &Why<'_>, part: Part, spelling: &impl Spelling) -> Strin
         }
         None => site,
     }
-}
-
-fn signed(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
 }
 
 /// The loading of files, in lines. `total`: all of it, as the page writes values; `amount`: any of them.

@@ -1,7 +1,7 @@
 //! Answers for programs, as JSON. docs/guide/json.md has the schema: fields are added to it, but
 //! never changed. Called by `format::write` and by `rperf report`; any thread.
 
-use crate::answers::{self, Data, FilteredProfile, LEAST_PERCENT, ROWS};
+use crate::answers::{self, Data, FilteredProfile, LEAST_PERCENT, ROWS, Rows};
 use crate::{FormatError, Parts};
 use rperf_model::Profile;
 use rperf_report::{By, Direction, NamePattern, Sort};
@@ -36,31 +36,25 @@ pub fn json(filtered: FilteredProfile<'_>, options: &JsonOptions) -> String {
     let top = answers::top(filtered, &By::Function, options.sort, options.limit);
     let tree = answers::tree(filtered, Direction::TopDown, LEAST_PERCENT);
     let methods = answers::methods(filtered, options.sort, options.limit);
+    let methods = (methods != Data::Null).then_some(("methods", methods));
     let callers = options.callers.as_ref();
     let callers = callers.map(|pattern| ("callers", answers::callers(filtered, pattern)));
-    let parts = options.parts;
-    let boot = parts
-        .boot
-        .then(|| ("boot", answers::boot(filtered, options.sort, options.limit)));
-    let tests = parts.tests.then(|| {
-        (
-            "tests",
-            answers::tests(filtered, options.sort, options.limit),
-        )
-    });
-    let ops = parts
-        .ops
-        .then(|| ("ops", answers::ops(filtered, options.sort, options.limit)));
-    let gc = parts.gc.then(|| ("gc", answers::collections(filtered)));
+    let parts: [(bool, &str, Rows); 3] = [
+        (options.parts.boot, "boot", answers::boot),
+        (options.parts.tests, "tests", answers::tests),
+        (options.parts.ops, "ops", answers::ops),
+    ];
+    let parts = parts.into_iter().filter(|it| it.0);
+    let parts = parts.map(|(_, name, of)| (name, of(filtered, options.sort, options.limit)));
+    let gc = options.parts.gc;
+    let gc = gc.then(|| ("gc", answers::collections(filtered)));
     let fields = [("version", 1_u64.into())]
         .into_iter()
         .chain(answers::totals(filtered))
         .chain([("top", top), ("tree", tree)])
-        .chain(methods.map(|rows| ("methods", rows)))
+        .chain(methods)
         .chain(callers)
-        .chain(boot)
-        .chain(tests)
-        .chain(ops)
+        .chain(parts)
         .chain(gc);
     format!("{}\n", Data::fields(fields))
 }

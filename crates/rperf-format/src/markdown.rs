@@ -23,7 +23,7 @@ use rperf_report::{
     nanoseconds_per, without_idle,
 };
 use std::io::Write;
-use text::{Table, code, location, name};
+use text::{Table, code, left_out, location, name};
 
 /// Methods in the table unless asked for otherwise.
 pub const METHODS: usize = 15;
@@ -280,10 +280,7 @@ impl<'a> Report<'a> {
                 location(&row.function.short_path, 0),
             ]);
         }
-        let more = match more {
-            0 => String::new(),
-            more => format!("\n{} more are not shown.\n", grouped(more as u64)),
-        };
+        let more = left_out(more);
         let legend = "*self*: of the method alone; *total*: with all that it calls.";
         match self.top.rows.is_empty() {
             true => String::new(),

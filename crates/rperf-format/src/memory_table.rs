@@ -6,7 +6,7 @@ use crate::table::{Column, Row, Style, Table};
 use rperf_model::ValueType;
 use rperf_report::Scale;
 use rperf_report::memory::rows::RowKind;
-use rperf_report::numbers::{counted, grouped, percent};
+use rperf_report::numbers::{counted, grouped, percent, plus, signed};
 
 /// From which share of what malloc has handed out on it is told that so much isn't resident.
 const UNTOUCHED: f64 = 10.0;
@@ -84,11 +84,10 @@ pub fn memory_changes(base: &MemoryFile, file: &MemoryFile) -> Table {
     let scale = scale(largest);
     let cells = |before: Amounts, now: Amounts| {
         let change = signed(now.rss_bytes) - signed(before.rss_bytes);
-        let sign = if change > 0 { "+" } else { "" };
         let cells = vec![
             scale.text(signed(before.rss_bytes)),
             scale.text(signed(now.rss_bytes)),
-            format!("{sign}{}", scale.text(change)),
+            format!("{}{}", plus(change), scale.text(change)),
         ];
         (cells, change)
     };
@@ -201,10 +200,6 @@ fn lack(file: &MemoryFile, lack: &Lack) -> Option<String> {
 
 fn scale(largest: u64) -> Scale {
     Scale::new(&ValueType::new("memory", "bytes"), signed(largest))
-}
-
-fn signed(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use crate::frames::frame_kind::{HAND_OVER_FRAME, UNKNOWN_HOLDER_FRAME};
 use crate::labels::label_keys::RACTOR;
-use crate::{Frame, LabelSetId, Node, NodeId, OwnColumn, Profile, State, WeightKey};
+use crate::{LabelSetId, Node, NodeId, OwnColumn, Profile, State, WeightKey};
 
 impl Profile {
     /// Adds the waits for the GVL that no stack is to blame for: as `[GVL holder unknown]` those in
@@ -43,11 +43,7 @@ impl Profile {
 
     fn node_at_root(&mut self, frame: (&str, &str)) -> NodeId {
         let (name, path) = frame;
-        let frame = self.frames.intern(Frame {
-            name: self.strings.intern(name),
-            path: self.strings.intern(path),
-            first_line: 0,
-        });
+        let frame = self.frames.intern_named(&mut self.strings, name, path, 0);
         self.tree.intern(Node {
             parent: NodeId::ROOT,
             frame,

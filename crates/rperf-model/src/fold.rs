@@ -7,7 +7,7 @@
 //! method and line stays as it was, and so does the total of each node that is still there.
 
 use crate::frames::frame_kind::FOLDED_FRAME;
-use crate::{CallTree, Frame, FrameId, Frames, Node, NodeId, Strings};
+use crate::{CallTree, FrameId, Frames, Node, NodeId, Strings};
 
 mod limits;
 mod plan;
@@ -50,11 +50,7 @@ impl FoldedTree {
 /// The frame `[folded]`, which is added if it is new.
 pub fn folded_frame(strings: &mut Strings, frames: &mut Frames) -> FrameId {
     let (name, path) = FOLDED_FRAME;
-    frames.intern(Frame {
-        name: strings.intern(name),
-        path: strings.intern(path),
-        first_line: 0,
-    })
+    frames.intern_named(strings, name, path, 0)
 }
 
 impl CallTree {

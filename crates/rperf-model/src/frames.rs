@@ -3,7 +3,7 @@
 pub(crate) mod code_path;
 pub mod frame_kind;
 
-use crate::StringId;
+use crate::{StringId, Strings};
 use rustc_hash::FxHashMap;
 
 /// Index of a frame in [`Frames`].
@@ -34,6 +34,21 @@ impl Frames {
         *self.index.entry(frame).or_insert_with(|| {
             self.table.push(frame);
             FrameId(self.table.len() as u32 - 1)
+        })
+    }
+
+    /// The id of the frame with these texts, which are added to `strings` if they are new.
+    pub fn intern_named(
+        &mut self,
+        strings: &mut Strings,
+        name: &str,
+        path: &str,
+        first_line: u32,
+    ) -> FrameId {
+        self.intern(Frame {
+            name: strings.intern(name),
+            path: strings.intern(path),
+            first_line,
         })
     }
 

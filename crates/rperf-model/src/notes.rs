@@ -221,7 +221,10 @@ mod tests {
             ".*".prop_map(Note::traced_here),
             (level(), ".*").prop_map(|(level, clock)| Note::Traced(Traced::Calls(level, clock))),
             ".*".prop_map(|clock| Note::Traced(Traced::Chosen(clock))),
-            (prop::sample::select(OwnColumn::ALL.to_vec()), ".*")
+            (
+                prop::sample::select(OwnColumn::all().collect::<Vec<_>>()),
+                ".*"
+            )
                 .prop_map(|(column, text)| Note::Values(column, text)),
             ".*".prop_map(Note::InUse),
             any::<u64>().prop_map(|bytes| Note::SampledObjects(SampledBytes(bytes))),

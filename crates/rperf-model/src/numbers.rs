@@ -44,6 +44,19 @@ fn rounded(number: i128, unit: i128) -> (&'static str, i128) {
     (if number < 0 && units > 0 { "-" } else { "" }, units)
 }
 
+/// The sign in front of a difference, whose number has its own if it is below 0.
+pub fn plus(difference: impl Into<i128>) -> &'static str {
+    match difference.into() {
+        1.. => "+",
+        _ => "",
+    }
+}
+
+/// A number in the type of a profile's values, or the greatest one that it can have.
+pub fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
 /// `part` of `whole` in percent, 0 of nothing.
 pub fn percent(part: impl Into<i128>, whole: impl Into<i128>) -> f64 {
     match (part.into(), whole.into()) {
@@ -76,6 +89,12 @@ mod tests {
         assert_eq!(milliseconds(-1_234_550_000), "-1,234.6");
         assert_eq!(seconds(5_677_500_000_u64), "5.678");
         assert_eq!(seconds(-400_000), "0.000");
+    }
+
+    #[test]
+    fn differences_have_a_sign_and_numbers_an_end() {
+        assert_eq!([-1, 0, 1].map(plus), ["", "", "+"]);
+        assert_eq!([7, u64::MAX].map(signed), [7, i64::MAX]);
     }
 
     #[test]

@@ -6,7 +6,7 @@ pub mod test_profile;
 
 pub use random_walk::RandomWalk;
 
-use crate::{Column, Frame, LabelSetId, Mode, Node, NodeId, Profile, Requests, Schema, ValueType};
+use crate::{Column, LabelSetId, Mode, Node, NodeId, Profile, Requests, Schema, ValueType};
 
 /// Name, path, first line and line of a frame.
 pub type TestFrame<'a> = (&'a str, &'a str, u32, u32);
@@ -36,13 +36,8 @@ pub fn node(profile: &mut Profile, frames: &[TestFrame<'_>]) -> NodeId {
     frames
         .iter()
         .fold(NodeId::ROOT, |parent, &(name, path, first_line, line)| {
-            let name = profile.strings.intern(name);
-            let path = profile.strings.intern(path);
-            let frame = profile.frames.intern(Frame {
-                name,
-                path,
-                first_line,
-            });
+            let strings = &mut profile.strings;
+            let frame = profile.frames.intern_named(strings, name, path, first_line);
             profile.tree.intern(Node {
                 parent,
                 frame,

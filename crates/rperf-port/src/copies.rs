@@ -12,6 +12,7 @@ use nix::errno::Errno;
 use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::Pid;
 use rperf_protocol::refusal::{Code, Refusal};
+use rperf_session::kernel_text::name_and_fields;
 use std::fs::OpenOptions;
 use std::io::Read;
 use std::time::{Duration, Instant};
@@ -49,7 +50,7 @@ fn runs(pid: i32) -> bool {
         .open(format!("/proc/{pid}/stat"));
     let mut text = String::new();
     let read = file.and_then(|file| file.take(MOST).read_to_string(&mut text));
-    let fields = text.rsplit_once(") ").map_or("", |(_, rest)| rest);
+    let fields = name_and_fields(&text).map_or("", |(_, fields)| fields);
     let has_memory = fields.split(' ').nth(VSIZE).is_some_and(|it| it != "0");
     read.is_ok() && has_memory && !fields.starts_with(['Z', 'X'])
 }

@@ -12,6 +12,8 @@ use crate::socket::descriptors::Guarded;
 use nix::fcntl::{OFlag, open, openat};
 use nix::sys::stat::Mode;
 use rperf_model::Order;
+use rperf_protocol::stacks::SystemCall;
+use rperf_session::kernel_text::name_and_fields;
 use sockets::Sockets;
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -70,12 +72,11 @@ pub fn native_thread(tid: i32) -> Option<NativeThread> {
 
 fn seen(tid: i32, waits: &Waits) -> Option<NativeThread> {
     let stat = fs::read_to_string(format!("{TASKS}/{tid}/stat")).ok()?;
-    let (head, state) = stat.rsplit_once(") ")?;
-    let (_, name) = head.split_once('(')?;
+    let (name, fields) = name_and_fields(&stat)?;
     Some(NativeThread {
         tid,
         name: name.into(),
-        is_running: state.starts_with('R'),
+        is_running: fields.starts_with('R'),
         waits_in: waits.of(tid),
     })
 }
@@ -162,14 +163,8 @@ fn described(line: &str, sockets: &Sockets) -> String {
     } else {
         ""
     };
-    with(name, &(known.join(", ") + more))
-}
-
-fn with(name: &str, what: &str) -> String {
-    match what {
-        "" => name.into(),
-        what => format!("{name}: {what}"),
-    }
+    let target = &(known.join(", ") + more);
+    SystemCall { name, target }.to_string()
 }
 
 /// What a call's first argument is.

@@ -8,6 +8,8 @@
 //! for it, that would run.
 
 #[cfg(target_os = "linux")]
+use rperf_session::kernel_text::name_and_fields;
+#[cfg(target_os = "linux")]
 use std::{
     fs, mem, process, ptr,
     sync::atomic::{AtomicUsize, Ordering::SeqCst},
@@ -75,8 +77,7 @@ pub(super) fn is_possible() -> bool {
 fn main_thread_waits() -> bool {
     let stat = fs::read_to_string(format!("/proc/self/task/{}/stat", process::id()));
     let stat = stat.unwrap_or_default();
-    let state = stat.rsplit_once(") ").map(|(_, state)| state);
-    state.is_some_and(|state| state.starts_with('S'))
+    name_and_fields(&stat).is_some_and(|(_, fields)| fields.starts_with('S'))
 }
 
 #[cfg(target_os = "linux")]

@@ -10,6 +10,7 @@ pub use read::BadDelta;
 
 use crate::json;
 use rperf_format::viewer::{ColumnEntry, Columns, MAGIC};
+use rperf_model::numbers::signed;
 use rperf_model::shared_sums::{Changes, SumsValues};
 use rperf_model::{LabelSet, StringId};
 use serde::{Deserialize, Serialize};
@@ -126,8 +127,7 @@ fn write(changes: &Changes, columns: &mut Columns) {
     columns.unsigned("rows/label_set", rows.iter().map(|row| row.key.labels.0));
     columns.unsigned("rows/state", rows.iter().map(|row| row.key.state as u32));
     let mut values = |name: &str, of: fn(&SumsValues) -> u64| {
-        let cut = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
-        columns.signed(name, rows.iter().map(|row| cut(of(&row.values))));
+        columns.signed(name, rows.iter().map(|row| signed(of(&row.values))));
     };
     values("rows/count", |values| values.count);
     values("rows/wall", |values| values.wall_ns);

@@ -42,6 +42,36 @@ impl Display for ThreadState {
     }
 }
 
+/// A system call in which a thread waits. On the wire it is the call's name, and `name: target` where the target
+/// is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SystemCall<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// The file, socket or child that the thread waits for; empty if it isn't known.
+    pub target: &'a str,
+}
+
+impl<'a> SystemCall<'a> {
+    /// The call on the wire.
+    pub fn read(text: &'a str) -> Self {
+        let (name, target) = text.split_once(SEPARATOR).unwrap_or((text, ""));
+        Self { name, target }
+    }
+}
+
+/// What is between the name of a call and its target.
+const SEPARATOR: &str = ": ";
+
+impl Display for SystemCall<'_> {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> FmtResult {
+        match self.target {
+            "" => formatter.write_str(self.name),
+            target => write!(formatter, "{}{SEPARATOR}{target}", self.name),
+        }
+    }
+}
+
 /// The answer as the VM has it. Readers get both answers so.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stacks<'a> {
@@ -100,7 +130,7 @@ pub struct Thread<'a> {
     /// Whether it had waited before the session began that knows it.
     #[serde(default)]
     pub state_or_longer: bool,
-    /// The system call in which it waits, and on what.
+    /// The [`SystemCall`] in which it waits.
     pub waits_in: Option<Cow<'a, str>>,
     /// Its number in the profile of the session that runs.
     pub profile_thread: Option<u32>,
@@ -194,7 +224,7 @@ pub struct NativeThread<'a> {
     pub state_or_longer: bool,
     /// Its number.
     pub tid: i32,
-    /// The system call in which it waits, and on what.
+    /// The [`SystemCall`] in which it waits.
     pub waits_in: Option<&'a str>,
 }
 
@@ -222,6 +252,19 @@ mod tests {
         );
         assert_eq!(native.threads[0].state, ThreadState::Running);
         assert_eq!(native.threads[1].waits_in.as_deref(), Some("poll:  "));
+    }
+
+    #[test]
+    fn system_calls_are_read_as_they_are_written() {
+        for (text, name, target) in [
+            ("sleep", "sleep", ""),
+            ("poll: db:1", "poll", "db:1"),
+            ("read: a: b", "read", "a: b"),
+        ] {
+            let call = SystemCall::read(text);
+            assert_eq!((call.name, call.target), (name, target));
+            assert_eq!(call.to_string(), text);
+        }
     }
 
     #[test]

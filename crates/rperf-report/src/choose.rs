@@ -10,7 +10,7 @@ pub struct NoSuchValues {
     wanted: String,
     names: String,
     /// How profiles get these values, if that must be asked for.
-    advice: &'static str,
+    advice: String,
 }
 
 /// Makes the values that `wanted` names (`cpu`, `cpu/nanoseconds`), or numbers, the ones
@@ -36,17 +36,9 @@ pub fn choose_values(profile: &mut Profile, wanted: &str) -> Result<(), NoSuchVa
             Err(NoSuchValues {
                 wanted: wanted.to_string(),
                 names: names.join(", "),
-                advice: match OwnColumn::named(wanted) {
-                    Some(OwnColumn::GvlBlame) => " (-m wall --measure blame adds them)",
-                    Some(OwnColumn::GvlWaitedFor) => {
-                        " (-m wall --measure requests,blame adds them)"
-                    }
-                    Some(OwnColumn::Objects | OwnColumn::Bytes) => " (--measure alloc adds them)",
-                    Some(OwnColumn::GcCost) => " (--measure gc_cost adds them)",
-                    Some(OwnColumn::ObjectsInUse | OwnColumn::BytesInUse) => {
-                        " (--measure heap adds them)"
-                    }
-                    _ => "",
+                advice: match OwnColumn::named(wanted).and_then(OwnColumn::options) {
+                    Some(options) => format!(" ({options} adds them)"),
+                    None => String::new(),
                 },
             })
         }

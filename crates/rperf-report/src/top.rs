@@ -35,6 +35,27 @@ pub enum By {
     State,
 }
 
+impl By {
+    /// The rows with this name in the command and in the Ruby API; `None` if there are none.
+    pub fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "function" | "method" => By::Function,
+            "class" => By::Class,
+            "file" => By::File,
+            "dir" => By::Directory,
+            "gem" => By::Gem(CoreMethods::Caller),
+            "gem:c" => By::Gem(CoreMethods::Apart),
+            "op" => By::Op,
+            "thread" => By::Thread,
+            "state" => By::State,
+            _ => match name.strip_prefix("label:") {
+                Some(key) if !key.is_empty() => By::Label(key.to_string()),
+                _ => return None,
+            },
+        })
+    }
+}
+
 /// Which of its two values a row is ranked by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Sort {

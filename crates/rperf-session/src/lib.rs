@@ -12,6 +12,7 @@ pub mod environment;
 pub mod event;
 pub mod exec_target;
 pub mod input;
+pub mod kernel_text;
 mod library_link;
 pub mod merge;
 pub mod os;

@@ -1,5 +1,6 @@
 //! What the operating system has counted about processes, and its clock. Any thread.
 
+use crate::kernel_text::bytes_in;
 use nix::errno::Errno;
 use nix::poll::{PollTimeout, poll};
 use nix::sys::resource::{UsageWho, getrusage};
@@ -88,9 +89,7 @@ pub fn inherited_peak() -> u64 {
 #[expect(clippy::disallowed_methods, reason = "a file of the kernel's")]
 fn peak_of_program() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|it| it.strip_prefix("VmHWM:"))?;
-    let kb: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    kb.checked_mul(1024)
+    bytes_in(&status, "VmHWM:")
 }
 
 /// The clock on which members tell when they began.

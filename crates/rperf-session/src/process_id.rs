@@ -6,6 +6,7 @@
     reason = "the kernel's files, which nobody can exchange"
 )]
 
+use crate::kernel_text::name_and_fields;
 use std::fs;
 
 /// A process: its number, and when it started.
@@ -57,8 +58,8 @@ impl ProcessId {
 /// The process that has started the one with this number, where the system tells.
 pub fn parent(pid: i32) -> Option<i32> {
     let stat = stat(pid)?;
-    let (_, rest) = stat.rsplit_once(") ")?;
-    rest.split(' ').nth(1)?.parse().ok().filter(|it| *it > 0)
+    let (_, fields) = name_and_fields(&stat)?;
+    fields.split(' ').nth(1)?.parse().ok().filter(|it| *it > 0)
 }
 
 /// State and start from /proc, where there is such a thing.
@@ -73,8 +74,7 @@ fn stat(pid: i32) -> Option<String> {
 }
 
 fn parse(stat: &str) -> Option<(char, u64)> {
-    // The program's name comes in parentheses, and may have some itself.
-    let (_, fields) = stat.rsplit_once(')')?;
+    let (_, fields) = name_and_fields(stat)?;
     let mut fields = fields.split_ascii_whitespace();
     let state = fields.next()?.chars().next()?;
     Some((state, fields.nth(18)?.parse().ok()?))

@@ -95,6 +95,7 @@ impl Taken {
 #[cfg(target_os = "linux")]
 mod system {
     use super::{Pages, Unreadable};
+    use crate::kernel_text::name_and_fields;
     use std::ffi::c_void;
     use std::fs::{self, File};
     use std::io;
@@ -123,10 +124,10 @@ mod system {
         flags(&String::from_utf8_lossy(&text)).is_some_and(|it| it & KERNEL != 0)
     }
 
-    /// The seventh field behind the name, which may have spaces and parentheses.
+    /// The seventh field behind the name.
     pub fn flags(stat: &str) -> Option<u64> {
-        let (_, rest) = stat.rsplit_once(')')?;
-        rest.split_ascii_whitespace().nth(6)?.parse().ok()
+        let (_, fields) = name_and_fields(stat)?;
+        fields.split_ascii_whitespace().nth(6)?.parse().ok()
     }
 
     pub fn page() -> u64 {

@@ -7,7 +7,7 @@ mod screen;
 mod table;
 
 pub use asked::Asked;
-pub use screen::Screen;
+pub use screen::{Column, Screen};
 pub use table::{Place, Table};
 
 use crate::line::{Line, Sort};

@@ -17,8 +17,7 @@ use rows::{COLUMNS, ThreadRows};
 use rperf_model::frame_kind::{C_METHOD, FrameKind, OWN_FRAME, TRUNCATED_FRAME};
 use rperf_model::numbers::{grouped, milliseconds};
 use rperf_model::{
-    Frame, LabelSetId, Meta, Node, NodeId, Note, OwnColumn, Profile, Schema, State, TraceLevel,
-    Traced,
+    LabelSetId, Meta, Node, NodeId, Note, OwnColumn, Profile, Schema, State, TraceLevel, Traced,
 };
 use rperf_vm::{AllocationSums, ResolvedFrame};
 
@@ -382,12 +381,7 @@ fn add_own_root(tree: &mut TreeSnapshot, profile: &mut Profile, folds: &Folds) -
 
 /// The profile's node for a frame below `parent`.
 fn intern(profile: &mut Profile, parent: NodeId, resolved: &ResolvedFrame) -> NodeId {
-    let frame = Frame {
-        name: profile.strings.intern(&resolved.name),
-        path: profile.strings.intern(&resolved.path),
-        first_line: resolved.first_line,
-    };
-    let frame = profile.frames.intern(frame);
+    let frame = resolved.intern(profile);
     profile.tree.intern(Node {
         parent,
         frame,

@@ -2,7 +2,7 @@
 //! named a few at a time, and other threads run in between. With the GVL, outside of hooks.
 
 use crate::ids::FrameWord;
-use rperf_model::{Frame, FrameId, Profile};
+use rperf_model::{FrameId, Profile};
 use std::sync::Arc;
 
 /// What the bridge knows of a frame.
@@ -28,12 +28,12 @@ impl ResolvedFrame {
 
     /// The frame in a profile.
     pub fn intern(&self, profile: &mut Profile) -> FrameId {
-        let frame = Frame {
-            name: profile.strings.intern(&self.name),
-            path: profile.strings.intern(&self.path),
-            first_line: self.first_line,
-        };
-        profile.frames.intern(frame)
+        profile.frames.intern_named(
+            &mut profile.strings,
+            &self.name,
+            &self.path,
+            self.first_line,
+        )
     }
 }
 

@@ -5,6 +5,7 @@
 use crate::frame_names::ResolvedFrame;
 use rperf_model::frame_kind::TRUNCATED_FRAME;
 use rperf_model::label_keys::{AGE, CLASS};
+use rperf_model::numbers::signed;
 use rperf_model::{
     LabelSetId, Node, NodeId, Note, OwnColumn, Profile, State, StringId, Thread, WeightKey,
     WeightTable,
@@ -120,7 +121,6 @@ pub fn add_object_columns<'a>(
             labels,
             state: State::Running,
         };
-        let signed = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
         let mut values = vec![0; width];
         let first = old_width + if row.age.is_some() { 2 } else { 0 };
         (values[first], values[first + 1]) = (signed(row.objects), signed(row.bytes));

@@ -10,6 +10,7 @@ use rperf_heap::file::{HeapFacts, HeapFile};
 use rperf_heap::read::{ReadError, read};
 use rperf_protocol::ask::Ask;
 use rperf_protocol::refusal::Code;
+use rperf_session::kernel_text::bytes_in;
 use rperf_session::process_id::ProcessId;
 use std::io::{self, BufReader, ErrorKind, Read};
 use std::time::{Instant, SystemTime};
@@ -103,24 +104,5 @@ pub fn take(process: ProcessId, how: How<'_>) -> Result<HeapFile, HeapError> {
 #[expect(clippy::disallowed_methods, reason = "a file of the kernel's")]
 fn free_memory() -> u64 {
     let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    free_in(&text).unwrap_or(u64::MAX)
-}
-
-fn free_in(text: &str) -> Option<u64> {
-    let mut lines = text.lines();
-    let rest = lines.find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    let kb: u64 = rest.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    kb.checked_mul(1024)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::free_in;
-
-    #[test]
-    fn the_kernel_tells_free_memory_in_kb() {
-        let text = "MemTotal: 9 kB\nMemAvailable:   7 kB\n";
-        assert_eq!(free_in(text), Some(7 * 1024));
-        assert_eq!(free_in("MemTotal: 9 kB\n"), None);
-    }
+    bytes_in(&text, "MemAvailable:").unwrap_or(u64::MAX)
 }

@@ -12,6 +12,7 @@ use nix::unistd::{Pid, Uid};
 use regex::bytes::Regex;
 use rperf_report::terminal_text::shown;
 use rperf_session::control_groups::{self, Limit};
+use rperf_session::kernel_text::{bytes_in, name_and_fields};
 use rperf_session::process_id::ProcessId;
 use std::fs;
 use std::io::Read;
@@ -89,9 +90,7 @@ pub fn name(pid: i32) -> String {
 /// The resident bytes of the process, where the system tells.
 pub fn resident(pid: i32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = status.lines().find_map(|it| it.strip_prefix("VmRSS:"))?;
-    let kb: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    kb.checked_mul(1024)
+    bytes_in(&status, "VmRSS:")
 }
 
 /// The limit of memory of the process's control group, and those above it.
@@ -105,8 +104,8 @@ pub fn limit(pid: i32) -> Option<Limit> {
 pub(crate) fn start_of_stack(pid: i32) -> Option<u64> {
     const FIELD_AFTER_STATE: usize = 25;
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let (_, rest) = stat.rsplit_once(") ")?;
-    let start = rest.split(' ').nth(FIELD_AFTER_STATE)?.parse().ok()?;
+    let (_, fields) = name_and_fields(&stat)?;
+    let start = fields.split(' ').nth(FIELD_AFTER_STATE)?.parse().ok()?;
     (start > 1).then_some(start)
 }
 
@@ -116,9 +115,8 @@ pub fn is_busy(pid: i32) -> bool {
     let mut tasks = tasks.into_iter().flatten().flatten();
     tasks.any(|task| {
         let stat = fs::read_to_string(task.path().join("stat")).unwrap_or_default();
-        let state = stat.rsplit_once(") ").map(|(_, rest)| rest);
-        let is_ours = stat.contains("(rperf-port)");
-        !is_ours && state.is_some_and(|state| state.starts_with('R'))
+        name_and_fields(&stat)
+            .is_some_and(|(name, fields)| name != "rperf-port" && fields.starts_with('R'))
     })
 }
 

@@ -58,7 +58,7 @@ module Rperf
     # @param sort [Symbol] `:self`: by what they take themselves; `:total`: with what they call
     # @return [Array<Hash>, nil] the rows of `rperf report --methods`; nil if neither is counted
     def method_rows(limit: nil, sort: :self, **filters)
-      native.method_rows(Questions.sort(sort), Questions.limit(limit), Questions.filters(**filters))
+      rows("methods", limit, sort, **filters)
     end
 
     # The call tree: each branch is followed by those below it.
@@ -83,7 +83,7 @@ module Rperf
     # @param sort [Symbol] the order of the files: `:self`: by their own time and load; `:total`: with what they load
     # @return [Hash] `:total`, and rows of `:files`, `:gems` and `:initializers`, the largest first
     def boot(limit: nil, sort: :self, **filters)
-      native.boot(Questions.sort(sort), Questions.limit(limit), Questions.filters(**filters))
+      rows("boot", limit, sort, **filters)
     end
 
     # What the tests of a suite took, by exact accounts, if the program has required rperf/rspec or rperf/minitest.
@@ -93,7 +93,7 @@ module Rperf
     # @return [Hash, nil] `:total`, and rows of `:examples`, `:files`, `:factories` and `:gems`, the slowest first; nil
     #   if there are no tests
     def tests(limit: nil, sort: :self)
-      native.tests(Questions.sort(sort), Questions.limit(limit), Questions.filters)
+      rows("tests", limit, sort)
     end
 
     # What ops took, by exact sums of all calls, if they were measured (`measure: :ops`). See {Rperf.op}.
@@ -103,7 +103,7 @@ module Rperf
     # @return [Hash, nil] `:total`, the rows of `:ops`, and `:repeats`, which requests call again and again; nil if
     #   there are none
     def ops(limit: nil, sort: :self)
-      native.ops(Questions.sort(sort), Questions.limit(limit), Questions.filters)
+      rows("ops", limit, sort)
     end
 
     # Why collections of garbage ran, by exact sums of all of them: what those of each cause took, and their pauses.
@@ -156,5 +156,9 @@ module Rperf
     private
 
     def native = Natives.of(self)
+
+    def rows(question, limit, sort, **filters)
+      native.rows(question, Questions.sort(sort), Questions.limit(limit), Questions.filters(**filters))
+    end
   end
 end

@@ -59,7 +59,7 @@ impl CallLimit {
             return None;
         }
         let named = |column: OwnColumn| Self::of_value(column).then(|| column.name());
-        let names: Vec<_> = OwnColumn::ALL.into_iter().filter_map(named).collect();
+        let names: Vec<_> = OwnColumn::all().filter_map(named).collect();
         let subject = one_line(subject);
         Some(format!(
             "'{subject}' is no value: these are {}",

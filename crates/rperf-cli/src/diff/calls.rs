@@ -5,12 +5,13 @@ use super::call_limit::{CallLimit, shown_name};
 use super::options::Options;
 use super::percent::percent_text;
 use super::reader::Reader;
+use crate::left_out::{SHOWS_MORE, left_out};
 use crate::report::screen::{Screen, Style};
 use crate::report::write_text;
 use crate::{EXCEEDED, Refusal};
 use rperf_format::table::{Column, Row, Table};
 use rperf_model::Profile;
-use rperf_report::numbers::grouped;
+use rperf_report::numbers::{grouped, plus};
 use rperf_report::one_line::one_line;
 use rperf_report::{CallChange, CallDiff};
 use std::path::PathBuf;
@@ -123,14 +124,13 @@ fn head(diff: &CallDiff, files: [&PathBuf; 2], screen: &Screen) -> String {
 }
 
 fn table(rows: &[&CallChange], limit: Option<usize>, screen: &Screen) -> String {
-    let shown = limit.unwrap_or(rows.len());
     let mut table = Table::new([
         Column::new("delta"),
         Column::weighing("delta%", 3),
         Column::weighing("base", 1),
         Column::weighing("target", 2),
     ]);
-    for row in rows.iter().take(shown) {
+    for row in rows.iter().take(limit.unwrap_or(rows.len())) {
         let cells = vec![
             signed(row.delta()),
             percent(row),
@@ -142,12 +142,7 @@ fn table(rows: &[&CallChange], limit: Option<usize>, screen: &Screen) -> String 
         line.style = style(row);
         table.push(line);
     }
-    let mut text = screen.table(&table);
-    let more = rows.len().saturating_sub(shown);
-    if more > 0 {
-        text += &format!("({} more; -n shows more)\n", grouped(more as i64));
-    }
-    text
+    screen.table(&table) + &left_out(rows.len(), limit, SHOWS_MORE)
 }
 
 /// How many methods nothing can be said of.
@@ -162,8 +157,7 @@ fn not_counted(diff: &CallDiff) -> String {
 }
 
 fn signed(number: i64) -> String {
-    let sign = if number > 0 { "+" } else { "" };
-    format!("{sign}{}", grouped(number))
+    format!("{}{}", plus(number), grouped(number))
 }
 
 fn percent(row: &CallChange) -> String {

@@ -5,8 +5,8 @@ use super::pages::{
     within_noise, word,
 };
 use rperf_format::markdown::amount;
-use rperf_format::markdown::text::{Table, code, location, name};
-use rperf_report::numbers::grouped;
+use rperf_format::markdown::text::{Table, code, left_out, location, name};
+use rperf_report::numbers::plus;
 use rperf_report::{Change, DiffRow, Run};
 use std::path::PathBuf;
 
@@ -99,14 +99,7 @@ fn table(page: &Page<'_>, rows: &[&DiffRow]) -> String {
             location(&row.function.short_path, 0),
         ]);
     }
-    match rows.len().saturating_sub(shown) {
-        0 => table.text(),
-        more => format!(
-            "{}\n{} more are not shown.\n",
-            table.text(),
-            grouped(more as u64)
-        ),
-    }
+    table.text() + &left_out(rows.len().saturating_sub(shown))
 }
 
 /// A value that says that it is one request's if it is.
@@ -115,6 +108,5 @@ fn of_head(page: &Page<'_>, text: String) -> String {
 }
 
 fn signed(page: &Page<'_>, value: i64) -> String {
-    let sign = if value > 0 { "+" } else { "" };
-    format!("{sign}{}", amount(&scale(page), value))
+    format!("{}{}", plus(value), amount(&scale(page), value))
 }

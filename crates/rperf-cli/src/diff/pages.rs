@@ -2,9 +2,10 @@
 
 use super::options::Options;
 use super::percent::percent_text;
+use crate::left_out::{SHOWS_MORE, left_out};
 use crate::report::screen::{Screen, Style};
 use rperf_format::table::{Column, Row, Table};
-use rperf_report::numbers::{counted, grouped};
+use rperf_report::numbers::{counted, grouped, plus};
 use rperf_report::one_line::{function_name, one_line};
 use rperf_report::{Change, Diff, DiffRow, Normalize, Run, Scale, nanoseconds_per};
 use std::collections::BTreeSet;
@@ -273,17 +274,11 @@ fn table(page: &Page<'_>, rows: &[&DiffRow]) -> String {
         line.style = style(row);
         table.push(line);
     }
-    let mut text = page.screen.table(&table);
-    let more = rows.len().saturating_sub(page.limit.unwrap_or(rows.len()));
-    if more > 0 {
-        text += &format!("({} more; -n shows more)\n", grouped(more as i64));
-    }
-    text
+    page.screen.table(&table) + &left_out(rows.len(), page.limit, SHOWS_MORE)
 }
 
 fn signed(scale: &Scale, value: i64) -> String {
-    let sign = if value > 0 { "+" } else { "" };
-    format!("{sign}{}", scale.text(value))
+    format!("{}{}", plus(value), scale.text(value))
 }
 
 /// The difference in percent, with its sign.

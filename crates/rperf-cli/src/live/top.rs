@@ -1,6 +1,7 @@
 //! `rperf top`: where the time of running programs goes, interval by interval. Called by `run`, on
 //! the main thread.
 
+mod askings;
 mod group;
 mod launched;
 mod memory_facts;

@@ -1,14 +1,13 @@
 //! Runs Graphviz's `dot`, which makes a picture of a call graph, and takes it for a program that may
 //! be missing, fail or hang. Called by `report`, on the main thread.
 
-use crate::process::signal_name;
+use crate::process::{End, ended_by};
 use crate::signals;
 use rperf_report::one_line::one_line;
 use std::ffi::OsStr;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
-use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
@@ -129,9 +128,9 @@ fn end(
 }
 
 fn ended_how(status: ExitStatus) -> String {
-    match (status.signal(), status.code()) {
-        (Some(signal), _) => format!("it was ended by {}", signal_name(signal)),
-        (None, code) => format!("it ended with status {}", code.unwrap_or_default()),
+    match End::from(status) {
+        End::Signal(signal) => format!("it {}", ended_by(signal)),
+        End::Status(status) => format!("it ended with status {status}"),
     }
 }
 

@@ -17,7 +17,7 @@ use rperf_format::answers::{LEAST_PERCENT, ROWS};
 use rperf_format::markdown::METHODS;
 use rperf_format::{Format, GraphOptions};
 use rperf_model::PathView;
-use rperf_report::{By, CoreMethods, Direction, Filter, Sort, TreeLimits};
+use rperf_report::{By, Direction, Filter, Sort, TreeLimits};
 use rperf_session::settings::DEFAULT_FILE;
 use std::path::{Path, PathBuf};
 use views::belongings;
@@ -270,26 +270,12 @@ fn tree_options(args: &ReportArgs) -> Result<TreeOptions, Refusal> {
     })
 }
 
-/// What the rows are.
+/// The rows that `--by` names.
 fn parse_by(text: &str) -> Result<By, Refusal> {
-    Ok(match text {
-        "function" | "method" => By::Function,
-        "class" => By::Class,
-        "file" => By::File,
-        "dir" => By::Directory,
-        "gem" => By::Gem(CoreMethods::Caller),
-        "gem:c" => By::Gem(CoreMethods::Apart),
-        "op" => By::Op,
-        "thread" => By::Thread,
-        "state" => By::State,
-        _ => match text.strip_prefix("label:") {
-            Some(key) if !key.is_empty() => By::Label(key.to_string()),
-            _ => {
-                return Err(Refusal::usage(format!(
-                    "--by must be method, class, file, dir, gem, gem:c, label:KEY, op, thread or state, not '{text}'"
-                )));
-            }
-        },
+    By::named(text).ok_or_else(|| {
+        Refusal::usage(format!(
+            "--by must be method, class, file, dir, gem, gem:c, label:KEY, op, thread or state, not '{text}'"
+        ))
     })
 }
 

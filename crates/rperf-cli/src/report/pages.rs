@@ -20,6 +20,7 @@ pub use tree::{TreeOptions, tree};
 
 use super::counts::Counts;
 use super::screen::{Screen, Style};
+use crate::left_out::{SHOWS_MORE, left_out};
 use rperf_format::answers::{FilteredProfile, IdleTime};
 use rperf_format::shorten;
 use rperf_format::table::{Column, Row, Table};
@@ -60,14 +61,6 @@ impl Page<'_> {
             profile: self.profile,
             whole: self.whole,
             idle: self.idle,
-        }
-    }
-
-    /// How many of so many rows of a table aren't shown.
-    fn more(&self, all: usize) -> String {
-        match all.saturating_sub(self.limit.unwrap_or(all)) {
-            0 => String::new(),
-            more => format!("({} more; -n shows more)\n", grouped(more as i64)),
         }
     }
 
@@ -144,6 +137,30 @@ impl Page<'_> {
             head += &format!("Traced: {}\n", one_line(&traced.to_string()));
         }
         self.screen.wrapped(&head)
+    }
+
+    /// The first ones of the rows, as far as they are shown.
+    fn shown<'b, T>(&self, rows: &'b [T]) -> impl Iterator<Item = &'b T> {
+        rows.iter().take(self.limit.unwrap_or(usize::MAX))
+    }
+
+    /// How many of so many rows aren't shown.
+    fn more(&self, all: usize) -> String {
+        left_out(all, self.limit, SHOWS_MORE)
+    }
+
+    /// A table with the first ones of so many rows.
+    fn rows(&self, table: &Table, all: usize) -> String {
+        self.screen.table(table) + &self.more(all)
+    }
+
+    /// Likewise, under a title.
+    fn section(&self, title: &str, table: &Table, all: usize) -> String {
+        self.title(title) + &self.rows(table, all)
+    }
+
+    fn title(&self, title: &str) -> String {
+        format!("\n{}\n", self.screen.styled(Some(Style::Bold), title))
     }
 
     /// The head of a page that is about callers, of which objects beside samples have none.
@@ -391,11 +408,11 @@ fn heading(page: &Page<'_>, function: &Function, total: i64, own: i64) -> String
     }
 }
 
-/// How many of a list are not shown.
+/// How many of a list aren't shown, behind a blank line.
 fn more(page: &Page<'_>, all: usize, noun: &str) -> String {
-    match all.saturating_sub(page.limit.unwrap_or(all)) {
-        0 => String::new(),
-        more => format!("\n({} more {noun}; -n shows more)\n", grouped(more as i64)),
+    match left_out(all, page.limit, &format!(" {noun}{SHOWS_MORE}")) {
+        none if none.is_empty() => none,
+        line => format!("\n{line}"),
     }
 }
 

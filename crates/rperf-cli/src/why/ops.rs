@@ -38,7 +38,7 @@ pub fn repeats(profile: &Profile, screen: Screen) -> String {
         text += &format!(
             "{title}   {:.1} calls of one op in a request (N+1), {} ms a request{}\n",
             sums.calls as f64 / requests as f64,
-            milliseconds(i64::try_from(sums.own_ns() / requests).unwrap_or(i64::MAX)),
+            milliseconds(sums.own_ns() / requests),
             of_endpoint.map_or_else(String::new, |it| more_in_the_tail(it, sums)),
         );
         let at = match line(app) {

@@ -2,7 +2,7 @@
 //! Any thread.
 
 use super::part::Part;
-use super::text::{Table, code, location};
+use super::text::{Table, code, left_out, location};
 use crate::heads::boot_head;
 use rperf_report::numbers::grouped;
 use rperf_report::{Boot, Place};
@@ -107,10 +107,7 @@ fn tree(part: &Part<'_>, boot: &Boot) -> String {
         format!("{indent}- {total}, self {own}: {}\n", at(&branch.place))
     });
     let lines: String = lines.collect();
-    let more = match more {
-        0 => String::new(),
-        more => format!("\n{} more are not shown.\n", grouped(more as u64)),
-    };
+    let more = left_out(more);
     format!("### Which file loads which, from {LEAST_PERCENT}% on\n\n{lines}{more}")
 }
 

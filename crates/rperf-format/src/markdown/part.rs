@@ -1,8 +1,8 @@
 //! What parts of a report are written with: headings, tables, and how many rows aren't shown. Any thread.
 
 use super::Report;
+use super::text::left_out;
 use rperf_report::Sort;
-use rperf_report::numbers::grouped;
 
 /// What all parts are written with.
 pub(super) struct Part<'a> {
@@ -24,10 +24,7 @@ impl Part<'_> {
             "" => String::new(),
             text => format!("{}\n\n", text.replace('\n', "\n\n")),
         };
-        let more = match all.saturating_sub(self.limit.unwrap_or(all)) {
-            0 => String::new(),
-            more => format!("\n{} more are not shown.\n", grouped(more as u64)),
-        };
+        let more = left_out(all.saturating_sub(self.limit.unwrap_or(all)));
         format!("### {title}\n\n{text}{table}{more}")
     }
 }

@@ -3,6 +3,7 @@
 //! of `rperf diff`; any thread.
 
 use rperf_report::Function;
+use rperf_report::numbers::grouped;
 use rperf_report::one_line::{endpoint_name, function_name, one_line};
 
 /// `text` as a code span, in which nothing is markup.
@@ -36,6 +37,14 @@ pub fn name(function: &Function) -> String {
     match function.name.as_ref() {
         "" => code(&function_name("")),
         name => code(name),
+    }
+}
+
+/// A paragraph on rows that aren't shown, if there are some.
+pub fn left_out(more: usize) -> String {
+    match more {
+        0 => String::new(),
+        more => format!("\n{} more are not shown.\n", grouped(more as u64)),
     }
 }
 

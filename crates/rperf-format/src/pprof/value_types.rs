@@ -90,11 +90,6 @@ pub(crate) fn frequency(hz: u64) -> u32 {
     hz.filter(|hz| FREQUENCIES.contains(hz)).unwrap_or(0)
 }
 
-/// `number`, or the greatest number that pprof can hold.
-pub(crate) fn signed(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
-}
-
 fn value_type(value_type: proto::ValueType, texts: &Texts<'_>) -> Result<ValueType, ReadError> {
     let (name, unit) = (texts.get(value_type.r#type)?, texts.get(value_type.unit)?);
     Ok(ValueType::new(name, unit))

@@ -3,12 +3,13 @@
 mod samples;
 mod tables;
 
-use super::value_types::{self, signed};
+use super::value_types;
 use super::{collections, latencies, meta, ops, proto, requests, suite, time_lines};
 use crate::FormatError;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use prost::Message;
+use rperf_model::numbers::signed;
 use rperf_model::{Profile, ValueType};
 use samples::Samples;
 use std::io::Write;

@@ -2,6 +2,7 @@
 
 use super::columns::Columns;
 use super::tables::Tables;
+use rperf_model::numbers::signed;
 use rperf_model::{Histogram, Latencies, Profile};
 use rperf_report::CodePaths;
 use std::borrow::Cow;
@@ -24,8 +25,7 @@ pub(super) fn write(index: usize, profile: &Profile, tables: &mut Tables, column
     columns.unsigned(&name("file"), files.into_iter());
     let mut numbers = |column: &str, number: fn(&Histogram) -> u64| {
         let numbers = methods.iter().map(|it| number(&it.durations));
-        let signed = numbers.map(|number| i64::try_from(number).unwrap_or(i64::MAX));
-        columns.signed(&name(column), signed);
+        columns.signed(&name(column), numbers.map(signed));
     };
     numbers("calls", Histogram::count);
     numbers("p50", |it| it.quantile(50));

@@ -3,6 +3,7 @@
 use super::columns::Columns;
 use super::tables::Tables;
 use super::timed;
+use rperf_model::numbers;
 use rperf_model::{LatencyClass, OpCalls, OpSums, Profile};
 use rperf_report::{EndpointOp, Function, ops_by_endpoint};
 
@@ -54,10 +55,10 @@ pub(super) fn write(index: usize, profile: &Profile, tables: &mut Tables, column
         columns.signed(&name(column), all.iter().map(|it| number(it)));
     };
     for (column, number) in COLUMNS {
-        signed(column, &|it| timed::signed(number(it.sums)));
+        signed(column, &|it| numbers::signed(number(it.sums)));
     }
     signed("repeated", &|it| match it.is_repeated {
-        true => timed::signed(it.sums.repeated),
+        true => numbers::signed(it.sums.repeated),
         false => 0,
     });
     let sums: Vec<&OpSums> = all.iter().map(|it| it.sums).collect();

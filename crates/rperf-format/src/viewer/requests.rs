@@ -2,6 +2,7 @@
 
 use super::columns::Columns;
 use super::tables::Tables;
+use rperf_model::numbers;
 use rperf_model::{Profile, RequestSums, RequestValues, Requests, Slowest};
 
 /// A column, and its number of something.
@@ -73,7 +74,7 @@ fn signed<'a, T: 'a, I: Iterator<Item = &'a T>>(
     rows: impl Fn() -> I,
 ) {
     for (column, number) in numbers {
-        let numbers = rows().map(|it| i64::try_from(number(it)).unwrap_or(i64::MAX));
+        let numbers = rows().map(|it| numbers::signed(number(it)));
         columns.signed(&format!("{table}/{index}/{column}"), numbers);
     }
 }

@@ -4,6 +4,7 @@
 use super::columns::Columns;
 use super::tables::Tables;
 use super::timed;
+use rperf_model::numbers;
 use rperf_model::{Profile, SuiteSums};
 use rperf_report::{Sort, Tests};
 
@@ -105,7 +106,7 @@ impl Table {
     }
 
     fn number(&self, columns: &mut Columns, column: &str, numbers: &[u64]) {
-        let numbers = numbers.iter().copied().map(timed::signed);
+        let numbers = numbers.iter().copied().map(numbers::signed);
         columns.signed(&self.column(column), numbers);
     }
 

@@ -2,6 +2,7 @@
 //! those who write such a table; any thread.
 
 use super::columns::Columns;
+use rperf_model::numbers::signed;
 use rperf_model::{OpSums, SuiteSums};
 
 /// The columns of time, in nanoseconds: all, and in each state.
@@ -49,9 +50,4 @@ pub(super) fn write<T: Timed>(columns: &mut Columns, table: &str, rows: &[&T]) {
     }
     let objects = rows.iter().map(|it| it.objects().map_or(UNKNOWN, signed));
     columns.signed(&format!("{table}/objects"), objects);
-}
-
-/// The number as columns have it.
-pub(super) fn signed(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
 }

@@ -1,4 +1,4 @@
-//! The columns that rperf itself makes, each with its name and unit: of samples, times, calls and
+//! The columns that rperf itself makes, each with its name, its unit and the options that add it: of samples, times, calls and
 //! objects. Used by those who fill a column, and by those who look for one. Any thread, no I/O.
 
 use crate::{Column, Schema, ValueType};
@@ -44,58 +44,81 @@ pub enum OwnColumn {
     GcCost,
 }
 
+/// What is known of a column.
+struct Facts {
+    column: OwnColumn,
+    name: &'static str,
+    unit: &'static str,
+    /// The options of a recording that add it; empty where they aren't needed, or don't suffice.
+    options: &'static str,
+}
+
+/// The columns in the order of their numbers. Objects have the names that other tools give them.
+const TABLE: [Facts; 14] = [
+    facts(Samples, "samples", COUNT, ""),
+    facts(Wall, "wall", NANOSECONDS, ""),
+    facts(Cpu, "cpu", NANOSECONDS, ""),
+    facts(Calls, "calls", COUNT, ""),
+    facts(BlockCalls, "block_calls", COUNT, ""),
+    facts(CallTime, "call_time", NANOSECONDS, ""),
+    facts(Overhead, "overhead", NANOSECONDS, ""),
+    facts(Objects, "alloc_objects", COUNT, "--measure alloc"),
+    facts(Bytes, "alloc_space", "bytes", "--measure alloc"),
+    facts(
+        GvlBlame,
+        "gvl_blame",
+        NANOSECONDS,
+        "-m wall --measure blame",
+    ),
+    facts(
+        GvlWaitedFor,
+        "gvl_waited_for",
+        NANOSECONDS,
+        "-m wall --measure requests,blame",
+    ),
+    facts(ObjectsInUse, "inuse_objects", COUNT, "--measure heap"),
+    facts(BytesInUse, "inuse_space", "bytes", "--measure heap"),
+    facts(GcCost, "gc_cost", NANOSECONDS, "--measure gc_cost"),
+];
+
+const fn facts(
+    column: OwnColumn,
+    name: &'static str,
+    unit: &'static str,
+    options: &'static str,
+) -> Facts {
+    Facts {
+        column,
+        name,
+        unit,
+        options,
+    }
+}
+
 impl OwnColumn {
     /// Every column.
-    pub const ALL: [Self; 14] = [
-        Samples,
-        Wall,
-        Cpu,
-        Calls,
-        BlockCalls,
-        CallTime,
-        Overhead,
-        Objects,
-        Bytes,
-        GvlBlame,
-        GvlWaitedFor,
-        ObjectsInUse,
-        BytesInUse,
-        GcCost,
-    ];
-
-    /// Name and unit in files. Objects have the names that other tools give them.
-    const fn texts(self) -> [&'static str; 2] {
-        match self {
-            Samples => ["samples", COUNT],
-            Wall => ["wall", NANOSECONDS],
-            Cpu => ["cpu", NANOSECONDS],
-            Calls => ["calls", COUNT],
-            BlockCalls => ["block_calls", COUNT],
-            CallTime => ["call_time", NANOSECONDS],
-            Overhead => ["overhead", NANOSECONDS],
-            Objects => ["alloc_objects", COUNT],
-            Bytes => ["alloc_space", "bytes"],
-            GvlBlame => ["gvl_blame", NANOSECONDS],
-            GvlWaitedFor => ["gvl_waited_for", NANOSECONDS],
-            ObjectsInUse => ["inuse_objects", COUNT],
-            BytesInUse => ["inuse_space", "bytes"],
-            GcCost => ["gc_cost", NANOSECONDS],
-        }
+    pub fn all() -> impl Iterator<Item = Self> {
+        TABLE.iter().map(|it| it.column)
     }
 
     /// Its name in files.
     pub const fn name(self) -> &'static str {
-        self.texts()[0]
+        TABLE[self as usize].name
     }
 
     /// Its unit in files.
     pub const fn unit(self) -> &'static str {
-        self.texts()[1]
+        TABLE[self as usize].unit
+    }
+
+    /// The options of a recording that add it; `None` where they aren't needed, or don't suffice.
+    pub fn options(self) -> Option<&'static str> {
+        Some(TABLE[self as usize].options).filter(|it| !it.is_empty())
     }
 
     /// The column with this name.
     pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|column| column.name() == name)
+        Self::all().find(|column| column.name() == name)
     }
 
     /// Its name and unit as the type of a profile's values.
@@ -180,7 +203,7 @@ mod tests {
 
     #[test]
     fn names_lead_back_to_columns() {
-        for (index, column) in OwnColumn::ALL.into_iter().enumerate() {
+        for (index, column) in OwnColumn::all().enumerate() {
             assert_eq!(column as usize, index);
             assert_eq!(OwnColumn::named(column.name()), Some(column));
             assert_eq!(column.value_type().own(), Some(column));

@@ -2,9 +2,7 @@
 
 use crate::fold::folded_frame;
 use crate::frames::frame_kind::TRUNCATED_FRAME;
-use crate::{
-    CallTree, Frame, FrameId, Frames, LabelSet, LabelSetId, LabelSets, Node, NodeId, Strings,
-};
+use crate::{CallTree, FrameId, Frames, LabelSet, LabelSetId, LabelSets, Node, NodeId, Strings};
 
 /// The tables that keys refer to. They only grow, until stacks are folded; what refers to a row of
 /// another table came after it.
@@ -23,13 +21,8 @@ pub(super) struct KeyTables {
 impl KeyTables {
     /// The number of a frame.
     pub(super) fn frame(&mut self, name: &str, path: &str, first_line: u32) -> FrameId {
-        let name = self.strings.intern(name);
-        let path = self.strings.intern(path);
-        self.frames.intern(Frame {
-            name,
-            path,
-            first_line,
-        })
+        self.frames
+            .intern_named(&mut self.strings, name, path, first_line)
     }
 
     /// The number of a label set.

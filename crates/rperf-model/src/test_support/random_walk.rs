@@ -3,9 +3,7 @@
 //! prefixes as real ones do. Any thread, no I/O.
 
 use super::wall_schema;
-use crate::{
-    Frame, FrameId, LabelSetId, Node, NodeId, Profile, State, Thread, WeightKey, WeightTable,
-};
+use crate::{FrameId, LabelSetId, Node, NodeId, Profile, State, Thread, WeightKey, WeightTable};
 
 const METHODS: u64 = 3_000;
 const METHODS_PER_FILE: u64 = 12;
@@ -118,13 +116,10 @@ fn methods(profile: &mut Profile) -> Vec<FrameId> {
             let file = method / METHODS_PER_FILE;
             let name = format!("Service{}::Model{file}#method_{method}", file / 10);
             let path = format!("/app/lib/service_{}/model_{file}.rb", file / 10);
-            let name = profile.strings.intern(&name);
-            let path = profile.strings.intern(&path);
-            profile.frames.intern(Frame {
-                name,
-                path,
-                first_line: first_line(method),
-            })
+            let strings = &mut profile.strings;
+            profile
+                .frames
+                .intern_named(strings, &name, &path, first_line(method))
         })
         .collect()
 }

@@ -2,6 +2,7 @@
 //! there twice, as long as the copy lives. On the port's thread.
 
 use rperf_session::control_groups::{GROUPS, Names, all_groups, given_back, number, text};
+use rperf_session::kernel_text::bytes_in;
 use std::path::Path;
 
 /// The part of the process's own memory that has to be free: 1 of so many.
@@ -25,11 +26,11 @@ pub struct Lack {
 
 /// What is lacking; `None` if there is room, or nothing is known of it.
 pub fn lack() -> Option<Lack> {
-    let own = field(
+    let own = bytes_in(
         &text(Path::new("/proc/self/smaps_rollup"))?,
         "Private_Dirty:",
     )?;
-    let system = text(Path::new("/proc/meminfo")).and_then(|it| field(&it, "MemAvailable:"));
+    let system = text(Path::new("/proc/meminfo")).and_then(|it| bytes_in(&it, "MemAvailable:"));
     let groups = text(Path::new("/proc/self/cgroup")).unwrap_or_default();
     let group = of_groups(Path::new(GROUPS), &groups);
     let free = system.into_iter().chain(group).min()?;
@@ -48,14 +49,6 @@ pub fn lack() -> Option<Lack> {
 fn needed(own: u64, ends_together: bool) -> u64 {
     let part = if ends_together { 1 } else { PART };
     (own / part).saturating_add(OWN)
-}
-
-/// The bytes in the line with this name, which has kB.
-fn field(text: &str, name: &str) -> Option<u64> {
-    let mut lines = text.lines();
-    let rest = lines.find_map(|line| line.strip_prefix(name))?;
-    let number: u64 = rest.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    number.checked_mul(1024)
 }
 
 /// What is free in the control groups that `groups` lists (`/proc/self/cgroup`), and in those above them.
@@ -120,13 +113,5 @@ mod tests {
         assert!(ends());
         assert_eq!(needed(400 << 20, false), 116 << 20);
         assert_eq!(needed(400 << 20, true), 416 << 20);
-    }
-
-    #[test]
-    fn lines_have_kb() {
-        let text = "MemTotal: 5 kB\nMemAvailable:   7 kB\n";
-        assert_eq!(field(text, "MemAvailable:"), Some(7 * 1024));
-        assert_eq!(field(text, "Mem"), None);
-        assert_eq!(field("A: 1 MB", "A:"), None);
     }
 }

@@ -6,6 +6,7 @@ use crate::matching::MethodKey;
 use crate::stack::groups::Function;
 use crate::suite::FURTHER_TESTS;
 use crate::text::code_paths::CodePaths;
+use rperf_model::numbers::signed;
 use rperf_model::{Profile, Suite, SuiteKey, SuiteKind, SuiteSums, ValueType};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -80,7 +81,7 @@ impl TestValue {
             Self::Gc => sums.gc_ns,
             Self::Objects => sums.objects?,
         };
-        Some(i64::try_from(value).unwrap_or(i64::MAX))
+        Some(signed(value))
     }
 }
 
@@ -120,7 +121,7 @@ impl Run {
                 _ => sums.count,
             };
             let all = value.of(sums).ok_or(NoTests::Objects)?;
-            let own = all / i64::try_from(times.max(1)).unwrap_or(i64::MAX);
+            let own = all / signed(times.max(1));
             total = total.saturating_add(own);
             let function = shown(key, sums);
             let known_by = without_addresses(&function.name);

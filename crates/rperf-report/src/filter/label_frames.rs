@@ -5,9 +5,7 @@ use crate::rows::tags::{self, ThreadNames};
 use crate::text::one_line::without_end;
 use rperf_model::Order;
 use rperf_model::frame_kind::TRUNCATED_FRAME;
-use rperf_model::{
-    CallTree, DisplayFrame, Frame, FrameId, Node, NodeId, Profile, State, WeightKey,
-};
+use rperf_model::{CallTree, DisplayFrame, FrameId, Node, NodeId, Profile, State, WeightKey};
 use rustc_hash::FxHashMap;
 
 /// Nodes that the tree with the new frames holds at most: with a root for each of many
@@ -230,13 +228,9 @@ fn real_frame(profile: &mut Profile, leaf: DisplayFrame) -> FrameId {
 }
 
 fn intern(profile: &mut Profile, name: &str, path: &str) -> FrameId {
-    let name = profile.strings.intern(name);
-    let path = profile.strings.intern(path);
-    profile.frames.intern(Frame {
-        name,
-        path,
-        first_line: 0,
-    })
+    profile
+        .frames
+        .intern_named(&mut profile.strings, name, path, 0)
 }
 
 #[cfg(test)]

@@ -102,8 +102,13 @@ pub fn mappings(text: &str) -> Vec<Mapping> {
 /// `Rss:    12 kB`: its name, and the bytes.
 fn field(line: &str) -> Option<(&str, u64)> {
     let (name, rest) = line.split_once(':')?;
-    let number: u64 = rest.trim().strip_suffix(" kB")?.trim().parse().ok()?;
-    Some((name, number.checked_mul(1024)?))
+    Some((name, bytes_of_kb(rest)?))
+}
+
+/// The bytes in `12 kB`.
+pub fn bytes_of_kb(value: &str) -> Option<u64> {
+    let number: u64 = value.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    number.checked_mul(1024)
 }
 
 fn note(mapping: &mut Mapping, name: &str, bytes: u64) {

@@ -23,6 +23,7 @@ pub(crate) use texts::{is_in_request, judged_keys};
 
 use crate::stack::groups::Function;
 use crate::stack::places::Place;
+use rperf_model::numbers::signed;
 use rperf_model::{
     Column, LatencyClass, NodeId, Order, OwnColumn, Profile, RequestValues, Requests, State,
 };
@@ -252,7 +253,7 @@ impl<'a> Texts<'a> {
             let sum = &mut sums.entry((part, place)).or_default()[column];
             *sum = sum.saturating_add(row.value(wall));
         }
-        let counts = classes(requests).map(|it| i64::try_from(it.count.max(1)).unwrap_or(i64::MAX));
+        let counts = classes(requests).map(|it| signed(it.count.max(1)));
         let mut sites: [Vec<Site>; 5] = Default::default();
         for ((part, (method, app)), sums) in sums {
             let means = Means {

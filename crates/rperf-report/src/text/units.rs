@@ -3,7 +3,7 @@
 
 use crate::text::one_line::one_line;
 use rperf_model::ValueType;
-use rperf_model::numbers::grouped;
+use rperf_model::numbers::{grouped, signed};
 
 /// How the values of one table are written: all in one unit, so that they compare at a
 /// glance.
@@ -34,7 +34,7 @@ impl Scale {
     pub fn of_each(value_type: &ValueType, largest: i64, count: u64) -> Self {
         let count = count.max(1);
         let mean = largest.unsigned_abs() / count;
-        let scale = Self::new(value_type, i64::try_from(mean).unwrap_or(i64::MAX));
+        let scale = Self::new(value_type, signed(mean));
         Self {
             divisor: scale.divisor.saturating_mul(count),
             decimals: scale.decimals.max(1),

@@ -3,6 +3,7 @@
 
 use crate::Values;
 pub use rperf_model::Mode;
+use rperf_model::numbers::signed;
 use rperf_model::{OwnColumn, Schema};
 
 /// What a session measures.
@@ -41,18 +42,17 @@ impl Values {
             blames,
             pairs,
         } = measured;
-        let cut = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
         row.clear();
-        row.push(cut(count));
+        row.push(signed(count));
         if mode == Mode::Wall {
-            row.push(cut(wall_ns));
+            row.push(signed(wall_ns));
         }
-        row.push(cut(cpu_ns));
+        row.push(signed(cpu_ns));
         if blames {
-            row.push(cut(blame_ns));
+            row.push(signed(blame_ns));
         }
         if pairs {
-            row.push(cut(waited_for_ns));
+            row.push(signed(waited_for_ns));
         }
     }
 

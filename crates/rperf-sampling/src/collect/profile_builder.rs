@@ -341,13 +341,12 @@ fn is_truncated(nodes: &[CapturedNode], node: NodeId) -> bool {
 }
 
 fn intern_frame(tables: &mut Tables, frame: &ResolvedFrame) -> FrameId {
-    let name = tables.strings.intern(&frame.name);
-    let path = tables.strings.intern(&frame.path);
-    tables.frames.intern(Frame {
-        name,
-        path,
-        first_line: frame.first_line,
-    })
+    tables.frames.intern_named(
+        &mut tables.strings,
+        &frame.name,
+        &frame.path,
+        frame.first_line,
+    )
 }
 
 /// The rows of `sums` and of the requests that are told apart, in the order of capture, so that equal runs

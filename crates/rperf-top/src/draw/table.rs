@@ -1,7 +1,7 @@
 //! The table of a screen: its columns and the lines that are seen.
 
 use super::page::Page;
-use crate::app::{App, Screen};
+use crate::app::{App, Column, Screen};
 use crate::line::{Line, Sort, What};
 use crate::text::{clock, fitted, fitted_end, fitted_method, percent, share, time};
 use ratatui::layout::Rect;
@@ -28,63 +28,16 @@ const METHOD: usize = 16;
 const WITH_FILES: usize = 78;
 const WIDE: usize = 120;
 
-/// A column of numbers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Column {
-    Time(Sort),
-    Share(Sort),
-}
-
-fn column_sort(column: Column) -> Sort {
-    match column {
-        Column::Time(sort) | Column::Share(sort) => sort,
-    }
-}
-
-fn columns(screen: Screen) -> &'static [Column] {
-    use Column::{Share, Time};
-    match screen {
-        Screen::Methods => &[
-            Time(Sort::Own),
-            Share(Sort::Own),
-            Share(Sort::Total),
-            Time(Sort::Wait),
-            Time(Sort::Blocked),
-            Time(Sort::Gc),
-            Time(Sort::Blame),
-        ],
-        Screen::Tree => &[
-            Time(Sort::Total),
-            Share(Sort::Total),
-            Share(Sort::Own),
-            Time(Sort::Wait),
-            Time(Sort::Blocked),
-            Time(Sort::Gc),
-            Time(Sort::Blame),
-        ],
-        Screen::Threads | Screen::Labels | Screen::Memory => &[
-            Time(Sort::Own),
-            Time(Sort::Wait),
-            Time(Sort::Blocked),
-            Time(Sort::Gc),
-            Time(Sort::Blame),
-            Share(Sort::Own),
-        ],
-    }
-}
-
 /// The columns that there is room for; the one that is sorted by is among them.
 fn shown_columns(app: &App, width: usize) -> Vec<Column> {
-    let all = columns(app.screen).iter().copied();
-    let all = all.filter(|it| app.has_blame || column_sort(*it) != Sort::Blame);
-    let all: Vec<_> = all.collect();
+    let all: Vec<_> = app.screen.columns(app.has_blame).collect();
     let count = match app.screen {
         _ if width >= WIDE => all.len(),
         Screen::Threads | Screen::Labels if width < WITH_FILES => 3,
         _ => 4,
     };
     let mut shown = all[..count].to_vec();
-    let is_sorted = |it: &Column| column_sort(*it) == app.sort();
+    let is_sorted = |it: &Column| it.sort() == app.sort();
     if !shown.iter().any(is_sorted)
         && let Some(column) = all.iter().copied().find(is_sorted)
     {
@@ -94,23 +47,11 @@ fn shown_columns(app: &App, width: usize) -> Vec<Column> {
 }
 
 fn title(column: Column, app: &App, is_sorted: bool) -> String {
-    let (sort, is_share) = match column {
-        Column::Time(sort) => (sort, false),
-        Column::Share(sort) => (sort, true),
-    };
-    let name = match (sort, app.screen) {
-        (Sort::Own, Screen::Threads | Screen::Labels) => "run",
-        (Sort::Own, _) => "self",
-        (Sort::Total, _) => "total",
-        (Sort::Wait, _) => "wait",
-        (Sort::Blocked, _) => "blocked",
-        (Sort::Gc, _) => "GC",
-        (Sort::Blame, _) => "blame",
-    };
-    let unit = match (is_share, app.asked.scope) {
-        (true, _) => " %",
-        (false, Scope::Rate) => "/s",
-        (false, _) => "",
+    let name = column.sort().heading(app.screen);
+    let unit = match (column, app.asked.scope) {
+        (Column::Share(_), _) => " %",
+        (Column::Time(_), Scope::Rate) => "/s",
+        (Column::Time(_), _) => "",
     };
     let mark = if is_sorted { "*" } else { "" };
     format!("{mark}{name}{unit}")
@@ -175,7 +116,7 @@ struct Layout {
 impl Layout {
     fn header(&self, page: &mut Page<'_>, app: &App, y: u16) {
         let bold = page.look.bold();
-        let is_sorted = |it: &Column| column_sort(*it) == app.sort();
+        let is_sorted = |it: &Column| it.sort() == app.sort();
         let sorted = self.columns.iter().position(is_sorted);
         for (place, column) in self.columns.iter().enumerate() {
             let text = format!("{:>NUMBER$}", title(*column, app, sorted == Some(place)));
@@ -244,16 +185,18 @@ impl Layout {
                 let stays = long.filter(|_| thread.seq > 0);
                 let stays = stays.map_or_else(String::new, |it| format!(" for {}", clock(it.ns)));
                 let letter = letter(line.own);
-                let waits = match (facts, position) {
+                let call = match (facts, position) {
                     (Some(facts), Some(position)) if app.asked.scope == Scope::Rate => {
                         facts.waits_at(position)
                     }
-                    _ => "",
+                    _ => None,
                 };
-                let stays = match self.room_for_wait(&stays, top) {
-                    // A call without what it is for says less than the method.
-                    Some(room) if letter == 'B' && waits.contains(": ") => {
-                        format!("{stays}: {}", fitted(waits, room, look).trim_end())
+                // A call without its target says less than the method.
+                let call = call.filter(|it| letter == 'B' && !it.target.is_empty());
+                let stays = match (self.room_for_wait(&stays, top), call) {
+                    (Some(room), Some(call)) => {
+                        let call = call.to_string();
+                        format!("{stays}: {}", fitted(&call, room, look).trim_end())
                     }
                     _ => stays,
                 };

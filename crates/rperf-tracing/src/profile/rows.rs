@@ -2,6 +2,7 @@
 //! thread that asks for the profile.
 
 use rperf_model::OwnColumn::{self, BlockCalls, Calls, Cpu, Overhead, Wall};
+use rperf_model::numbers::signed;
 use rperf_model::{LabelSetId, NodeId, Profile, State, Thread, WeightKey};
 use rustc_hash::FxHashMap;
 
@@ -58,7 +59,6 @@ impl ThreadRows {
             let name = profile.strings.intern(name.unwrap_or_default());
             profile.threads.push(Thread { seq, name });
         }
-        let signed = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
         for ((node, labels, state), values) in rows {
             let key = WeightKey {
                 node,

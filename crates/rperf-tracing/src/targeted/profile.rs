@@ -8,7 +8,7 @@ use crate::profile::label_sets::add_label_sets;
 use crate::tree::TracedNode;
 use rperf_model::Order;
 use rperf_model::label_keys::CALL;
-use rperf_model::numbers::grouped;
+use rperf_model::numbers::{grouped, signed};
 use rperf_model::{
     LabelSetId, Meta, NodeId, Note, OwnColumn, Profile, Schema, State, Traced, WeightKey,
     WeightTable,
@@ -104,7 +104,7 @@ impl TargetedSnapshot {
     /// The values of a row of so many columns.
     fn values(&self, width: usize, row: Row) -> Vec<i64> {
         let ns = (row.ticks as f64 * self.ns_per_tick()).round() as i64;
-        let calls = i64::try_from(row.calls).unwrap_or(i64::MAX);
+        let calls = signed(row.calls);
         let mut values = vec![0; width - COLUMNS.len()];
         values.extend([calls, ns]);
         values

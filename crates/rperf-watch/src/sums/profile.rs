@@ -2,6 +2,7 @@
 
 use super::{Label, Process, Row, Sums};
 use rperf_model::label_keys::{PID, PROCESS};
+use rperf_model::numbers::signed;
 use rperf_model::shared_sums::SumsValues;
 use rperf_model::{
     Column, LabelSetId, Mode, NodeId, OwnColumn, Profile, Schema, StringId, Thread, ValueType,
@@ -49,11 +50,6 @@ impl Extent {
             Extent::SinceMark => process.time.dropped_since_mark_ns(),
         }
     }
-}
-
-/// A number of values as profiles have it.
-fn signed(value: u64) -> i64 {
-    i64::try_from(value).unwrap_or(i64::MAX)
 }
 
 impl Sums {

@@ -2,6 +2,7 @@
 
 use super::reading::CAP;
 use rperf_model::State;
+use rperf_protocol::stacks::SystemCall;
 use rustc_hash::FxHashMap;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -22,20 +23,18 @@ pub struct ThreadFacts {
     pub name: Arc<str>,
     /// The number of its native thread; 0 if it has none.
     pub tid: u32,
-    /// What it waits for in the kernel; empty if it doesn't.
+    /// The [`SystemCall`] in which it waits; empty if it doesn't.
     pub waits_in: Arc<str>,
     /// How long ago that was.
     pub age_ns: u64,
 }
 
 impl ThreadFacts {
-    /// What a thread at `position` waits for, if that hasn't changed since it was looked at: times of
-    /// threads are known less exactly than those of intervals.
-    pub fn waits_at(&self, position: &Position) -> &str {
-        match position.ns >= self.age_ns - self.age_ns / 20 {
-            true => &self.waits_in,
-            false => "",
-        }
+    /// The call in which a thread at `position` waits, if that hasn't changed since it was looked at: times
+    /// of threads are known less exactly than those of intervals.
+    pub fn waits_at(&self, position: &Position) -> Option<SystemCall<'_>> {
+        let is_known = position.ns >= self.age_ns - self.age_ns / 20 && !self.waits_in.is_empty();
+        is_known.then(|| SystemCall::read(&self.waits_in))
     }
 }
 

@@ -8,8 +8,8 @@ use crate::text;
 use magnus::r_hash::ForEach;
 use magnus::{Error, RArray, RHash, RString, Ruby, Symbol, TryConvert, Value, prelude::*};
 use rperf_model::{
-    DisplayFrame, FREQUENCIES, Frame, LabelSetId, Meta, Node, NodeId, Profile, RawSamples,
-    SamplingStats, State, StringId, Thread, WeightKey, WeightTable,
+    DisplayFrame, FREQUENCIES, LabelSetId, Meta, Node, NodeId, Profile, RawSamples, SamplingStats,
+    State, StringId, Thread, WeightKey, WeightTable,
 };
 use rperf_sampling::Mode;
 use std::collections::{BTreeMap, BTreeSet};
@@ -260,13 +260,8 @@ impl Input<'_> {
                     break;
                 }
             }
-            let name = profile.strings.intern(&name);
-            let path = profile.strings.intern(&path);
-            let frame = profile.frames.intern(Frame {
-                name,
-                path,
-                first_line: 0,
-            });
+            let strings = &mut profile.strings;
+            let frame = profile.frames.intern_named(strings, &name, &path, 0);
             node = profile.tree.intern(Node {
                 parent: node,
                 frame,

@@ -8,9 +8,9 @@ use super::to_ruby::to_ruby;
 use super::view::{View, sort_of};
 use crate::interrupts::without_gvl_if_possible;
 use magnus::{Error, RArray, RClass, RHash, Ruby, Value, function, method, prelude::*};
-use rperf_format::answers::{self, Data, FilteredProfile};
+use rperf_format::answers::{self, Data, FilteredProfile, Rows};
 use rperf_model::Profile;
-use rperf_report::{By, CoreMethods, Direction, NamePattern, Why, find_requests};
+use rperf_report::{By, Direction, NamePattern, Why, find_requests};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -23,11 +23,8 @@ pub fn init(class: RClass) -> Result<(), Error> {
     class.define_method("top", method!(top, 4))?;
     class.define_method("tree", method!(tree, 3))?;
     class.define_method("callers", method!(callers, 2))?;
-    class.define_method("boot", method!(boot, 3))?;
-    class.define_method("tests", method!(tests, 3))?;
-    class.define_method("ops", method!(ops, 3))?;
+    class.define_method("rows", method!(rows, 4))?;
     class.define_method("gc", method!(gc, 1))?;
-    class.define_method("method_rows", method!(method_rows, 3))?;
     class.define_method("why", method!(why, 2))
 }
 
@@ -85,20 +82,7 @@ fn top(
     limit: Option<usize>,
     filters: RHash,
 ) -> Result<Value, Error> {
-    let by = match by.as_str() {
-        "class" => By::Class,
-        "file" => By::File,
-        "dir" => By::Directory,
-        "gem" => By::Gem(CoreMethods::Caller),
-        "gem:c" => By::Gem(CoreMethods::Apart),
-        "op" => By::Op,
-        "thread" => By::Thread,
-        "state" => By::State,
-        other => match other.strip_prefix("label:") {
-            Some(key) => By::Label(key.to_string()),
-            None => By::Function,
-        },
-    };
+    let by = By::named(&by).unwrap_or(By::Function);
     let sort = sort_of(&sort);
     answer(ruby, rb_self, filters, |question| {
         Ok(answers::top(question, &by, sort, limit))
@@ -136,45 +120,24 @@ fn callers(
     })
 }
 
-/// `#boot(sort, limit, filters)`: with limit nil all files.
-fn boot(
+/// `#rows(question, sort, limit, filters)`: with limit nil all rows; nil if the profile doesn't tell.
+fn rows(
     ruby: &Ruby,
     rb_self: &ProfileObject,
+    question: String,
     sort: String,
     limit: Option<usize>,
     filters: RHash,
 ) -> Result<Value, Error> {
+    let rows: Rows = match question.as_str() {
+        "boot" => answers::boot,
+        "tests" => answers::tests,
+        "ops" => answers::ops,
+        _ => answers::methods,
+    };
     let sort = sort_of(&sort);
     answer(ruby, rb_self, filters, |question| {
-        Ok(answers::boot(question, sort, limit))
-    })
-}
-
-/// `#tests(sort, limit, filters)`: with limit nil all tests; nil if there are none.
-fn tests(
-    ruby: &Ruby,
-    rb_self: &ProfileObject,
-    sort: String,
-    limit: Option<usize>,
-    filters: RHash,
-) -> Result<Value, Error> {
-    let sort = sort_of(&sort);
-    answer(ruby, rb_self, filters, |question| {
-        Ok(answers::tests(question, sort, limit))
-    })
-}
-
-/// `#ops(sort, limit, filters)`: with limit nil all ops; nil if there are none.
-fn ops(
-    ruby: &Ruby,
-    rb_self: &ProfileObject,
-    sort: String,
-    limit: Option<usize>,
-    filters: RHash,
-) -> Result<Value, Error> {
-    let sort = sort_of(&sort);
-    answer(ruby, rb_self, filters, |question| {
-        Ok(answers::ops(question, sort, limit))
+        Ok(rows(question, sort, limit))
     })
 }
 
@@ -182,21 +145,6 @@ fn ops(
 fn gc(ruby: &Ruby, rb_self: &ProfileObject, filters: RHash) -> Result<Value, Error> {
     answer(ruby, rb_self, filters, |question| {
         Ok(answers::collections(question))
-    })
-}
-
-/// `#method_rows(sort, limit, filters)`: with limit nil all methods; nil if neither calls nor objects
-/// are counted.
-fn method_rows(
-    ruby: &Ruby,
-    rb_self: &ProfileObject,
-    sort: String,
-    limit: Option<usize>,
-    filters: RHash,
-) -> Result<Value, Error> {
-    let sort = sort_of(&sort);
-    answer(ruby, rb_self, filters, |question| {
-        Ok(answers::methods(question, sort, limit).unwrap_or(Data::Null))
     })
 }
 

@@ -9,7 +9,7 @@ use rperf_format::table::{Column, Row, Style, Table};
 use rperf_heap::file::{HeapFile, Sum};
 use rperf_model::Order;
 
-use rperf_report::numbers::{counted, grouped, percent};
+use rperf_report::numbers::{counted, grouped, percent, signed};
 use rperf_report::terminal_text::shown;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -237,10 +237,6 @@ fn sign(number: i64) -> &'static str {
         0 => "",
         _ => "-",
     }
-}
-
-fn signed(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
 }
 
 /// How long lies between the two.

@@ -1,7 +1,8 @@
 //! The page of `rperf heap`. Called by `heap`.
 
 use super::sites;
-use super::steps::{class_by, joined, left_out};
+use super::steps::{class_by, joined};
+use crate::left_out::{SHOWS_ALL, left_out};
 use crate::report::screen::Screen;
 use rperf_format::bytes_text;
 use rperf_format::table::{Column, Row, Style, Table};
@@ -19,14 +20,14 @@ pub fn of(file: &HeapFile, class: Option<&str>, rows: usize, screen: Screen) -> 
     if let (Some(class), Some(paths)) = (class, &file.paths) {
         text += &format!("\nPaths to instances of {}\n", shown(class));
         text += &screen.table(&paths_table(paths, rows));
-        text += &left_out(paths.len(), rows);
+        text += &left_out(paths.len(), Some(rows), SHOWS_ALL);
     } else {
         text += "\nClasses\n";
         text += &screen.table(&classes_table(file, rows));
-        text += &left_out(file.classes.len(), rows);
+        text += &left_out(file.classes.len(), Some(rows), SHOWS_ALL);
         text += "\nBiggest holders: what would go with them\n";
         text += &screen.table(&holders_table(file, rows));
-        text += &left_out(file.holders.len(), rows);
+        text += &left_out(file.holders.len(), Some(rows), SHOWS_ALL);
         if file.unreferenced.objects > 0 {
             let sum = file.unreferenced;
             let bytes = bytes_text(sum.bytes);

@@ -1,6 +1,7 @@
 //! Where the objects were made that are there still, as tables. Called by `heap`.
 
-use super::steps::{class_by, joined, left_out};
+use super::steps::{class_by, joined};
+use crate::left_out::{SHOWS_ALL, left_out};
 use crate::memory::elapsed;
 use crate::report::screen::Screen;
 use rperf_format::bytes_text;
@@ -34,7 +35,7 @@ pub fn table(file: &HeapFile, rows: usize, screen: Screen) -> String {
         return text + "(no samples)\n" + &screen.wrapped(&notes(sites));
     }
     text += &screen.table(&rows_of(sites, rows));
-    text += &left_out(sites.rows.len(), rows);
+    text += &left_out(sites.rows.len(), Some(rows), SHOWS_ALL);
     text + &screen.wrapped(&notes(sites))
 }
 

@@ -1,22 +1,9 @@
 //! Words that the tables of `rperf heap` have in common. Called by those.
 
-use rperf_report::numbers::grouped;
 use rperf_report::terminal_text::shown;
 
 /// Steps of a path that are shown; of a longer one the first and the last ones.
 const STEPS: usize = 12;
-
-/// A line on rows that aren't shown.
-pub fn left_out(all: usize, rows: usize) -> String {
-    match all.saturating_sub(rows) {
-        0 => String::new(),
-        more => format!(
-            "({} more, -n 0 shows them)
-",
-            grouped(more as u64)
-        ),
-    }
-}
 
 /// A class, with the variable that refers to its objects in front.
 pub fn class_by(class: &str, name: &str) -> String {

@@ -1,5 +1,6 @@
 //! The page of `rperf leak`. Called by `leak`.
 
+use crate::left_out::{SHOWS_ALL, left_out};
 use crate::report::screen::Screen;
 use rperf_format::table::{Column, Row, Style, Table};
 use rperf_format::{Grown, GrowthAmount, GrowthTable, GrowthVerdict, LeakFile, bytes_text};
@@ -174,10 +175,7 @@ fn growth<T>(part: &Part<'_, T>) -> String {
     } else {
         text += &part.screen.wrapped(&format!("\n{}\n", part.heading));
         text += &part.screen.table(&table(part, &growing));
-        let more = growing.len().saturating_sub(part.rows);
-        if more > 0 {
-            text += &format!("({} more, -n 0 shows them)\n", grouped(more as u64));
-        }
+        text += &left_out(growing.len(), Some(part.rows), SHOWS_ALL);
     }
     let once: Vec<String> = of(GrowthVerdict::GrewOnce).map(part.name).collect();
     if !once.is_empty() {

@@ -29,10 +29,6 @@ pub fn boot(page: &Page<'_>, sort: Sort) -> String {
     text
 }
 
-fn title(page: &Page<'_>, text: &str) -> String {
-    format!("\n{}\n", page.screen.styled(Some(Style::Bold), text))
-}
-
 fn files_table(page: &Page<'_>, boot: &Boot) -> String {
     let scale = page.scale();
     let columns = [
@@ -42,7 +38,7 @@ fn files_table(page: &Page<'_>, boot: &Boot) -> String {
         Column::weighing("total%", 1),
     ];
     let mut table = Table::new(columns).with_names("file");
-    for file in boot.files.iter().take(page.limit.unwrap_or(usize::MAX)) {
+    for file in page.shown(&boot.files) {
         table.push(Row {
             cells: vec![
                 scale.text(file.own),
@@ -59,18 +55,14 @@ fn files_table(page: &Page<'_>, boot: &Boot) -> String {
             ..Row::default()
         });
     }
-    format!(
-        "\n{}{}",
-        page.screen.table(&table),
-        page.more(boot.files.len())
-    )
+    format!("\n{}", page.rows(&table, boot.files.len()))
 }
 
 fn gems(page: &Page<'_>, boot: &Boot) -> String {
     let scale = page.scale();
     let columns = ["self", "total", "files"].map(Column::new);
     let mut table = Table::new(columns).with_names("gem");
-    for gem in boot.gems.iter().take(page.limit.unwrap_or(usize::MAX)) {
+    for gem in page.shown(&boot.gems) {
         table.push(Row {
             cells: vec![
                 scale.text(gem.own),
@@ -82,9 +74,8 @@ fn gems(page: &Page<'_>, boot: &Boot) -> String {
             ..Row::default()
         });
     }
-    let title = title(page, "By gem (self: own and load of its files)");
-    let more = page.more(boot.gems.len());
-    format!("{title}{}{more}", page.screen.table(&table))
+    let title = "By gem (self: own and load of its files)";
+    page.section(title, &table, boot.gems.len())
 }
 
 fn initializers(page: &Page<'_>, boot: &Boot) -> String {
@@ -93,11 +84,7 @@ fn initializers(page: &Page<'_>, boot: &Boot) -> String {
     }
     let scale = page.scale();
     let mut table = Table::new([Column::new("total"), Column::weighing("total%", 1)]);
-    for it in boot
-        .initializers
-        .iter()
-        .take(page.limit.unwrap_or(usize::MAX))
-    {
+    for it in page.shown(&boot.initializers) {
         table.push(Row {
             cells: vec![scale.text(it.total), page.percent(it.total)],
             style: Style::of_share(page.share(it.total)),
@@ -107,9 +94,7 @@ fn initializers(page: &Page<'_>, boot: &Boot) -> String {
             ..Row::default()
         });
     }
-    let title = title(page, "Initializers of Rails");
-    let more = page.more(boot.initializers.len());
-    format!("{title}{}{more}", page.screen.table(&table))
+    page.section("Initializers of Rails", &table, boot.initializers.len())
 }
 
 fn tree(page: &Page<'_>, boot: &Boot) -> String {
@@ -134,7 +119,7 @@ fn tree(page: &Page<'_>, boot: &Boot) -> String {
         });
     }
     let text = format!("Which file loads which, from {LEAST_PERCENT}% on");
-    format!("{}{}", title(page, &text), page.screen.table(&table))
+    page.title(&text) + &page.screen.table(&table)
 }
 
 /// A file, or a line of one.

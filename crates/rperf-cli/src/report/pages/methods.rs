@@ -3,7 +3,7 @@
 use super::{Page, noun};
 use rperf_format::table::{Column, Row, Table};
 use rperf_model::OwnColumn;
-use rperf_report::numbers::grouped;
+use rperf_report::numbers::{grouped, signed};
 use rperf_report::{By, Latency, Method, Methods, Scale, Sort};
 
 /// A column: its heading, whether there is something in it, how much it weighs where there is little
@@ -46,7 +46,7 @@ pub fn methods(page: &Page<'_>, by: &By, sort: Sort) -> String {
         .any(|row| row.calls.is_none() && row.block_calls.is_some());
     let latency = |it: &Method, of: fn(&Latency) -> u64| match &it.latency {
         Some(latency) => {
-            let ns = i64::try_from(of(latency)).unwrap_or(i64::MAX);
+            let ns = signed(of(latency));
             Scale::new(&OwnColumn::Wall.value_type(), ns).text(ns)
         }
         None => "-".to_string(),

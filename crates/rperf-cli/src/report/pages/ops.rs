@@ -50,8 +50,7 @@ impl Part<'_> {
         columns.extend(["p50", "p99"].map(|it| Column::weighing(it, 4)));
         columns.push(Column::weighing("objects", 1));
         let mut table = Table::new(columns).with_names("op");
-        let rows = self.page.limit.unwrap_or(usize::MAX);
-        for op in self.times.ops.iter().take(rows) {
+        for op in self.page.shown(&self.times.ops) {
             let Op { name, sums, app } = op;
             let mut cells = vec![self.time(sums.own_ns())];
             cells.extend(sorts_by_total.then(|| self.time(sums.wall_ns)));
@@ -85,8 +84,7 @@ impl Part<'_> {
         }
         let columns = ["calls", "time", "of requests"].map(Column::new);
         let mut table = Table::new(columns).with_names("per request that calls it");
-        let rows = self.page.limit.unwrap_or(usize::MAX);
-        for it in self.times.repeats.iter().take(rows) {
+        for it in self.page.shown(&self.times.repeats) {
             table.push(Row {
                 cells: repeat_cells(it, |ns| self.time(ns)),
                 name: format!(
@@ -103,11 +101,8 @@ impl Part<'_> {
     }
 
     fn section(&self, title: &str, table: &Table, all: usize) -> String {
-        let screen = &self.page.screen;
-        let more = self.page.more(all);
-        let title = screen.wrapped(title);
-        let title = screen.styled(Some(Style::Bold), title.trim_end());
-        format!("\n{title}\n{}{more}", screen.table(table))
+        let title = self.page.screen.wrapped(title);
+        self.page.section(title.trim_end(), table, all)
     }
 
     fn time(&self, ns: u64) -> String {

@@ -49,7 +49,7 @@ impl Part<'_> {
         columns.extend(self.state_columns());
         columns.push(Column::weighing("objects", 3));
         let mut table = Table::new(columns).with_names("test");
-        for test in self.shown(&self.tests.examples) {
+        for test in self.page.shown(&self.tests.examples) {
             let sums = &test.sums;
             let mut cells = vec![self.time(sums.wall_ns)];
             if runs_again {
@@ -70,7 +70,8 @@ impl Part<'_> {
                 ..Row::default()
             });
         }
-        self.section("Slowest tests", &table, self.tests.examples.len())
+        self.page
+            .section("Slowest tests", &table, self.tests.examples.len())
     }
 
     fn files(&self) -> String {
@@ -82,7 +83,7 @@ impl Part<'_> {
         ];
         columns.extend(self.state_columns());
         let mut table = Table::new(columns).with_names("file");
-        for file in self.shown(&self.tests.files) {
+        for file in self.page.shown(&self.tests.files) {
             let sums = &file.sums;
             let mut cells = vec![
                 self.time(sums.wall_ns),
@@ -104,7 +105,7 @@ impl Part<'_> {
             });
         }
         let title = "Files (hooks: what runs beside tests, such as before(:all))";
-        self.section(title, &table, self.tests.files.len())
+        self.page.section(title, &table, self.tests.files.len())
     }
 
     fn factories(&self) -> String {
@@ -119,7 +120,7 @@ impl Part<'_> {
             Column::weighing("objects", 1),
         ];
         let mut table = Table::new(columns).with_names("factory");
-        for factory in self.shown(&self.tests.factories) {
+        for factory in self.page.shown(&self.tests.factories) {
             let sums = &factory.sums;
             table.push(Row {
                 cells: vec![
@@ -138,7 +139,7 @@ impl Part<'_> {
             });
         }
         let title = "Factories (own: without those that they call; top-level: called by no other)";
-        self.section(title, &table, self.tests.factories.len())
+        self.page.section(title, &table, self.tests.factories.len())
     }
 
     fn gems(&self) -> String {
@@ -148,7 +149,7 @@ impl Part<'_> {
         let scale = self.page.scale();
         let columns = [Column::new("total"), Column::new("self")];
         let mut table = Table::new(columns).with_names("gem");
-        for gem in self.shown(&self.tests.gems) {
+        for gem in self.page.shown(&self.tests.gems) {
             table.push(Row {
                 cells: vec![scale.text(gem.total), scale.text(gem.own)],
                 style: Style::of_share(self.page.share(gem.own)),
@@ -157,7 +158,7 @@ impl Part<'_> {
             });
         }
         let title = "Gems (by samples of tests; total: with what they call)";
-        self.section(title, &table, self.tests.gems.len())
+        self.page.section(title, &table, self.tests.gems.len())
     }
 
     fn ops(&self) -> String {
@@ -167,7 +168,7 @@ impl Part<'_> {
         let scale = self.page.scale();
         let columns = [Column::new("self"), Column::new("tests")];
         let mut table = Table::new(columns).with_names("op");
-        for op in self.shown(&self.tests.ops) {
+        for op in self.page.shown(&self.tests.ops) {
             table.push(Row {
                 cells: vec![scale.text(op.own), grouped(op.tests as u64)],
                 style: Style::of_share(self.page.share(op.own)),
@@ -177,23 +178,12 @@ impl Part<'_> {
             });
         }
         let title = "Ops (by samples of tests; beside each: the test with the most of it)";
-        self.section(title, &table, self.tests.ops.len())
+        self.page.section(title, &table, self.tests.ops.len())
     }
 
     fn state_columns(&self) -> impl Iterator<Item = Column> {
         let states = self.tests.states(&self.tests.total).into_iter();
         states.map(|(name, _)| Column::weighing(name, 2))
-    }
-
-    fn shown<'a, T>(&self, rows: &'a [T]) -> impl Iterator<Item = &'a T> {
-        rows.iter().take(self.page.limit.unwrap_or(usize::MAX))
-    }
-
-    fn section(&self, title: &str, table: &Table, all: usize) -> String {
-        let screen = &self.page.screen;
-        let more = self.page.more(all);
-        let title = screen.styled(Some(Style::Bold), title);
-        format!("\n{title}\n{}{more}", screen.table(table))
     }
 
     fn time(&self, ns: u64) -> String {

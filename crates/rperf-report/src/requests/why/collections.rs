@@ -4,6 +4,7 @@ use super::means::Means;
 use super::texts::{SITES, Texts, classes, judged_keys};
 use rperf_model::Order;
 use rperf_model::label_keys::GC_CAUSE;
+use rperf_model::numbers::signed;
 use rperf_model::{Column, LatencyClass, Requests};
 use rustc_hash::FxHashMap;
 
@@ -38,7 +39,7 @@ pub(super) fn collections_of(
             *sum = sum.saturating_add(row.value(wall));
         }
     }
-    let counts = classes(requests).map(|it| i64::try_from(it.count.max(1)).unwrap_or(i64::MAX));
+    let counts = classes(requests).map(|it| signed(it.count.max(1)));
     let causes = sums.into_iter().map(|(cause, sums)| Collections {
         cause: cause.into(),
         means: Means {

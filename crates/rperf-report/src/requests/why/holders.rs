@@ -6,6 +6,7 @@ use super::texts::{SITES, Texts, classes, judged_keys};
 use crate::stack::groups::Function;
 use crate::stack::places::Place;
 use crate::top::thread_name;
+use rperf_model::numbers::signed;
 use rperf_model::{Column, LatencyClass, NodeId, Order, OwnColumn, Requests, WeightKey};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
@@ -154,7 +155,7 @@ impl Texts<'_> {
             let sum = &mut stacks.entry(row.key.node).or_default()[class];
             *sum = sum.saturating_add(value);
         }
-        let counts = classes(requests).map(|it| i64::try_from(it.count.max(1)).unwrap_or(i64::MAX));
+        let counts = classes(requests).map(|it| signed(it.count.max(1)));
         let means = |[typical, tail]: [i64; 2]| Means {
             typical: typical / counts[0],
             tail: tail / counts[1],

@@ -1,6 +1,7 @@
 //! Means of typical requests, and of those of the tail.
 
 use rperf_model::RequestSums;
+use rperf_model::numbers::signed;
 
 /// What a typical request has of something, and one of the tail, in the mean.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -25,6 +26,5 @@ impl Means {
 
 /// The mean of a sum.
 pub(super) fn mean(sum: u64, count: u64) -> i64 {
-    let mean = sum.checked_div(count).unwrap_or(0);
-    i64::try_from(mean).unwrap_or(i64::MAX)
+    signed(sum.checked_div(count).unwrap_or(0))
 }

@@ -5,9 +5,7 @@ use crate::collect::packed_labels::PackedLabels;
 use crate::collect::sample_key::SampleKey;
 use rperf_model::frame_kind::OP;
 use rperf_model::label_keys::{GC_CAUSE, LATENCY, REQUEST};
-use rperf_model::{
-    Frame, GcCause, LabelSetId, LatencyClass, Node, NodeId, Profile, RequestId, WeightKey,
-};
+use rperf_model::{GcCause, LabelSetId, LatencyClass, Node, NodeId, Profile, RequestId, WeightKey};
 use rperf_vm::{LabelTexts, OpNumber, RequestNumber};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -91,12 +89,9 @@ impl<'a> ProfileIds<'a> {
         let Some(name) = row.and_then(|row| self.names.ops.get(row)) else {
             return node;
         };
-        let frame = Frame {
-            name: profile.strings.intern(name),
-            path: profile.strings.intern(OP),
-            first_line: 0,
-        };
-        let frame = profile.frames.intern(frame);
+        let frame = profile
+            .frames
+            .intern_named(&mut profile.strings, name, OP, 0);
         profile.tree.intern(Node {
             parent: node,
             frame,

@@ -3,9 +3,7 @@
 use super::*;
 use crate::os::{DiskStats, OsStats};
 use rperf_model::test_support::{cpu_schema, wall_schema};
-use rperf_model::{
-    Frame, LabelSetId, Node, NodeId, SamplingStats, Schema, StringId, Thread, WeightKey,
-};
+use rperf_model::{LabelSetId, Node, NodeId, SamplingStats, Schema, StringId, Thread, WeightKey};
 
 /// A profile of one second of one thread: a quarter of it at work, the rest blocked.
 pub(crate) fn profile() -> Profile {
@@ -36,15 +34,9 @@ fn profile_of(schema: Schema, milliseconds: &[(State, i64)]) -> Profile {
         seq: 1,
         name: StringId(0),
     });
-    let (name, path) = (
-        profile.strings.intern("Object#work"),
-        profile.strings.intern("app.rb"),
-    );
-    let frame = profile.frames.intern(Frame {
-        name,
-        path,
-        first_line: 1,
-    });
+    let frame = profile
+        .frames
+        .intern_named(&mut profile.strings, "Object#work", "app.rb", 1);
     let node = profile.tree.intern(Node {
         parent: NodeId::ROOT,
         frame,
