@@ -126,8 +126,10 @@ RSpec.describe "Markdown of what isn't about stacks", vm: true do
 
   it "has options on pages as in Markdown" do
     [[], %w[--format markdown]].each do |format|
-      short, full = [[], %w[--full-path]].map { |paths| printed("report", "--ops", *format, *paths, "p.pb.gz") }
-      expect([short, full].map { |it| it.include?(path_to("app.rb")) }).to eq([false, true])
+      pages = [%w[--full-path], ["--trim-path", File.dirname(path_to("app.rb"))]].map do |paths|
+        printed("report", "--ops", *format, *paths, "p.pb.gz")
+      end
+      expect(pages.map { |it| it.include?("#{path_to("app.rb")}:") }).to eq([true, false])
       expect(printed("report", "--gc", "-n", "1", *format, "p.pb.gz")).to match(/^\(?\d+ more(;| are not shown)/)
     end
   end
