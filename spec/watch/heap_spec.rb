@@ -397,7 +397,7 @@ RSpec.describe "rperf heap", vm: true, emulated: false, if: Gem::Platform.local.
           expect(File.read("/proc/#{copy}/limits")).to match(/^Max core file size +0 +0 /)
           expect(refusal_of(pid)).to include("a snapshot of its objects is under way already")
           Process.kill(:KILL, copy)
-          expect { ObjectGraphs.new("rpheap1\n#{connection.read}") }.to raise_error(RuntimeError)
+          expect { ObjectGraphs.new("rpheap2\n#{connection.read}") }.to raise_error(RuntimeError)
           no_copy(pid)
           expect(refusal_of(pid)).to match(/less than 10 s old/)
           expect(rperf("stacks", pid.to_s).status).to be_success
@@ -437,6 +437,7 @@ RSpec.describe "rperf heap", vm: true, emulated: false, if: Gem::Platform.local.
 
   it "refuses in a line what is no program and no file of its own" do
     write_file("other.json", "{}")
+    write_file("cut.json", '{"kind":"rperf heap","version":1,"classes":[{"na')
     write_file("later.json", '{"kind":"rperf heap","version":2}')
     {
       ["2147483646"] => [1, /there is no process 2147483646/],
@@ -444,6 +445,7 @@ RSpec.describe "rperf heap", vm: true, emulated: false, if: Gem::Platform.local.
       [Process.pid.to_s] => [1, /has no port/],
       ["none.json"] => [2, /none.json.*no such file/],
       ["other.json"] => [2, /other.json: it is no file of 'rperf heap -o'/],
+      ["cut.json"] => [2, /cut.json: it ends early: it was cut, so write it again/],
       ["--base", "other.json", "1", "-o", "x"] => [2, /leave --base out/],
       ["--class", "A", "other.json"] => [2, /ask the program, by its PID/],
       ["-n", "x", "1"] => [2, /-n x: rows are a number/]

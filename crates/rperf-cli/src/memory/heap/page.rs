@@ -9,8 +9,8 @@ use rperf_heap::file::{ClassRow, HeapFile, Holder, PathRow, PathStep};
 use rperf_report::numbers::{counted, grouped, milliseconds, percent};
 use rperf_report::terminal_text::shown;
 
-const NOT_WHOLE: &str = "The copy of the program was ended before it had sent all names: some constants and \
-                         variables are missing.";
+const NOT_WHOLE: &str = "The copy of the program was ended before it had sent all global variables: some have no \
+                         name here.";
 
 const NESTED: &str = "What is part of another row counts there, too.";
 
