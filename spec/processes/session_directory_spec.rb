@@ -54,13 +54,14 @@ RSpec.describe "the directory of a session" do
   it "is refused in one line if there is no place for it" do
     outcome = record(env: { "TMPDIR" => path_to("nowhere") })
     expect([outcome.status.exitstatus, outcome.stderr])
-      .to match([1, /\Arperf: can't make the directory .*; set TMPDIR to one that works\n\z/])
+      .to match([1, /\Arperf: there is no directory .*nowhere: make it, or set TMPDIR to another one\n\z/])
   end
 
   it "is refused by Rperf.start if there is no place for it, and nothing is profiled" do
     code = "begin; Rperf.start(inherit: :fork); rescue Rperf::Error; puts $!.message; end; p Rperf.running?, Rperf.stop"
     outcome = run(ruby, "-I#{Commands::ROOT}/lib", "-rrperf", "-e", code, env: { "TMPDIR" => path_to("nowhere") })
-    expect(outcome.stdout).to match(/\Acan't make the directory .*; set TMPDIR to one that works\nfalse\nnil\n\z/)
+    expect(outcome.stdout)
+      .to match(/\Athere is no directory .*nowhere: make it, or set TMPDIR to another one\nfalse\nnil\n\z/)
   end
 
   it "is removed later if its process was killed, but not that of one which runs" do

@@ -26,7 +26,7 @@ class ObjectGraphs
   def initialize(bytes)
     @bytes = bytes
     @at = 8
-    raise "no graph" unless bytes.start_with?("rpheap1\n")
+    raise "no graph" unless bytes.start_with?("rpheap2\n")
 
     @count = number
     @nodes = []
@@ -50,6 +50,7 @@ class ObjectGraphs
     when 4 then @called[number] = @names.fetch(number)
     when 5 then @ended = number == @nodes.sum { |it| it.references.size } || raise("references are missing")
     when 6 then @nodes.size == @count || raise("objects are missing")
+    when 10 then @globals_begin = @roots.size
     when 7..9 then @samples << [tag, *Array.new(OF_SAMPLES.fetch(tag)) { number }]
     else raise "no record"
     end

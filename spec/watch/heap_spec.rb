@@ -139,6 +139,31 @@ RSpec.describe "rperf heap", vm: true, emulated: false, if: Gem::Platform.local.
     end
   end
 
+  it "tells of a constant before variables of threads and fibers, and of stacks last" do
+    code = <<~RUBY
+      KEPT = { page: ["x" * #{mb}] }
+      FIBER = Fiber.new { |page| Thread.current[:page] = page; Fiber.yield; page }
+      FIBER.resume(KEPT[:page].first)
+      THREAD = Thread.new(KEPT[:page]) { |pages| Thread.current[:pages] = pages; sleep; pages }
+      POOL = [Fiber.new { local = "y" * #{2 * mb}; Fiber.yield; local }.tap(&:resume)]
+      sleep 0.01 until THREAD.stop?
+    RUBY
+    holding(code) do |pid, _|
+      listed = answer_of(pid, "--class", "String")
+      large = listed["paths"].select { |row| row["retained_bytes"] >= mb }
+      expect(large.to_h { |row| [row["holder"], row["steps"].map(&:first)] })
+        .to eq("KEPT" => %w[Hash Array String], "stack of a Fiber in POOL" => %w[String])
+      expect(holder(listed, "KEPT and others")["retained_bytes"]).to be_within(0.05 * mb).of(mb)
+      # Where rows overlap, they say so.
+      pool = holder(listed, "POOL")
+      expect(pool["retained_bytes"]).to be_within(0.05 * mb).of(2 * mb)
+      expect([pool["within"], holder(listed, "stack of a Fiber in POOL")["within"]]).to eq([nil, "POOL"])
+      page = rperf("heap", pid.to_s, "--force").stdout.dup.force_encoding("UTF-8")
+      expect(page).to match(/  stack of a Fiber in POOL → String \(part of POOL\)$/)
+      expect(page).to include("\nWhat is part of another row counts there, too.\n")
+    end
+  end
+
   it "tells what the main script's local variables hold" do
     holding("big = Array.new(20_000) { |n| n.to_s * 20 }", rest: "p big.size") do |pid, _|
       main = holder(answer_of(pid), "local variables of the main script")
@@ -372,7 +397,7 @@ RSpec.describe "rperf heap", vm: true, emulated: false, if: Gem::Platform.local.
           expect(File.read("/proc/#{copy}/limits")).to match(/^Max core file size +0 +0 /)
           expect(refusal_of(pid)).to include("a snapshot of its objects is under way already")
           Process.kill(:KILL, copy)
-          expect { ObjectGraphs.new("rpheap1\n#{connection.read}") }.to raise_error(RuntimeError)
+          expect { ObjectGraphs.new("rpheap2\n#{connection.read}") }.to raise_error(RuntimeError)
           no_copy(pid)
           expect(refusal_of(pid)).to match(/less than 10 s old/)
           expect(rperf("stacks", pid.to_s).status).to be_success
@@ -412,6 +437,7 @@ RSpec.describe "rperf heap", vm: true, emulated: false, if: Gem::Platform.local.
 
   it "refuses in a line what is no program and no file of its own" do
     write_file("other.json", "{}")
+    write_file("cut.json", '{"kind":"rperf heap","version":1,"classes":[{"na')
     write_file("later.json", '{"kind":"rperf heap","version":2}')
     {
       ["2147483646"] => [1, /there is no process 2147483646/],
@@ -419,6 +445,7 @@ RSpec.describe "rperf heap", vm: true, emulated: false, if: Gem::Platform.local.
       [Process.pid.to_s] => [1, /has no port/],
       ["none.json"] => [2, /none.json.*no such file/],
       ["other.json"] => [2, /other.json: it is no file of 'rperf heap -o'/],
+      ["cut.json"] => [2, /cut.json: it ends early: it was cut, so write it again/],
       ["--base", "other.json", "1", "-o", "x"] => [2, /leave --base out/],
       ["--class", "A", "other.json"] => [2, /ask the program, by its PID/],
       ["-n", "x", "1"] => [2, /-n x: rows are a number/]

@@ -54,6 +54,18 @@ RSpec.describe "rperf about a program that", vm: true do
     raise "rperf #{name} says #{said.call.inspect}, not #{expected.inspect}"
   end
 
+  it "only waits is told by rperf top --once, which ends" do
+    program("sleep") do |program|
+      outcome = rperf("top", "--once", "--interval", "0.5", program.pid.to_s)
+      expect([outcome.status.exitstatus, outcome.stderr]).to eq([0, ""])
+      expect(outcome.stdout).to match(/\A#{program.pid} \S.* runs no Ruby code just now: /)
+      expect(outcome.stdout).to include("\nNothing runs, so there are no rows: ")
+      outcome = rperf("top", "--once", "--json", "--interval", "0.5", program.pid.to_s)
+      expect([outcome.status.exitstatus, outcome.stdout, outcome.stderr.lines.size]).to eq([1, "", 1])
+      expect(outcome.stderr).to end_with(": so there are no rows\n")
+    end
+  end
+
   def watched(program)
     soon("clients") { ask(program.lines.first).last["clients"] > 3 }
     soon("session") { ask(program.lines.first).last["session"] }

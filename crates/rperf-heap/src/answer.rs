@@ -32,9 +32,9 @@ pub struct Asked<'a> {
 pub fn of(graph: &Graph, facts: HeapFacts, asked: Asked<'_>) -> HeapFile {
     let dominators = Dominators::of(graph);
     let tree = Tree::of(&dominators);
-    let names = Names::of(graph);
+    let paths = Paths::of(graph, &dominators);
+    let names = Names::of(graph, &paths);
     let above = Above::of(graph, &dominators, &names);
-    let paths = Paths::of(graph);
     let known = Known {
         graph,
         dominators: &dominators,
@@ -44,12 +44,13 @@ pub fn of(graph: &Graph, facts: HeapFacts, asked: Asked<'_>) -> HeapFile {
         paths: &paths,
     };
     let holders = known.all_holders();
-    let outermost = known.outermost(&holders);
+    let nested = known.nested(&holders);
+    let outermost = nested.outermost(&holders);
     let mut file = HeapFile {
         whole: graph.is_whole,
         references: graph.targets.len() as u64,
         classes: classes(&known),
-        holders: known.holders(&holders, &outermost, MOST),
+        holders: known.holders(&holders, &nested, MOST),
         tree: asked.tree.then(|| merged::of(&known, &outermost)),
         paths: asked.class.map(|it| paths_to(&known, it)),
         sites: sites::of(&known, &of_classes(&known), asked.class),

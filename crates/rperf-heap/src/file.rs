@@ -32,6 +32,9 @@ pub struct Holder {
     pub retained_bytes: u64,
     /// What it has.
     pub path: Vec<PathStep>,
+    /// The name of the holder of which it is a part, whose bytes count it, too; empty if there is none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub within: String,
 }
 
 /// Objects of the tree of dominators: a holder, or those of one class that a row above refers to by one name.

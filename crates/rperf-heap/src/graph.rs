@@ -41,7 +41,7 @@ pub struct Graph {
     pub texts: Vec<Box<str>>,
     /// What a session knows of them.
     pub sampled: Sampled,
-    /// Whether roots and names are all there.
+    /// Whether all global variables are there.
     pub is_whole: bool,
 }
 

@@ -4,7 +4,7 @@
 use crate::above::Above;
 use crate::dominators::Dominators;
 use crate::file::{Holder, PathStep};
-use crate::graph::Graph;
+use crate::graph::{Graph, NONE};
 use crate::names::{Names, is_place};
 use crate::paths::{Paths, Step};
 use crate::tree::Tree;
@@ -81,12 +81,42 @@ pub enum Held {
     Own,
     /// By names; the object.
     ByNames(u32),
+    /// By what a place calls by this name, and by others.
+    Among(u32, u32),
+    /// By what the global variable of this name has, and by others.
+    AmongVariable(u32),
     /// By the main script's local variables.
     ByMainScript,
     /// By a place, without a name.
     ByPlace(u32),
     /// By what the VM begins with, on a path that begins with this object.
     ByRoot(u32),
+}
+
+/// Holders that are below others.
+pub struct Nested<'a> {
+    dominators: &'a Dominators,
+    /// By places of the tree: the nearest holder above, or [`NONE`].
+    outer: Vec<u32>,
+}
+
+impl Nested<'_> {
+    /// The nearest holder above an object.
+    pub fn outer(&self, object: u32) -> Option<u32> {
+        let outer = self.outer[self.dominators.places[object as usize] as usize];
+        Some(outer).filter(|it| *it != NONE)
+    }
+
+    /// Those of these that aren't below others.
+    pub fn outermost(&self, holders: &[u32]) -> Vec<u32> {
+        let holders = holders.iter().copied();
+        holders.filter(|&it| self.outer(it).is_none()).collect()
+    }
+}
+
+/// What holds an object with others that aren't told.
+fn with_others(name: String) -> String {
+    format!("{name} and others")
 }
 
 impl Known<'_> {
@@ -98,29 +128,32 @@ impl Known<'_> {
         found
     }
 
-    /// Holders that aren't below others.
-    pub fn outermost(&self, holders: &[u32]) -> Vec<u32> {
+    /// Which of these holders are below others.
+    pub fn nested(&self, holders: &[u32]) -> Nested<'_> {
         let dominators = self.dominators;
-        let mut is_held = vec![false; dominators.objects.len()];
-        let place = |object: u32| dominators.places[object as usize] as usize;
+        let mut is_holder = vec![false; dominators.objects.len()];
         for &object in holders {
-            is_held[place(object)] = true;
+            is_holder[dominators.places[object as usize] as usize] = true;
         }
-        for place in 1..is_held.len() {
-            is_held[place] |= is_held[dominators.dominators[place] as usize];
+        let mut outer = vec![NONE; is_holder.len()];
+        for place in 1..is_holder.len() {
+            let above = dominators.dominators[place] as usize;
+            outer[place] = match is_holder[above] {
+                true => dominators.objects[above],
+                false => outer[above],
+            };
         }
-        let above = |object: u32| dominators.dominators[place(object)] as usize;
-        let holders = holders.iter().copied();
-        holders.filter(|&it| !is_held[above(it)]).collect()
+        Nested { dominators, outer }
     }
 
-    /// The biggest of these, the biggest first, and what rperf has; `outermost`: those below no other one.
-    pub fn holders(&self, found: &[u32], outermost: &[u32], most: usize) -> Vec<Holder> {
+    /// The biggest of these, the biggest first, and what rperf has.
+    pub fn holders(&self, found: &[u32], nested: &Nested<'_>, most: usize) -> Vec<Holder> {
         let mut holders: Vec<Holder> = Vec::new();
         let mut own = Holder {
             name: OWN.into(),
             ..Holder::default()
         };
+        let outermost = nested.outermost(found);
         for &object in outermost.iter().filter(|&&it| self.held(it) == Held::Own) {
             let retained = self.dominators.retained(object);
             own.retained_bytes = own.retained_bytes.saturating_add(retained);
@@ -132,12 +165,15 @@ impl Known<'_> {
                 break;
             }
             if held != Held::Own {
+                let outer = nested.outer(object);
+                let within = outer.map(|it| self.name_of(self.held(it)));
                 holders.push(Holder {
                     name: self.name_of(held),
                     class: self.graph.class_name(object).into(),
                     objects: u64::from(self.dominators.count(object)),
                     retained_bytes: self.dominators.retained(object),
                     path: self.descent(object),
+                    within: within.unwrap_or_default(),
                 });
             }
         }
@@ -171,20 +207,40 @@ impl Known<'_> {
         if above.is_some_and(|it| self.names.is_own(it)) || self.names.is_in_own_variable(object) {
             return Held::Own;
         }
-        if self.names.has_names(object) {
+        if self.names.has_proper_names(object) {
             return Held::ByNames(object);
         }
         let place = self.dominators.places[object as usize];
         if self.above.is_of_main_script(place) {
             return Held::ByMainScript;
         }
+        // Beside the names of a thread or fiber, others may hold it, and less directly.
+        let path = self.paths.first_two(self.paths.of_objects[object as usize]);
+        let among = path.and_then(|(first, second)| self.among(&first, second.as_ref()));
+        let is_stored = |place: u32| !self.graph.kinds[place as usize].is_module();
+        if self.names.has_names(object)
+            && among.is_none_or(|it| matches!(it, Held::Among(place, _) if is_stored(place)))
+        {
+            return Held::ByNames(object);
+        }
+        if let Some(among) = among {
+            return among;
+        }
         if let Some(place) = above.filter(|it| is_place(self.graph, *it)) {
             return Held::ByPlace(place);
         }
-        let first = self.paths.first(self.paths.of_objects[object as usize]);
-        match first.map(|it| it.example) {
+        match path.map(|it| it.0.example) {
             Some(place) if is_place(self.graph, place) => Held::ByPlace(place),
             first => Held::ByRoot(first.unwrap_or(object)),
+        }
+    }
+
+    /// How the path to an object begins, if by a name that isn't the object's own.
+    fn among(&self, first: &Step, second: Option<&Step>) -> Option<Held> {
+        let second = second?;
+        match is_place(self.graph, first.example) {
+            true => (second.name > 0).then_some(Held::Among(first.example, second.name)),
+            false => (first.name > 0).then_some(Held::AmongVariable(first.name)),
         }
     }
 
@@ -194,11 +250,10 @@ impl Known<'_> {
             Held::Own => OWN.into(),
             Held::ByNames(object) => self.names.of_object(object).joined(),
             Held::ByMainScript => MAIN_SCRIPT.into(),
+            Held::Among(place, name) => with_others(self.names.of_reference(place, name)),
+            Held::AmongVariable(name) => with_others(self.graph.text(name).into()),
             Held::ByPlace(place) => self.names.nameless(place),
-            Held::ByRoot(first) => match self.names.has_names(first) {
-                true => self.names.of_object(first).joined(),
-                false => self.of_root(first),
-            },
+            Held::ByRoot(first) => self.of_root(first),
         }
     }
 
@@ -213,7 +268,10 @@ impl Known<'_> {
     fn first(&self, first: &Step) -> String {
         match is_place(self.graph, first.example) {
             true => self.names.of_place(first.example),
-            false => self.name_of(Held::ByRoot(first.example)),
+            false if self.names.has_names(first.example) => {
+                self.names.of_object(first.example).joined()
+            }
+            false => self.of_root(first.example),
         }
     }
 

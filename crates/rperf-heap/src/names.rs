@@ -1,7 +1,10 @@
 //! The names by which objects are held: global variables, constants, variables of classes, locals of
 //! threads. Used by the parts that tell of holders and paths.
 
+mod places;
+
 use crate::graph::Graph;
+use crate::paths::Paths;
 
 /// The module whose objects are ours.
 const OWN: &str = "Rperf";
@@ -18,9 +21,6 @@ const MAIN_SCRIPT: &str = "TOPLEVEL_BINDING";
 /// Names of an object that are told.
 const NAMES: usize = 3;
 
-/// References of a singleton class among which its object is looked for.
-const LOOKED_AT: usize = 1 << 16;
-
 /// Whether an object is a place for names rather than a holder: a class, a module, a thread, a fiber.
 pub fn is_place(graph: &Graph, object: u32) -> bool {
     let kind = graph.kinds[object as usize];
@@ -30,6 +30,7 @@ pub fn is_place(graph: &Graph, object: u32) -> bool {
 /// References by name from places, by what they refer to.
 pub struct Names<'a> {
     graph: &'a Graph,
+    paths: &'a Paths,
     /// Who is referred to, by whom, and the name; in this order.
     from_places: Vec<(u32, u32, u32)>,
     /// Who is the value of a global variable, and that one's name; in this order.
@@ -67,7 +68,7 @@ impl Called {
 
 impl<'a> Names<'a> {
     /// Finds them.
-    pub fn of(graph: &'a Graph) -> Self {
+    pub fn of(graph: &'a Graph, paths: &'a Paths) -> Self {
         let places = (0..graph.len() as u32).filter(|&it| is_place(graph, it));
         let from_places = places.flat_map(|place| {
             let named = graph.references(place).take_while(|it| it.name > 0);
@@ -107,6 +108,7 @@ impl<'a> Names<'a> {
         fibers.sort_unstable();
         Names {
             graph,
+            paths,
             from_places,
             variables,
             roots,
@@ -124,29 +126,63 @@ impl<'a> Names<'a> {
 
     /// Whether there are such names of an object as [`Self::of_object`] has.
     pub fn has_names(&self, object: u32) -> bool {
-        let variables = those_of(&self.variables, object, |it| it.0);
-        !variables.is_empty() || !those_of(&self.from_places, object, |it| it.0).is_empty()
+        self.has_proper_names(object) || !self.held_by_name(object).is_empty()
     }
 
-    /// The names by which places and global variables hold an object.
+    /// Whether there are some that aren't those of threads and fibers.
+    pub fn has_proper_names(&self, object: u32) -> bool {
+        let mut held = self.held_by_name(object).iter();
+        !self.variables_of(object).is_empty() || held.any(|it| self.is_proper(it.1))
+    }
+
+    /// The names by which places and global variables hold an object: those of threads and fibers last.
     pub fn of_object(&self, object: u32) -> Called {
-        let variables = those_of(&self.variables, object, |it| it.0);
-        let held = those_of(&self.from_places, object, |it| it.0);
+        let variables = self.variables_of(object);
         let own = variables.iter().map(|it| self.graph.text(it.1).to_owned());
+        let held = self.held_by_name(object).iter();
+        let (proper, mut stored): (Vec<_>, Vec<&(u32, u32, u32)>) =
+            held.partition(|it| self.is_proper(it.1));
         let mut inherited = Vec::new();
-        let mut is_told = |name: u32| {
+        stored.retain(|&&(_, _, name)| {
             let is_new = !inherited.contains(&name);
             if is_new && self.graph.text(name).starts_with(STORAGE) {
                 inherited.push(name);
             }
             is_new
-        };
-        let held: Vec<_> = held.iter().filter(|it| is_told(it.2)).collect();
-        let held_names = held.iter().map(|it| self.of_reference(it.1, it.2));
-        let mut names: Vec<_> = own.chain(held_names).take(NAMES).collect();
-        let more = variables.len() + held.len() - names.len();
+        });
+        let count = variables.len() + proper.len() + stored.len();
+        let held = proper.into_iter().chain(stored);
+        let held = held.map(|it| self.of_reference(it.1, it.2));
+        let mut names: Vec<_> = own.chain(held).take(NAMES).collect();
+        let more = count - names.len();
         names.dedup();
         Called { names, more }
+    }
+
+    /// The first of these that is one of a class or module, or of a global variable. Variables of singleton classes are
+    /// passed over, because those are called after their objects.
+    fn proper_name(&self, object: u32) -> Option<String> {
+        if let Some(&(_, name)) = self.variables_of(object).first() {
+            return Some(self.graph.text(name).into());
+        }
+        let mut held = self.held_by_name(object).iter();
+        let kinds = &self.graph.kinds;
+        let is_its = |place: u32| self.is_proper(place) && !kinds[place as usize].is_singleton();
+        let named = held.find(|it| is_its(it.1))?;
+        Some(self.of_reference(named.1, named.2))
+    }
+
+    fn variables_of(&self, object: u32) -> &[(u32, u32)] {
+        those_of(&self.variables, object, |it| it.0)
+    }
+
+    fn held_by_name(&self, object: u32) -> &[(u32, u32, u32)] {
+        those_of(&self.from_places, object, |it| it.0)
+    }
+
+    /// Whether a place is a class or a module: a name there stays, while threads and fibers end.
+    fn is_proper(&self, place: u32) -> bool {
+        self.graph.kinds[place as usize].is_module()
     }
 
     fn roots_of(&self, object: u32) -> impl Iterator<Item = &crate::graph::Root> {
@@ -182,70 +218,13 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// What a place is called.
-    pub fn of_place(&self, place: u32) -> String {
-        let kind = self.graph.kinds[place as usize];
-        let name = self.graph.name(place);
-        if kind.is_thread() {
-            return match name.filter(|it| !it.is_empty()) {
-                Some(name) => format!("Thread {name:?}"),
-                None => "a Thread without a name".into(),
-            };
-        }
-        if kind.is_fiber() {
-            return match those_of(&self.fibers, place, |it| it.0).first() {
-                Some(&(_, thread)) => format!("a Fiber of {}", self.of_place(thread)),
-                None => "a Fiber".into(),
-            };
-        }
-        let what = match kind.is_singleton() {
-            true => return self.of_singleton(place),
-            false if kind.ruby_type() == crate::kind::Kind::CLASS => "class",
-            false => "module",
-        };
-        match name {
-            Some(name) => format!("{what} {name}"),
-            None => format!("a {what} without a name"),
-        }
-    }
-
-    /// Whose methods a singleton class has, as far as that is a class or a module.
-    fn of_singleton(&self, class: u32) -> String {
-        let mut references = self
-            .graph
-            .references(class)
-            .map(|it| it.target)
-            .take(LOOKED_AT);
-        let is_its = |it: &u32| {
-            let kind = self.graph.kinds[*it as usize];
-            kind.is_module() && !kind.is_singleton() && self.graph.classes[*it as usize] != class
-        };
-        let attached = references.find(is_its).and_then(|it| self.graph.name(it));
-        match attached {
-            Some(name) => format!("singleton methods of {name}"),
-            None => "singleton methods of an object".into(),
-        }
-    }
-
     /// Whether rperf holds an object by a variable of a thread.
     pub fn is_in_own_variable(&self, object: u32) -> bool {
-        let held = those_of(&self.from_places, object, |it| it.0);
-        let mut texts = held.iter().map(|it| self.graph.text(it.2));
+        let mut texts = self
+            .held_by_name(object)
+            .iter()
+            .map(|it| self.graph.text(it.2));
         texts.any(|text| text.contains(OWN_VARIABLES))
-    }
-
-    /// What something is called that a place refers to by no name.
-    pub fn nameless(&self, place: u32) -> String {
-        let kind = self.graph.kinds[place as usize];
-        let name = self.of_place(place);
-        if kind.is_thread() || kind.is_fiber() {
-            format!("stack of {name}")
-        } else if kind.is_singleton() {
-            // The name says it already.
-            name
-        } else {
-            format!("{name} (methods)")
-        }
     }
 
     /// Whether rperf holds an object itself.
@@ -272,6 +251,10 @@ mod tests {
     use crate::kind::Kind;
     use crate::test_graphs;
 
+    fn paths_of(graph: &Graph) -> Paths {
+        Paths::of(graph, &crate::dominators::Dominators::of(graph))
+    }
+
     #[test]
     fn a_few_names_are_told_and_the_rest_counted() {
         let mut graph = test_graphs::of(&[vec![1; 5], vec![]], &[]);
@@ -280,7 +263,7 @@ mod tests {
         // One of them twice.
         graph.names = vec![1, 2, 3, 4, 4];
         graph.called = vec![(0, 1)];
-        let of_object = |graph: &Graph| Names::of(graph).of_object(1);
+        let of_object = |graph: &Graph| Names::of(graph, &paths_of(graph)).of_object(1);
         let called = of_object(&graph);
         assert_eq!(called.names, ["A::A", "A::B", "A::C"]);
         assert_eq!(called.joined(), "A::A, A::B, A::C and 1 more");
@@ -292,7 +275,8 @@ mod tests {
             });
         }
         assert_eq!(of_object(&graph).joined(), "$e, A::A, A::B and 2 more");
-        assert_eq!(Names::of(&graph).of_object(0), Called::default());
+        let paths = paths_of(&graph);
+        assert_eq!(Names::of(&graph, &paths).of_object(0), Called::default());
     }
 
     #[test]
@@ -304,7 +288,8 @@ mod tests {
         graph.texts = texts.map(Box::from).to_vec();
         graph.names = vec![2, 3, 4, 5, 0, 2, 4, 5];
         graph.called = vec![(0, 1)];
-        let names = Names::of(&graph);
+        let paths = paths_of(&graph);
+        let names = Names::of(&graph, &paths);
         let told = |place, name| names.of_reference(place, name);
         assert_eq!(told(0, 2), "Thread \"worker\"[:a]");
         assert_eq!(told(0, 3), "variable :b of Thread \"worker\"");
@@ -315,7 +300,7 @@ mod tests {
         assert_eq!(told(1, 5), "a Fiber of Thread \"worker\" @d");
         assert!(!names.is_in_own_variable(2));
         graph.names = vec![4, 4, 4, 4, 0, 4, 4, 4];
-        let names = Names::of(&graph).of_object(2);
+        let names = Names::of(&graph, &paths).of_object(2);
         assert_eq!(names.joined(), "Fiber[:c]");
     }
 
@@ -326,7 +311,37 @@ mod tests {
             graph.kinds[0] = Kind(Kind::OBJECT | Kind::THREAD);
             graph.texts = ["", text].map(Box::from).to_vec();
             graph.names = vec![1];
-            assert!(Names::of(&graph).is_in_own_variable(1), "{text}");
+            let paths = paths_of(&graph);
+            assert!(Names::of(&graph, &paths).is_in_own_variable(1), "{text}");
         }
+    }
+
+    #[test]
+    fn a_singleton_class_is_called_after_its_object() {
+        // A class, the singleton class of an object, with a variable, and one of a module.
+        let mut graph = test_graphs::of(&[vec![], vec![4, 0, 2], vec![1], vec![], vec![]], &[1]);
+        graph.kinds[0] = Kind(Kind::CLASS);
+        graph.kinds[1] = Kind(Kind::CLASS | Kind::SINGLETON);
+        graph.texts = ["", "Cart", "@own", "CART"].map(Box::from).to_vec();
+        graph.names[0] = 2;
+        graph.called = vec![(0, 1)];
+        let told = |graph: &Graph| {
+            let paths = paths_of(graph);
+            let names = Names::of(graph, &paths);
+            [names.of_reference(1, 2), names.nameless(1)]
+        };
+        let of = |whose: &str| {
+            [
+                format!("singleton class of {whose} @own"),
+                format!("singleton methods of {whose}"),
+            ]
+        };
+        assert_eq!(told(&graph), of("an instance of Cart"));
+        graph.kinds[2] = Kind(Kind::MODULE);
+        graph.called.push((2, 3));
+        assert_eq!(told(&graph), of("CART"));
+        // Nothing tells whose it is: that it is below Cart doesn't.
+        graph.targets[3] = 3;
+        assert_eq!(told(&graph), of("an object"));
     }
 }

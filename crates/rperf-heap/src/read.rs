@@ -3,9 +3,10 @@
 
 use crate::graph::{Graph, NONE, Root};
 use crate::kind::Kind;
-use crate::sampled::{Place, Sample, Sampled, Session, Site};
+use crate::sampled::{Place, Sample, Session, Site};
 use crate::tags::{
-    CALLED, END, LONGEST_NAME, MAGIC, NAME, OBJECT, OBJECTS_END, ROOT, SAMPLE, SESSION, SITE,
+    CALLED, END, GLOBALS, LONGEST_NAME, MAGIC, NAME, OBJECT, OBJECTS_END, ROOT, SAMPLE, SESSION,
+    SITE,
 };
 use std::io::{self, BufRead};
 
@@ -35,7 +36,7 @@ const PER_SITE: u64 = 512;
 /// Why a stream gives no graph.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// The stream ends before its objects do.
+    /// The stream ends before all has come that tells of what is held.
     #[error("it ended early")]
     Short,
     /// The stream is of another kind, or of another version.
@@ -64,8 +65,8 @@ impl From<io::Error> for ReadError {
     }
 }
 
-/// Reads a graph, for which there is so much memory, in bytes. One that ends behind its last object is taken
-/// as it is: `is_whole` says so.
+/// Reads a graph, for which there is so much memory, in bytes. One that lacks nothing but global variables is
+/// taken as it is: `is_whole` says so. Without some of the roots it would tell that nothing refers to what they hold.
 pub fn read(input: impl BufRead, memory: u64) -> Result<Graph, ReadError> {
     let mut reader = Reader {
         input,
@@ -78,6 +79,7 @@ pub fn read(input: impl BufRead, memory: u64) -> Result<Graph, ReadError> {
         text: 0,
         sum: 0,
         samples: None,
+        has_globals_only: false,
         memory,
     };
     reader.begin()?;
@@ -85,19 +87,14 @@ pub fn read(input: impl BufRead, memory: u64) -> Result<Graph, ReadError> {
     match has_objects.then(|| reader.rest()) {
         Some(Ok(())) => reader.graph.is_whole = true,
         // It was ended meanwhile.
-        Some(Err(ReadError::Short)) => {}
+        Some(Err(ReadError::Short)) if reader.has_globals_only => {}
         Some(Err(error)) => return Err(error),
         None => return Err(ReadError::Damaged),
     }
-    let has_samples = reader.has_all_samples();
-    let mut graph = reader.graph;
-    if !has_samples {
-        if graph.is_whole {
-            return Err(ReadError::Damaged);
-        }
-        // What some of them stand for would be too little.
-        graph.sampled = Sampled::default();
+    if !reader.has_all_samples() {
+        return Err(ReadError::Damaged);
     }
+    let mut graph = reader.graph;
     graph.called.sort_unstable();
     graph.called.dedup_by_key(|it| it.0);
     Ok(graph)
@@ -113,6 +110,8 @@ struct Reader<I> {
     sum: u64,
     /// How many samples the session has.
     samples: Option<u64>,
+    /// Whether what comes is global variables, after all else.
+    has_globals_only: bool,
     /// Bytes of memory that are left.
     memory: u64,
 }
@@ -179,9 +178,11 @@ impl<I: BufRead> Reader<I> {
                 SESSION => self.session()?,
                 SITE => self.site()?,
                 SAMPLE => self.sample()?,
+                GLOBALS => self.has_globals_only = true,
                 END => {
                     let references = self.number()?;
-                    return match references == self.graph.targets.len() as u64 {
+                    let is_all = references == self.graph.targets.len() as u64;
+                    return match is_all && self.has_globals_only {
                         true => Ok(()),
                         false => Err(ReadError::Damaged),
                     };

@@ -3,7 +3,7 @@
 //! bit.
 
 /// What a stream begins with. Another version begins otherwise.
-pub const MAGIC: &[u8; 8] = b"rpheap1\n";
+pub const MAGIC: &[u8; 8] = b"rpheap2\n";
 
 /// A name: its bytes. It has the next number, the first one 1.
 pub const NAME: u8 = 1;
@@ -16,8 +16,11 @@ pub const ROOT: u8 = 3;
 pub const CALLED: u8 = 4;
 /// The end: the number of references.
 pub const END: u8 = 5;
-/// The end of the objects: from here on are roots and names, which a process that is ended may lack.
+/// The end of the objects: from here on are roots and names.
 pub const OBJECTS_END: u8 = 6;
+/// All has come but the values of global variables, which are roots. Functions of extensions that tell these may end
+/// the process, so that a stream may lack some.
+pub const GLOBALS: u8 = 10;
 
 /// The session that follows samples of objects: for how long it has run, in ns, the bytes that a sample stands
 /// for, those of objects that aren't followed, and how many samples come. There is one at most, in front of them.

@@ -189,6 +189,7 @@ pub fn stream(graph: &Graph) -> Vec<u8> {
     for &(object, name) in &graph.called {
         writer.called(object, name);
     }
+    assert!(writer.begin_globals());
     assert!(writer.end());
     bytes.0
 }
@@ -206,11 +207,9 @@ proptest! {
         let cut = cut.index(bytes.len());
         match read(&bytes[..cut]) {
             Ok(part) => {
-                prop_assert!(!part.is_whole && part.targets == graph.targets);
-                // All of the samples, or none.
-                let sampled = [graph.sampled.samples.len(), 0];
-                prop_assert!(sampled.contains(&part.sampled.samples.len()));
-                prop_assert!(part.sampled.session.is_none() || part.sampled.samples.len() == sampled[0]);
+                // It lacks nothing but global variables, of which it has none.
+                let whole = Graph { is_whole: false, ..graph };
+                prop_assert_eq!(part, whole);
             }
             Err(error) => prop_assert!(matches!(error, ReadError::Short), "{error}"),
         }
@@ -256,7 +255,7 @@ fn numbers_beyond_what_there_is_are_refused() {
     assert!(is_damaged(&[0, 2, 1, 0, 1, 0, 0]));
     // One object; then a sample of a second one, of a site that there isn't, of no bytes, with no gap, and a
     // site whose line has more than 32 bits. The last one is as it should be.
-    let with = |rest: &[u8]| [&[1, 2, 1, 0, 1, 0, 0, 6][..], rest, &[5, 0]].concat();
+    let with = |rest: &[u8]| [&[1, 2, 1, 0, 1, 0, 0, 6][..], rest, &[10, 5, 0]].concat();
     assert!(is_damaged(&with(&[9, 1, 0, 40, 99, 0, 0])));
     assert!(is_damaged(&with(&[9, 0, 1, 40, 99, 0, 0])));
     assert!(is_damaged(&with(&[9, 0, 0, 0, 99, 0, 0])));
@@ -274,9 +273,29 @@ fn numbers_beyond_what_there_is_are_refused() {
     assert!(is_damaged(&sent(&[&[7, 9, 9, 0, 0], &[7, 9, 9, 0, 0]])));
     assert!(read(&sent(&[&[7, 9, 9, 0, 1], &site, &sample])).is_ok());
     assert!(matches!(
-        super::read::read(&b"rpheap2\n"[..], u64::MAX),
+        super::read::read(&b"rpheap1\n"[..], u64::MAX),
         Err(ReadError::Other)
     ));
+}
+
+#[test]
+fn a_stream_that_is_cut_before_its_global_variables_is_no_graph() {
+    let graph = of(&[vec![1], vec![]], &[0]);
+    let bytes = stream(&graph);
+    let globals = bytes.len() - 3;
+    assert_eq!(bytes[globals], crate::tags::GLOBALS);
+    for cut in 0..=globals {
+        let read = read(&bytes[..cut]);
+        assert!(matches!(read, Err(ReadError::Short)), "{cut}: {read:?}");
+    }
+    for cut in globals + 1..bytes.len() {
+        let graph = read(&bytes[..cut]).expect("a graph");
+        assert!(!graph.is_whole && graph.roots.len() == 1);
+    }
+    // Without that mark nothing says that all else has come.
+    let mut unmarked = bytes;
+    unmarked.remove(globals);
+    assert!(matches!(read(&unmarked), Err(ReadError::Damaged)));
 }
 
 #[test]

@@ -3,7 +3,9 @@
 use crate::kind::Kind;
 use crate::sampled::{Place, Sample, Session, Site};
 pub use crate::tags::LONGEST_NAME;
-use crate::tags::{CALLED, END, MAGIC, NAME, OBJECT, OBJECTS_END, ROOT, SAMPLE, SESSION, SITE};
+use crate::tags::{
+    CALLED, END, GLOBALS, MAGIC, NAME, OBJECT, OBJECTS_END, ROOT, SAMPLE, SESSION, SITE,
+};
 
 /// How many bytes are sent at a time.
 const PIECE: usize = 64 << 10;
@@ -150,6 +152,12 @@ impl<S: Sink> Writer<S> {
         self.number(sample.age_ns);
         self.number(sample.collections);
         self.buffer.len() < PIECE || self.send()
+    }
+
+    /// All was written but global variables.
+    pub fn begin_globals(&mut self) -> bool {
+        self.buffer.push(GLOBALS);
+        self.send()
     }
 
     /// Writes the end.

@@ -52,6 +52,9 @@ pub enum DirectoryError {
         /// Why not.
         error: io::Error,
     },
+    /// TMPDIR names no directory, or there is no /tmp.
+    #[error("there is no directory {}: make it, or set TMPDIR to another one", .0.display())]
+    NoTemporary(PathBuf),
     /// There is none in which the user's could be.
     #[error(
         "XDG_RUNTIME_DIR, TMPDIR, /tmp and /var/tmp are other users' or can't be written to; set TMPDIR \
@@ -177,10 +180,7 @@ fn runtime() -> Option<PathBuf> {
 fn temporary_base(other: Option<PathBuf>) -> Result<PathBuf, DirectoryError> {
     let temporary = temporary();
     if other.is_none() && !temporary.is_dir() {
-        return Err(DirectoryError::Io {
-            users: users_in(&temporary),
-            error: io::ErrorKind::NotFound.into(),
-        });
+        return Err(DirectoryError::NoTemporary(temporary));
     }
     let places = places();
     let first = |rule: Rule| places.iter().find_map(|place| usable(place, rule));

@@ -7,6 +7,7 @@ use crate::failure::{AskError, Failure};
 use crate::patience::{HEAP, HELLO, WHOLE_HEAP};
 use rperf_heap::answer::{self, Asked};
 use rperf_heap::file::{HeapFacts, HeapFile};
+use rperf_heap::graph::Graph;
 use rperf_heap::read::{ReadError, read};
 use rperf_protocol::ask::Ask;
 use rperf_protocol::refusal::Code;
@@ -30,6 +31,8 @@ pub enum HeapError {
     TooOld,
     /// The copy was ended before it had sent all objects.
     Ended,
+    /// There is more than this command reads: so many bytes.
+    TooLong(u64),
     /// What came is no graph.
     Unreadable(ReadError),
 }
@@ -72,17 +75,7 @@ pub fn take(process: ProcessId, how: How<'_>) -> Result<HeapFile, HeapError> {
         AskError::Closed if process.is_alive() => HeapError::Ended,
         error => error.into(),
     })?;
-    let mut stream = BufReader::with_capacity(PIECE, stream.take(MOST));
-    let graph = read(&mut stream, free_memory()).map_err(|error| match error {
-        ReadError::Short => HeapError::Ended,
-        ReadError::Io(error) if error.kind() == ErrorKind::TimedOut => AskError::Silent.into(),
-        error => HeapError::Unreadable(error),
-    })?;
-    // The copy ends then: another one can be asked for.
-    let _ = io::copy(&mut stream, &mut io::sink());
-    if graph.roots.is_empty() {
-        return Err(HeapError::Ended);
-    }
+    let graph = graph(stream, MOST)?;
     let facts = HeapFacts {
         pid: process.pid,
         started: hello.start,
@@ -100,9 +93,79 @@ pub fn take(process: ProcessId, how: How<'_>) -> Result<HeapFile, HeapError> {
     Ok(file)
 }
 
+/// The graph in a stream of which so many bytes are read.
+fn graph(stream: impl Read, most: u64) -> Result<Graph, HeapError> {
+    let mut stream = BufReader::with_capacity(PIECE, stream.take(most));
+    let graph = read(&mut stream, free_memory());
+    // What it says then is of where it was cut here, not of the copy.
+    let is_short = match &graph {
+        Ok(graph) => !graph.is_whole,
+        Err(error) => matches!(error, ReadError::Short),
+    };
+    if is_short && stream.get_ref().limit() == 0 {
+        return Err(HeapError::TooLong(most));
+    }
+    let graph = graph.map_err(|error| match error {
+        ReadError::Short => HeapError::Ended,
+        ReadError::Io(error) if error.kind() == ErrorKind::TimedOut => AskError::Silent.into(),
+        error => HeapError::Unreadable(error),
+    })?;
+    // The copy ends then: another one can be asked for.
+    let _ = io::copy(&mut stream, &mut io::sink());
+    match graph.roots.is_empty() {
+        true => Err(HeapError::Ended),
+        false => Ok(graph),
+    }
+}
+
 /// Bytes of memory that this machine has free; no bound where that isn't known.
 #[expect(clippy::disallowed_methods, reason = "a file of the kernel's")]
 fn free_memory() -> u64 {
     let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     bytes_in(&text, "MemAvailable:").unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rperf_heap::kind::Kind;
+    use rperf_heap::write::{Object, Sink, Writer};
+
+    struct Bytes<'a>(&'a mut Vec<u8>);
+
+    impl Sink for Bytes<'_> {
+        fn take(&mut self, bytes: &[u8]) -> bool {
+            self.0.extend_from_slice(bytes);
+            true
+        }
+    }
+
+    #[test]
+    fn a_stream_that_is_cut_says_by_whom() {
+        let mut sent = Vec::new();
+        let mut writer = Writer::begin(Bytes(&mut sent), 1);
+        assert!(writer.object(&Object {
+            kind: Kind(Kind::OBJECT),
+            class: None,
+            bytes: 40,
+            named: &[],
+            others: &[],
+        }));
+        assert!(writer.end_objects() && writer.root(0, 0, 0));
+        assert!(writer.begin_globals() && writer.end());
+        let all = sent.len() as u64;
+        assert!(graph(&sent[..], all).is_ok_and(|it| it.is_whole));
+        for most in 0..all {
+            let read = graph(&sent[..], most);
+            assert!(
+                matches!(read, Err(HeapError::TooLong(it)) if it == most),
+                "{read:?}"
+            );
+        }
+        // Behind the last two bytes there is nothing but global variables.
+        for end in 0..sent.len() - 2 {
+            let read = graph(&sent[..end], all);
+            assert!(matches!(read, Err(HeapError::Ended)), "{end}: {read:?}");
+        }
+    }
 }

@@ -72,6 +72,10 @@ pub fn run(args: &TopArgs, installation: &Installation) -> Result<i32, Refusal> 
             Ok(0)
         }
         Err(End::Asking(pid, error)) => Err(of_failure(pid, &error.into())),
+        Err(End::Silent(lines)) => Err(Refusal {
+            message: format!("{lines}: so there are no rows"),
+            status: FAILURE,
+        }),
         Err(End::Printing(error)) => Err(Refusal {
             message: format!("can't write to stdout: {error}"),
             status: FAILURE,
@@ -87,6 +91,7 @@ fn print_launched(args: &TopArgs, launched: &Launched) -> bool {
     let end = tables.follow();
     tables.say_lines();
     match end {
+        Err(End::Silent(lines)) => say(&format!("{lines}: so there are no rows")),
         Err(End::Printing(error)) => say(&format!("can't write to stdout: {error}")),
         _ if tables.was_seen && tables.printed == 0 => say(
             "the program ended before the first table: --interval 0.1 has one sooner, and rperf record all \
@@ -101,6 +106,8 @@ fn print_launched(args: &TopArgs, launched: &Launched) -> bool {
 enum End {
     /// The last program can't be watched any more.
     Asking(i32, AskError),
+    /// Nothing runs, and rows were asked for: what is known of each program.
+    Silent(String),
     /// Nothing can be printed.
     Printing(io::Error),
 }
@@ -144,7 +151,10 @@ impl<'a> Tables<'a> {
             let round = self
                 .group
                 .round_of_new(WAIT, |member, news| member.note(news));
-            self.group.complain(SILENCE);
+            // The one table says it itself.
+            if !self.args.once {
+                self.group.complain(SILENCE);
+            }
             self.say_lines();
             round.map_err(|(pid, error)| End::Asking(pid, error))?;
             self.was_seen |= !self.group.members.is_empty();
@@ -153,6 +163,12 @@ impl<'a> Tables<'a> {
             }
             if self.group.is_ready(SILENCE) {
                 break;
+            }
+            // A program that only waits lets no session begin.
+            if self.args.once
+                && let Some(lines) = self.group.silent(SILENCE + self.args.interval)
+            {
+                return self.print_silent(&lines);
             }
             sleep(AGAIN);
         }
@@ -173,6 +189,21 @@ impl<'a> Tables<'a> {
                 return Ok(());
             }
         }
+    }
+
+    /// Prints that nothing runs.
+    fn print_silent(&mut self, lines: &[String]) -> Result<(), End> {
+        if self.args.json {
+            return Err(End::Silent(lines.join("; ")));
+        }
+        let text = Screen::stdout(false).wrapped(&format!(
+            "{}\n\nNothing runs, so there are no rows: 'rperf stacks' shows where threads wait.\n",
+            lines.join("\n")
+        ));
+        self.printed += 1;
+        let mut stdout = io::stdout().lock();
+        let written = stdout.write_all(text.as_bytes());
+        written.and_then(|()| stdout.flush()).map_err(End::Printing)
     }
 
     /// Returns whether it goes on.

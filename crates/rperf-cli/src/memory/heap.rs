@@ -261,7 +261,12 @@ pub fn refusal_of(pid: i32, error: HeapError) -> Refusal {
             "{pid}: the rperf of this program is too old to tell"
         )),
         HeapError::Ended => failed(format!(
-            "{pid}: the copy of the program was ended before it had sent all objects (too little memory, or kill)"
+            "{pid}: the copy of the program was ended before it had sent all objects (too little memory, kill, or more \
+             than half a minute)"
+        )),
+        HeapError::TooLong(most) => failed(format!(
+            "{pid}: its objects take more than {} to send, and no more is read",
+            bytes_text(most)
         )),
         HeapError::Unreadable(error) => {
             failed(format!("{pid}: its objects can't be read: {error}"))

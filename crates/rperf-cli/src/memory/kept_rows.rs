@@ -5,10 +5,14 @@ use crate::output::{shown, write_whole};
 use crate::refusal::{FAILURE, Refusal, say};
 use crate::shared_args::checked::{kind_of_rows, writable};
 use rperf_session::input;
+use serde::de::IgnoredAny;
 use std::ffi::OsStr;
 use std::fmt::Display;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+
+/// What is said of a file that was cut.
+const CUT: &str = "it ends early: it was cut, so write it again";
 
 /// Whether it is a process: what has digits only.
 pub fn is_number(target: &OsStr) -> bool {
@@ -71,16 +75,40 @@ pub fn write(path: &Path, json: &str, what: &str) -> Result<i32, Refusal> {
     Ok(0)
 }
 
+/// Whether these are the begin of a JSON object.
+fn is_cut(bytes: &[u8]) -> bool {
+    let is_object = bytes.trim_ascii_start().starts_with(b"{");
+    let read = serde_json::from_slice::<IgnoredAny>(bytes);
+    is_object && read.is_err_and(|error| error.is_eof())
+}
+
 /// The bytes of such a file; `None` if it has more than `most`.
 pub fn read(path: &Path, most: u64) -> Result<Option<Vec<u8>>, Refusal> {
     let (file, _) = input::open(path).map_err(|error| Refusal::usage(error.to_string()))?;
     let mut bytes = Vec::new();
     let read_whole = file.take(most + 1).read_to_end(&mut bytes);
     read_whole.map_err(|error| refused(path, &error))?;
+    if bytes.len() as u64 <= most && is_cut(&bytes) {
+        return Err(refused(path, &CUT));
+    }
     Ok(Some(bytes).filter(|it| it.len() as u64 <= most))
 }
 
 /// A file that isn't taken.
 pub fn refused(path: &Path, error: &dyn Display) -> Refusal {
     Refusal::usage(format!("{}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_cut;
+
+    #[test]
+    fn the_begin_of_an_object_is_a_file_that_was_cut() {
+        let whole = br#" {"kind":"rperf heap","classes":[{"name":"A"}]}"#;
+        assert!((2..whole.len()).all(|end| is_cut(&whole[..end])));
+        for other in [&whole[..], b"", b"[1, 2", b"{]", b"rperf", b"{} {"] {
+            assert!(!is_cut(other), "{other:?}");
+        }
+    }
 }

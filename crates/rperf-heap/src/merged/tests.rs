@@ -15,9 +15,9 @@ use std::collections::BTreeMap;
 fn with<T>(graph: &Graph, then: impl FnOnce(&Known<'_>) -> T) -> T {
     let dominators = Dominators::of(graph);
     let tree = Tree::of(&dominators);
-    let names = Names::of(graph);
+    let paths = Paths::of(graph, &dominators);
+    let names = Names::of(graph, &paths);
     let above = Above::of(graph, &dominators, &names);
-    let paths = Paths::of(graph);
     then(&Known {
         graph,
         dominators: &dominators,
@@ -28,9 +28,14 @@ fn with<T>(graph: &Graph, then: impl FnOnce(&Known<'_>) -> T) -> T {
     })
 }
 
+fn outermost(known: &Known<'_>) -> Vec<u32> {
+    let holders = known.all_holders();
+    known.nested(&holders).outermost(&holders)
+}
+
 fn rows(graph: &Graph, most: usize, deepest: u32) -> Vec<TreeRow> {
     with(graph, |known| {
-        within(known, &known.outermost(&known.all_holders()), most, deepest)
+        within(known, &outermost(known), most, deepest)
     })
 }
 
@@ -150,7 +155,7 @@ proptest! {
     #[test]
     fn it_has_each_object_where_it_is_held(graph in any_named_graph()) {
         with(&graph, |known| {
-            let rows = within(known, &known.outermost(&known.all_holders()), MOST, u32::MAX);
+            let rows = within(known, &outermost(known), MOST, u32::MAX);
             assert!(rows.iter().all(|it| !it.rest));
             let mut found = ways(&rows);
             // Those that other rows have all of are there for these.
@@ -164,11 +169,11 @@ proptest! {
     #[test]
     fn what_is_cut_is_in_the_rest(graph in any_named_graph(), most in 3_usize..20, deepest in 2_u32..8) {
         with(&graph, |known| {
-            let rows = within(known, &known.outermost(&known.all_holders()), most, deepest);
+            let rows = within(known, &outermost(known), most, deepest);
             check_sums(known, &rows);
             check_order(&rows);
             assert!(rows.len() <= most && depth(&rows) <= deepest, "{rows:?}");
-            let all = ways(&within(known, &known.outermost(&known.all_holders()), MOST, u32::MAX));
+            let all = ways(&within(known, &outermost(known), MOST, u32::MAX));
             for way in ways(&rows).into_keys() {
                 let is_rest = way.last() == Some(&Default::default());
                 assert!(is_rest || all.contains_key(&way), "{way:?}");

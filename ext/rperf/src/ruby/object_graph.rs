@@ -242,7 +242,7 @@ impl<'a> Before<'a> {
         }
         // What comes now runs functions of extensions that define variables: if one ends the process, all
         // else has been sent.
-        if !writer.send() {
+        if !writer.begin_globals() {
             return false;
         }
         let category = names.text(b"global_tbl", &mut writer);

@@ -150,6 +150,18 @@ impl Group {
         members.clone().any(|it| it.program.is_watched()) && members.all(is_ready)
     }
 
+    /// A line on each of them, if none has been watched, and each has been here for `patience`.
+    pub fn silent(&self, patience: Duration) -> Option<Vec<String>> {
+        let is_silent = |it: &Member| !it.program.is_watched() && it.since.elapsed() >= patience;
+        let is_over = !self.members.is_empty() && self.members.iter().all(is_silent);
+        let line = |it: &Member| {
+            let name = rperf_report::terminal_text::shown(&it.program.hello.program);
+            let quiet = of_condition(&it.program.quiet());
+            format!("{} {name} {quiet}", it.program.pid)
+        };
+        is_over.then(|| self.members.iter().map(line).collect())
+    }
+
     /// Asks all of them, and looks for others. `take` gets the news of each program. Where no others
     /// can come in, the last one that can't be watched any more, with the reason, is the error.
     pub fn round(

@@ -10,8 +10,10 @@ use rperf_heap::file::{ClassRow, HeapFile, Holder, PathRow, PathStep};
 use rperf_report::numbers::{counted, grouped, milliseconds, percent};
 use rperf_report::terminal_text::shown;
 
-const NOT_WHOLE: &str = "The copy of the program was ended before it had sent all names: some constants and \
-                         variables are missing.";
+const NOT_WHOLE: &str = "The copy of the program was ended before it had sent all global variables: some have no \
+                         name here.";
+
+const NESTED: &str = "What is part of another row counts there, too.";
 
 /// The tables. `class`: the paths to its instances, and nothing else.
 pub fn of(file: &HeapFile, class: Option<&str>, rows: usize, screen: Screen) -> String {
@@ -28,6 +30,14 @@ pub fn of(file: &HeapFile, class: Option<&str>, rows: usize, screen: Screen) -> 
         text += "\nBiggest holders: what would go with them\n";
         text += &screen.table(&holders_table(file, rows));
         text += &left_out(file.holders.len(), Some(rows), SHOWS_ALL);
+        if file
+            .holders
+            .iter()
+            .take(rows)
+            .any(|it| !it.within.is_empty())
+        {
+            text += &screen.wrapped(&format!("{NESTED}\n"));
+        }
         if file.unreferenced.objects > 0 {
             let sum = file.unreferenced;
             let bytes = bytes_text(sum.bytes);
@@ -106,7 +116,7 @@ fn holders_table(file: &HeapFile, rows: usize) -> Table {
                 grouped(holder.objects),
             ],
             style: Style::of_share(share),
-            name: text_of(holder),
+            name: text_of(holder) + &part_of(holder),
             is_text: true,
             ..Row::default()
         });
@@ -122,6 +132,14 @@ pub fn text_of(holder: &Holder) -> String {
     }
     steps.extend(holder.path.iter().map(step));
     joined(steps)
+}
+
+/// In which other row it counts, too.
+fn part_of(holder: &Holder) -> String {
+    match &*holder.within {
+        "" => String::new(),
+        outer => format!(" (part of {})", shown(outer)),
+    }
 }
 
 fn step(step: &PathStep) -> String {
@@ -187,12 +205,15 @@ mod tests {
                     objects: 5,
                     retained_bytes: 2 << 20,
                 }],
+                within: "REG\u{1b}ISTRY".into(),
             }],
             ..HeapFile::default()
         };
         let page = of(&file, None, 1, Screen::default());
         assert!(page.contains("1,200") && page.contains("Or der"), "{page}");
         assert!(page.contains("CARTS → Hash → 5 @items Item"), "{page}");
+        assert!(page.contains(" Item (part of REG ISTRY)\n"), "{page}");
+        assert!(page.contains(NESTED), "{page}");
         assert!(page.contains("was ended"), "{page}");
     }
 }
