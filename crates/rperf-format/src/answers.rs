@@ -25,8 +25,7 @@ pub const ROWS: usize = 50;
 /// The least share of a branch of [`tree`], in percent, unless asked for otherwise.
 pub const LEAST_PERCENT: f64 = 0.5;
 
-/// An answer with rows in an order, so many at most: [`methods`], [`boot`],
-/// [`tests`] or [`ops`].
+/// An answer with rows in an order, so many at most, such as [`methods()`] or [`tests()`].
 pub type Rows = fn(FilteredProfile<'_>, Sort, Option<usize>) -> Data;
 
 /// The profile that is asked. All values are of its default column.

@@ -56,6 +56,12 @@ impl Graph {
         self.kinds.is_empty()
     }
 
+    /// Whether an object is a place for names rather than a holder: a class, a module, a thread, a fiber.
+    pub fn is_place(&self, object: u32) -> bool {
+        let kind = self.kinds[object as usize];
+        kind.is_module() || kind.is_thread() || kind.is_fiber()
+    }
+
     /// The references of an object.
     pub fn references(&self, object: u32) -> impl Iterator<Item = Reference> + '_ {
         let (start, end) = (

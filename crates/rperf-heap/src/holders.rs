@@ -5,7 +5,7 @@ use crate::above::Above;
 use crate::dominators::Dominators;
 use crate::file::{Holder, PathStep};
 use crate::graph::{Graph, NONE};
-use crate::names::{Names, is_place};
+use crate::names::Names;
 use crate::paths::{Paths, Step};
 use crate::tree::Tree;
 use rustc_hash::FxHashMap;
@@ -107,7 +107,7 @@ impl Nested<'_> {
         Some(outer).filter(|it| *it != NONE)
     }
 
-    /// Those of these that aren't below others.
+    /// The holders among these that aren't below others.
     pub fn outermost(&self, holders: &[u32]) -> Vec<u32> {
         let holders = holders.iter().copied();
         holders.filter(|&it| self.outer(it).is_none()).collect()
@@ -193,7 +193,7 @@ impl Known<'_> {
 
     /// Whether an object is a place for names, or has such: a Ractor has its threads.
     fn is_place(&self, object: u32) -> bool {
-        is_place(self.graph, object) || self.graph.class_name(object) == RACTOR
+        self.graph.is_place(object) || self.graph.class_name(object) == RACTOR
     }
 
     /// The dominator that isn't only the VM's.
@@ -226,11 +226,11 @@ impl Known<'_> {
         if let Some(among) = among {
             return among;
         }
-        if let Some(place) = above.filter(|it| is_place(self.graph, *it)) {
+        if let Some(place) = above.filter(|it| self.graph.is_place(*it)) {
             return Held::ByPlace(place);
         }
         match path.map(|it| it.0.example) {
-            Some(place) if is_place(self.graph, place) => Held::ByPlace(place),
+            Some(place) if self.graph.is_place(place) => Held::ByPlace(place),
             first => Held::ByRoot(first.unwrap_or(object)),
         }
     }
@@ -238,7 +238,7 @@ impl Known<'_> {
     /// How the path to an object begins, if by a name that isn't the object's own.
     fn among(&self, first: &Step, second: Option<&Step>) -> Option<Held> {
         let second = second?;
-        match is_place(self.graph, first.example) {
+        match self.graph.is_place(first.example) {
             true => (second.name > 0).then_some(Held::Among(first.example, second.name)),
             false => (first.name > 0).then_some(Held::AmongVariable(first.name)),
         }
@@ -266,7 +266,7 @@ impl Known<'_> {
 
     /// What the first step of a path is called.
     fn first(&self, first: &Step) -> String {
-        match is_place(self.graph, first.example) {
+        match self.graph.is_place(first.example) {
             true => self.names.of_place(first.example),
             false if self.names.has_names(first.example) => {
                 self.names.of_object(first.example).joined()
@@ -329,7 +329,7 @@ impl Known<'_> {
                 self.graph.text(it.name).to_owned(),
             )
         };
-        let begins_at_place = is_place(self.graph, first.example);
+        let begins_at_place = self.graph.is_place(first.example);
         match rest.split_first() {
             // What the place calls it tells more than the place alone.
             Some((held, rest)) if begins_at_place => {

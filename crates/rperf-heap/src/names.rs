@@ -21,12 +21,6 @@ const MAIN_SCRIPT: &str = "TOPLEVEL_BINDING";
 /// Names of an object that are told.
 const NAMES: usize = 3;
 
-/// Whether an object is a place for names rather than a holder: a class, a module, a thread, a fiber.
-pub fn is_place(graph: &Graph, object: u32) -> bool {
-    let kind = graph.kinds[object as usize];
-    kind.is_module() || kind.is_thread() || kind.is_fiber()
-}
-
 /// References by name from places, by what they refer to.
 pub struct Names<'a> {
     graph: &'a Graph,
@@ -69,7 +63,7 @@ impl Called {
 impl<'a> Names<'a> {
     /// Finds them.
     pub fn of(graph: &'a Graph, paths: &'a Paths) -> Self {
-        let places = (0..graph.len() as u32).filter(|&it| is_place(graph, it));
+        let places = (0..graph.len() as u32).filter(|&it| graph.is_place(it));
         let from_places = places.flat_map(|place| {
             let named = graph.references(place).take_while(|it| it.name > 0);
             named.map(move |it| (it.target, place, it.name))

@@ -5,7 +5,6 @@
 
 use crate::dominators::Dominators;
 use crate::graph::{Graph, NONE};
-use crate::names::is_place;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
@@ -14,7 +13,7 @@ const DEEPEST: u16 = 64;
 
 /// How good references are on a path: those that objects have, and what classes call by a name.
 const PROPER: usize = 0;
-/// Those of what only the VM sees, such as a block's variables.
+/// References of what only the VM sees, such as a block's variables.
 const OF_VM: usize = 1;
 /// What threads and fibers call by a name.
 const STORED: usize = 2;
@@ -77,7 +76,7 @@ impl Paths {
             name: 0,
         }));
         for root in &graph.roots {
-            let is_named = root.variable > 0 || is_place(graph, root.target);
+            let is_named = root.variable > 0 || graph.is_place(root.target);
             open[if is_named { PROPER } else { METHODS }].push_back(Candidate {
                 object: root.target,
                 from: NONE,
@@ -111,7 +110,7 @@ impl Paths {
             NONE => NONE,
             from => self.of_objects[from as usize],
         };
-        self.of_objects[next.object as usize] = if is_place(graph, next.object) {
+        self.of_objects[next.object as usize] = if graph.is_place(next.object) {
             let is_held = graph.kinds[next.object as usize].is_fiber() && worst < STORED;
             if is_held && before != NONE {
                 self.to_fibers.insert(next.object, before);

@@ -5,7 +5,7 @@ use crate::above::Above;
 use crate::dominators::Dominators;
 use crate::graph::{Graph, Root};
 use crate::kind::Kind;
-use crate::names::{Names, is_place};
+use crate::names::Names;
 use crate::paths::Paths;
 use crate::test_graphs::{self, any_named_graph};
 use crate::tree::Tree;
@@ -73,7 +73,7 @@ fn slow_ways(known: &Known<'_>) -> BTreeMap<Way, (u64, u64)> {
             }
             next = known.dominators.dominator(object);
         }
-        let is_outer = |it: &u32| !is_place(graph, *it);
+        let is_outer = |it: &u32| !graph.is_place(*it);
         let outer = chain.iter().position(is_outer);
         let way = match outer.map(|it| (known.held(chain[it]), &chain[it..])) {
             None => vec![(OF_NOBODY.into(), String::new())],
