@@ -21,6 +21,8 @@ pub struct Requests {
     pub classes: [RequestSums; LatencyClass::ENDED],
     /// The slowest, the slowest one first.
     pub slowest: Vec<Slowest>,
+    /// How many of each class are left, if filters by tags have taken samples away. All else is of all requests.
+    pub left: Option<[u64; LatencyClass::ENDED]>,
 }
 
 /// Requests of one class.
@@ -136,8 +138,20 @@ impl Requests {
         sums.copied().unwrap_or_default()
     }
 
+    /// How many of each class there are, or are left by filters.
+    pub fn counts(&self) -> [u64; LatencyClass::ENDED] {
+        self.left.unwrap_or_else(|| self.classes.map(|it| it.count))
+    }
+
     /// Adds those of another process or session, of the same endpoint.
     pub fn merge(&mut self, other: &Self) {
+        if self.left.is_some() || other.left.is_some() {
+            let mut counts = self.counts();
+            for (ours, theirs) in counts.iter_mut().zip(other.counts()) {
+                *ours = ours.saturating_add(theirs);
+            }
+            self.left = Some(counts);
+        }
         self.walls.merge(&other.walls);
         for (ours, theirs) in self.classes.iter_mut().zip(&other.classes) {
             ours.count = ours.count.saturating_add(theirs.count);

@@ -41,6 +41,9 @@ struct Packed {
     /// written none.
     #[prost(uint64, repeated, tag = "9")]
     ids: Vec<u64>,
+    /// How many of each class filters have left; none: all. Earlier versions have written none.
+    #[prost(uint64, repeated, tag = "10")]
+    left: Vec<u64>,
 }
 
 /// The field with the requests of an endpoint, with its number in front.
@@ -71,6 +74,7 @@ pub(crate) fn encoded(of: &Requests) -> Vec<u8> {
         classes: of.classes.iter().flat_map(class).collect(),
         slowest: of.slowest.iter().flat_map(slow).collect(),
         ids: of.slowest.iter().map(id).collect(),
+        left: of.left.into_iter().flatten().collect(),
     };
     let mut bytes = Vec::new();
     prost::encoding::message::encode(FIELD, &message, &mut bytes);
@@ -84,7 +88,8 @@ pub(crate) fn decoded(bytes: &[u8]) -> Result<Requests, ReadError> {
         && message.classes.len() == OF_CLASS * LatencyClass::ENDED
         && message.slowest.len().is_multiple_of(OF_SLOWEST)
         && message.slowest.len() <= OF_SLOWEST * Requests::SLOWEST
-        && message.ids.len() <= message.slowest.len() / OF_SLOWEST;
+        && message.ids.len() <= message.slowest.len() / OF_SLOWEST
+        && (message.left.is_empty() || message.left.len() == LatencyClass::ENDED);
     if !is_whole {
         return Err(ReadError::damaged(
             "the requests of an endpoint lack numbers",
@@ -104,6 +109,7 @@ pub(crate) fn decoded(bytes: &[u8]) -> Result<Requests, ReadError> {
             sums: values(&numbers[2..]),
         };
     }
+    requests.left = message.left.try_into().ok();
     let slowest = message.slowest.chunks_exact(OF_SLOWEST);
     let ids = message.ids.into_iter().chain(std::iter::repeat(0));
     requests.slowest = slowest
@@ -152,6 +158,14 @@ mod tests {
         let field = encoded(&requests);
         // Two bytes of number and kind, and two of length.
         assert_eq!(decoded(&field[4..]).expect("a field"), requests);
+        let filtered = Requests {
+            left: Some([0, 1, 0, 0, 2]),
+            ..requests.clone()
+        };
+        assert_eq!(
+            decoded(&encoded(&filtered)[4..]).expect("a field"),
+            filtered
+        );
         let whole = Packed::decode(&field[4..]).expect("a message");
         let earlier = Packed {
             ids: Vec::new(),
@@ -160,6 +174,10 @@ mod tests {
         let earlier = decoded(&earlier.encode_to_vec()).expect("a message");
         assert!(earlier.slowest.iter().all(|it| !it.id.is_known()));
         for damaged in [
+            Packed {
+                left: vec![1],
+                ..whole.clone()
+            },
             Packed {
                 requests: vec![1],
                 ..whole.clone()

@@ -7,7 +7,7 @@ use crate::stack::groups::{FrameKey, Function, Groups};
 use crate::stack::walk::{Values, walk_summing};
 use crate::text::code_paths::CodePaths;
 use crate::top::{FrameSums, Sort};
-use rperf_model::{Column, OwnColumn, Profile, Schema, State, ValueType, Weight};
+use rperf_model::{Column, OwnColumn, Profile, Requests, Schema, State, ValueType, Weight};
 use rustc_hash::FxHashSet;
 
 /// The sums of one run, or of several merged profiles that are one run together.
@@ -32,7 +32,7 @@ pub struct Run {
     pub(super) total: Amount,
     pub(super) rows: Vec<RunRow>,
     pub(super) label_values: usize,
-    /// Requests that have ended.
+    /// Requests that have ended, as far as filters have left them.
     pub(super) requests: u64,
     /// The mean value of what is counted, a sample or an object; 0 if that isn't known.
     pub(super) mean_sample: f64,
@@ -259,10 +259,10 @@ fn objects(schema: &Schema, column: Column) -> Option<[Column; 2]> {
     is_ours.then_some([objects?, bytes?])
 }
 
-/// How many requests there are. Filters by tags have taken those away that they leave no sample of.
+/// How many requests there are, or are left by filters by tags.
 fn requests(profile: &Profile) -> u64 {
-    let classes = profile.requests.iter().flat_map(|it| &it.classes);
-    classes.fold(0, |sum, of_class| sum.saturating_add(of_class.count))
+    let counts = profile.requests.iter().flat_map(Requests::counts);
+    counts.fold(0, u64::saturating_add)
 }
 
 /// How many different values the label with this key has.

@@ -1,9 +1,9 @@
-//! The requests that filters by tags leave: those of the classes that still have samples. Called by `filter`;
+//! How many requests filters by tags leave: those of the classes that still have samples. Called by `filter`;
 //! any thread.
 
 use crate::requests::why::{is_in_request, judged_keys};
 use rperf_model::label_keys::{JOB, LATENCY, REQUEST};
-use rperf_model::{LabelSetId, LatencyClass, Profile, RequestSums, RequestValues, Requests};
+use rperf_model::{LabelSetId, LatencyClass, Profile, Requests};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::borrow::Cow;
 
@@ -49,31 +49,26 @@ impl Sampled {
         Self(found)
     }
 
-    /// Takes away from `profile` the requests of the classes that had samples and have none now. Where all samples
-    /// that are left are of single requests, these are left. A class that never had a sample is left if its tags pass.
+    /// Notes in `profile` how many requests are left: none of the classes that had samples and have none now. Where
+    /// all samples that are left are of single requests, these are left. A class that never had a sample is left if
+    /// its tags pass.
     pub(super) fn leave(&self, profile: &mut Profile, passes: impl Fn(&Tags<'_>) -> bool) {
         let left = Self::of(profile);
-        let mut emptied = FxHashSet::default();
         for (place, requests) in profile.requests.iter_mut().enumerate() {
-            for class in 0..LatencyClass::ENDED {
+            let mut counts = requests.counts();
+            for (class, count) in counts.iter_mut().enumerate() {
                 let of_class = (place, class);
-                let sums = match (self.0.get(&of_class), left.0.get(&of_class)) {
+                *count = match (self.0.get(&of_class), left.0.get(&of_class)) {
                     (Some(before), Some(now)) if before != now && !now.contains(&None) => {
-                        single(requests, class, now)
+                        now.len() as u64
                     }
                     (Some(_), Some(_)) => continue,
                     (None, _) if passes(&tags(requests, class)) => continue,
-                    _ => RequestSums::default(),
+                    _ => 0,
                 };
-                requests.classes[class] = sums;
-                emptied.insert(place);
             }
+            requests.left = Some(counts);
         }
-        let mut place = 0..;
-        profile.requests.retain(|it| {
-            let is_emptied = place.next().is_some_and(|place| emptied.contains(&place));
-            !is_emptied || it.classes.iter().any(|sums| sums.count != 0)
-        });
     }
 }
 
@@ -86,24 +81,9 @@ fn tags(requests: &Requests, class: usize) -> Tags<'_> {
     ]
 }
 
-/// The requests that samples name, of a class. What each took is known of the slowest.
-fn single(requests: &Requests, class: usize, names: &FxHashSet<Option<String>>) -> RequestSums {
-    let of_class = requests.classes[class];
-    let are_alone = of_class.alone == of_class.count;
-    let count = names.len() as u64;
-    let named = requests.slowest.iter();
-    let named = named.filter(|it| names.contains(&Some(it.id.to_string())));
-    let sums = named.fold(RequestValues::default(), |sums, it| sums.plus(it.values));
-    RequestSums {
-        count,
-        alone: if are_alone { count } else { 0 },
-        sums,
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use crate::filter::{Filter, TagFilter};
+    use crate::filter::{Filter, TagFilter, ThreadFilter};
     use crate::text::pattern::regex;
     use rperf_model::test_profile::TestProfile;
     use rperf_model::{LatencyClass, Profile, RequestId, RequestValues, Requests, Slowest, State};
@@ -155,16 +135,13 @@ mod tests {
         }
     }
 
-    /// The endpoints that are left, each with its typical requests, and with the number and the time of those of the
-    /// tail.
-    fn left(filter: Filter) -> Vec<(String, u64, (u64, u64))> {
-        let requests = filter.apply(example()).profile.requests;
-        let row = |it: Requests| {
-            let tail = it.class(LatencyClass::Tail);
-            let typical = it.class(LatencyClass::Typical).count;
-            (it.name.clone(), typical, (tail.count, tail.sums.wall))
-        };
-        requests.into_iter().map(row).collect()
+    /// The typical requests that are left of /orders, those of its tail, and the typical ones of /quick.
+    fn left(filter: Filter) -> [u64; 3] {
+        let profile = filter.apply(example()).profile;
+        let [orders, quick] = [0, 1].map(|place| profile.requests[place].counts());
+        let [typical, tail] = [LatencyClass::Typical, LatencyClass::Tail].map(|it| it as usize);
+        assert_eq!(quick[tail], 0);
+        [orders[typical], orders[tail], quick[typical]]
     }
 
     fn focus(tags: &[&str]) -> Filter {
@@ -175,64 +152,69 @@ mod tests {
         }
     }
 
-    const ORDERS: &str = "/orders";
-    const TAIL: (u64, u64) = (61, 2 * 60 + 59 * 40);
-
     #[test]
     fn the_requests_are_left_whose_samples_are() {
-        let orders = |typical, tail| (ORDERS.to_string(), typical, tail);
-        let quick = |typical| ("/quick".to_string(), typical, (0, 0));
-        assert_eq!(left(Filter::default()), [orders(50, TAIL), quick(30)]);
-        assert_eq!(left(focus(&["endpoint=orders"])), [orders(50, TAIL)]);
+        assert_eq!(left(Filter::default()), [50, 61, 30]);
+        assert_eq!(left(focus(&["endpoint=orders"])), [50, 61, 0]);
         assert_eq!(
             left(focus(&["endpoint=orders", "%latency=tail"])),
-            [orders(0, TAIL)]
+            [0, 61, 0]
         );
         let ignored = Filter {
             tag_ignore: focus(&["%latency=tail"]).tag_focus,
             ..Filter::default()
         };
-        assert_eq!(left(ignored), [orders(50, (0, 0)), quick(30)]);
+        assert_eq!(left(ignored), [50, 0, 30]);
     }
 
     #[test]
     fn requests_that_no_sample_has_met_are_left_by_their_tags() {
-        let quick = || ("/quick".to_string(), 30, (0, 0));
-        assert_eq!(left(focus(&["endpoint=quick"])), [quick()]);
+        assert_eq!(left(focus(&["endpoint=quick"])), [0, 0, 30]);
         assert_eq!(
             left(focus(&["endpoint=quick", "%latency=typical"])),
-            [quick()]
+            [0, 0, 30]
         );
-        assert_eq!(left(focus(&["endpoint=quick", "%latency=tail"])), []);
+        assert_eq!(left(focus(&["endpoint=quick", "%latency=tail"])), [0, 0, 0]);
         let of_thread = Filter {
-            thread: Some(crate::filter::ThreadFilter::new("1").expect("a filter")),
+            thread: Some(ThreadFilter::new("1").expect("a filter")),
             ..Filter::default()
         };
-        assert_eq!(left(of_thread), [(ORDERS.to_string(), 50, TAIL)]);
+        assert_eq!(left(of_thread), [50, 61, 0]);
+    }
+
+    #[test]
+    fn filters_that_follow_others_bring_nothing_back() {
+        let tail = focus(&["%latency=tail"]).apply(example()).profile;
+        let orders = focus(&["endpoint=orders"]).apply(tail).profile;
+        assert_eq!(
+            orders.requests[0].counts()[LatencyClass::Typical as usize],
+            0
+        );
+        assert_eq!(orders.requests[0].counts()[LatencyClass::Tail as usize], 61);
     }
 
     #[test]
     fn single_requests_that_are_chosen_by_their_label_are_left_as_such() {
         let [one, other] = SLOW.map(|id| format!("%request={id}"));
-        assert_eq!(left(focus(&[&one])), [(ORDERS.to_string(), 0, (1, 60))]);
+        assert_eq!(left(focus(&[&one])), [0, 1, 0]);
         let both = format!("{one},{}", SLOW[1]);
-        assert_eq!(left(focus(&[&both])), [(ORDERS.to_string(), 0, (2, 120))]);
+        assert_eq!(left(focus(&[&both])), [0, 2, 0]);
         let without_one = Filter {
             tag_ignore: focus(&[&other]).tag_focus,
             ..Filter::default()
         };
-        assert_eq!(
-            left(without_one).first(),
-            Some(&(ORDERS.to_string(), 50, TAIL))
-        );
+        assert_eq!(left(without_one), [50, 61, 30]);
     }
 
     #[test]
-    fn frames_choose_no_requests() {
+    fn frames_choose_no_requests_and_their_sums_are_of_all() {
         let of_query = Filter {
             focus: Some(regex("query").expect("an expression")),
             ..Filter::default()
         };
-        assert_eq!(left(of_query), left(Filter::default()));
+        assert_eq!(left(of_query), [50, 61, 30]);
+        let tail = focus(&["%latency=tail"]).apply(example()).profile;
+        let whole = tail.requests[0].class(LatencyClass::Typical);
+        assert_eq!((whole.count, whole.sums.wall), (50, 50));
     }
 }
