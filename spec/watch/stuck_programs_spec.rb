@@ -59,10 +59,27 @@ RSpec.describe "rperf about a program that", vm: true do
       outcome = rperf("top", "--once", "--interval", "0.5", program.pid.to_s)
       expect([outcome.status.exitstatus, outcome.stderr]).to eq([0, ""])
       expect(outcome.stdout).to match(/\A#{program.pid} \S.* runs no Ruby code just now: /)
-      expect(outcome.stdout).to include("\nNothing runs, so there are no rows: ")
+      expect(outcome.stdout).to include("\nNo Ruby code runs, so there are no rows: 'rperf stacks' ")
       outcome = rperf("top", "--once", "--json", "--interval", "0.5", program.pid.to_s)
       expect([outcome.status.exitstatus, outcome.stdout, outcome.stderr.lines.size]).to eq([1, "", 1])
       expect(outcome.stderr).to end_with(": so there are no rows\n")
+    end
+  end
+
+  it "only waits is named by rperf top --once beside one that works, and so is one that was stopped" do
+    program("sleep") do |waiting|
+      program("", works: true) do |working|
+        outcome = rperf("top", "--once", "--interval", "0.5", *[waiting, working].map { |it| it.pid.to_s })
+        expect(outcome.status.exitstatus).to eq(0)
+        expect(outcome.stderr).to match(/\Arperf: #{waiting.pid} \S.* runs no Ruby code just now: .*: so it has no rows\n\z/)
+        expect(outcome.stdout).to include("Object#work")
+      end
+      # It answers the first question, and is stopped then.
+      Process.kill(:STOP, waiting.pid)
+      outcome = rperf("top", "--once", "--interval", "0.5", waiting.pid.to_s)
+      expect(outcome.stdout + outcome.stderr).to include("was stopped")
+      expect(outcome.stdout).not_to include("rperf stacks")
+      Process.kill(:CONT, waiting.pid)
     end
   end
 

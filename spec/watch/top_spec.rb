@@ -226,8 +226,8 @@ RSpec.describe "rperf top" do
     code = "$queue = Queue.new; Thread.new { sleep }; trap(:USR1) { $queue << 1 }; Rperf.start(mode: :wall)"
     listening("#{work}\n#{code}\nputs Rperf.listen\n$queue.pop\nwork") do |program|
       said = path_to("said")
-      pid = Process.spawn(clean_environment, *rperf_command("top", "--once", program.pid.to_s), out: path_to("seen"),
-                                                                                                err: said)
+      pid = Process.spawn(clean_environment, *rperf_command("top", "-n", "1", program.pid.to_s), out: path_to("seen"),
+                                                                                                 err: said)
       wait_until("message") { File.exist?(said) && File.read(said).include?("runs no Ruby code just now") }
       Process.kill(:USR1, program.pid)
       Process.wait(pid)

@@ -83,7 +83,7 @@ impl Format {
     /// The format in which a new profile is kept in a file of this name: by its extension,
     /// else pprof.
     pub fn from_path(path: &Path) -> Format {
-        match extension(path) {
+        match extension(path).as_deref() {
             Some("collapsed") => Format::Collapsed,
             Some("txt") => Format::Text,
             Some("callgrind") => Format::Callgrind,
@@ -95,7 +95,7 @@ impl Format {
 
     /// The format in which a file of this name shows a profile that there is already.
     pub fn of_report(path: &Path) -> Format {
-        match extension(path) {
+        match extension(path).as_deref() {
             Some("md") => Format::Markdown,
             Some("json") if !has_spans_extension(path) => Format::Json,
             Some("html") => Format::Html,
@@ -107,20 +107,19 @@ impl Format {
     /// The extension, in small letters, of a file whose name says that it isn't a profile, but a report or what
     /// rperf never writes. With it the format of the report, if it has one.
     pub fn named_as_other(path: &Path) -> Option<(String, Option<Format>)> {
-        let kind = extension(path)?.to_ascii_lowercase();
+        let kind = extension(path)?;
         if NOT_WRITTEN.contains(&&*kind) || kind == PICTURE {
             return Some((kind, None));
         }
-        let path = path.with_extension(&kind);
-        let report = Format::of_report(&path);
-        (report != Format::from_path(&path)).then_some((kind, Some(report)))
+        let report = Format::of_report(path);
+        (report != Format::from_path(path)).then_some((kind, Some(report)))
     }
 }
 
 /// Whether a file is named as time lines are: `app.spans.json`.
 fn has_spans_extension(path: &Path) -> bool {
     let stem = path.file_stem().map(Path::new);
-    stem.and_then(extension) == Some("spans")
+    stem.and_then(extension).as_deref() == Some("spans")
 }
 
 /// Whether a file is named as callgrind itself does it: `callgrind.out.PID`.
@@ -129,8 +128,10 @@ fn is_callgrinds_own(path: &Path) -> bool {
     name.is_some_and(|name| name == "callgrind.out" || name.starts_with("callgrind.out."))
 }
 
-fn extension(path: &Path) -> Option<&str> {
-    path.extension().and_then(OsStr::to_str)
+/// The extension, in small letters.
+fn extension(path: &Path) -> Option<String> {
+    let extension = path.extension().and_then(OsStr::to_str);
+    extension.map(str::to_ascii_lowercase)
 }
 
 /// Writes `profile` to `output` in this format, as text with `options`. The output is

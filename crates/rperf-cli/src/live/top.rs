@@ -15,7 +15,7 @@ mod thread_facts;
 use super::words::of_failure;
 use crate::report::screen::Screen;
 use crate::{FAILURE, Installation, Refusal, say};
-use group::{Group, empty_sums_of_tables};
+use group::{Group, Silent, empty_sums_of_tables};
 use launched::Launched;
 pub use options::TopArgs;
 use options::{REST, SILENCE, Subject};
@@ -165,12 +165,17 @@ impl<'a> Tables<'a> {
                 break;
             }
             // A program that only waits lets no session begin.
-            if self.args.once
-                && let Some(lines) = self.group.silent(SILENCE + self.args.interval)
-            {
-                return self.print_silent(&lines);
+            let silent = self.group.silent(SILENCE + self.args.interval);
+            let are_all = !silent.is_empty() && silent.len() == self.group.members.len();
+            if self.args.once && are_all {
+                return self.print_silent(&silent);
             }
             sleep(AGAIN);
+        }
+        if self.args.once {
+            for it in self.group.silent(SILENCE) {
+                say(&format!("{}: so it has no rows", it.line));
+            }
         }
         // What came before isn't shown.
         self.take_intervals();
@@ -191,19 +196,21 @@ impl<'a> Tables<'a> {
         }
     }
 
-    /// Prints that nothing runs.
-    fn print_silent(&mut self, lines: &[String]) -> Result<(), End> {
+    /// Prints that no Ruby code runs.
+    fn print_silent(&mut self, silent: &[Silent]) -> Result<(), End> {
+        let lines: Vec<_> = silent.iter().map(|it| &*it.line).collect();
         if self.args.json {
             return Err(End::Silent(lines.join("; ")));
         }
+        let hint = match silent.iter().any(|it| it.is_stopped) {
+            true => ".",
+            false => ": 'rperf stacks' shows where threads are.",
+        };
         let text = Screen::stdout(false).wrapped(&format!(
-            "{}\n\nNothing runs, so there are no rows: 'rperf stacks' shows where threads wait.\n",
+            "{}\n\nNo Ruby code runs, so there are no rows{hint}\n",
             lines.join("\n")
         ));
-        self.printed += 1;
-        let mut stdout = io::stdout().lock();
-        let written = stdout.write_all(text.as_bytes());
-        written.and_then(|()| stdout.flush()).map_err(End::Printing)
+        self.write(&text).map(|_| ()).map_err(End::Printing)
     }
 
     /// Returns whether it goes on.
@@ -277,9 +284,14 @@ impl<'a> Tables<'a> {
                 table_of_several(pages, &all, &screen, follows)
             }
         };
+        self.write(&text)
+    }
+
+    /// Returns whether somebody still reads.
+    fn write(&mut self, page: &str) -> io::Result<bool> {
         self.printed += 1;
         let mut stdout = io::stdout().lock();
-        let written = stdout.write_all(text.as_bytes());
+        let written = stdout.write_all(page.as_bytes());
         match written.and_then(|()| stdout.flush()) {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
             written => written.map(|()| true),

@@ -176,12 +176,16 @@ fn refuse_other_notations(args: &ReportArgs, format: Option<Format>) -> Result<(
         return Ok(());
     }
     let (view, extensions, formats) = match (&args.callers, options_of(args.parts()).first()) {
-        (Some(_), _) => ("--callers", ".json", "json"),
+        (Some(_), None) => ("--callers", ".json", "json"),
+        (Some(_), Some(part)) => (&*format!("--callers beside {part}"), ".json", "json"),
         (None, Some(part)) => (*part, ".md and .json", "markdown or json"),
         (None, None) => return Ok(()),
     };
     Err(Refusal::usage(match (&args.format, &args.view.output) {
         (Some(name), _) => format!("--format {name}: {view} is written as {formats} only"),
+        (None, Some(path)) if path == "-" => {
+            format!("-o -: {view} is written as {formats} only: give --format")
+        }
         (None, Some(path)) => format!(
             "-o {}: {view} writes {extensions}, unless --format {formats} is given",
             Path::new(path).display()

@@ -1,5 +1,5 @@
-//! The columns that rperf itself makes, each with its name, its unit and the options that add it: of samples, times, calls and
-//! objects. Used by those who fill a column, and by those who look for one. Any thread, no I/O.
+//! The columns that rperf itself makes, each with its name, its unit and the options that add it: of samples,
+//! times, calls and objects. Used by those who fill a column, and by those who look for one. Any thread, no I/O.
 
 use crate::{Column, Schema, ValueType};
 use OwnColumn::{

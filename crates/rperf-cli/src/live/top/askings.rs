@@ -74,22 +74,29 @@ mod tests {
         let mut askings = Askings::new(&is_wanted);
         let (asked, questions) = channel();
         let (answer, answers) = channel::<()>();
-        let again = asked.clone();
-        askings.ask(1, Duration::ZERO, move || panic!("nobody looks"));
+        let asks = |text: &'static str| {
+            let asked = asked.clone();
+            move || asked.send(text).expect("heard")
+        };
+        askings.ask(1, Duration::ZERO, asks("nobody looks"));
         is_wanted.store(true, SeqCst);
+        let first = asks("first");
         askings.ask(1, Duration::ZERO, move || {
-            asked.send(1).expect("heard");
+            first();
             let _ = answers.recv();
         });
-        askings.ask(1, Duration::ZERO, || panic!("the answer is under way"));
-        assert_eq!(questions.recv(), Ok(1));
+        askings.ask(1, Duration::ZERO, asks("the answer is under way"));
+        askings.ask(2, Duration::ZERO, asks("second"));
         answer.send(()).expect("waited for");
-        askings.ask(2, Duration::ZERO, move || again.send(2).expect("heard"));
-        assert_eq!(questions.recv(), Ok(2));
         while askings.programs[&1].is_asked.load(SeqCst) {
             thread::yield_now();
         }
-        askings.ask(1, Duration::from_secs(3600), || panic!("it isn't due"));
-        assert!(!askings.programs[&1].is_asked.load(SeqCst));
+        askings.ask(1, Duration::from_secs(3600), asks("it isn't due"));
+        askings.ask(1, Duration::ZERO, asks("third"));
+        // Until all threads have ended.
+        drop(asked);
+        let mut all: Vec<_> = questions.iter().collect();
+        all.sort_unstable();
+        assert_eq!(all, ["first", "second", "third"]);
     }
 }

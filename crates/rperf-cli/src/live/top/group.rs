@@ -6,6 +6,7 @@ use crate::Refusal;
 use crate::live::choose::{Choice, Selection, of_left_out};
 use crate::live::words::{of_condition, of_event, of_failure};
 use rperf_session::process_id::ProcessId;
+use rperf_watch::condition::Condition;
 use rperf_watch::failure::AskError;
 use rperf_watch::process::State;
 use rperf_watch::programs::{family, side_by_side};
@@ -87,6 +88,14 @@ pub struct Group {
     sums: LockedSums,
 }
 
+/// A program that can't be watched yet.
+pub struct Silent {
+    /// What is known of it.
+    pub line: String,
+    /// A signal has stopped it.
+    pub is_stopped: bool,
+}
+
 impl Group {
     /// The programs that `choice` names, whose sums come into `sums`.
     pub fn connect(choice: &Choice, sums: &LockedSums) -> Result<Self, Refusal> {
@@ -150,16 +159,24 @@ impl Group {
         members.clone().any(|it| it.program.is_watched()) && members.all(is_ready)
     }
 
-    /// A line on each of them, if none has been watched, and each has been here for `patience`.
-    pub fn silent(&self, patience: Duration) -> Option<Vec<String>> {
-        let is_silent = |it: &Member| !it.program.is_watched() && it.since.elapsed() >= patience;
-        let is_over = !self.members.is_empty() && self.members.iter().all(is_silent);
-        let line = |it: &Member| {
-            let name = rperf_report::terminal_text::shown(&it.program.hello.program);
-            let quiet = of_condition(&it.program.quiet());
-            format!("{} {name} {quiet}", it.program.pid)
+    /// Those that haven't been watched, though each has been here for `patience`.
+    pub fn silent(&self, patience: Duration) -> Vec<Silent> {
+        let members = self.members.iter();
+        let late = members.filter(|it| !it.program.is_watched() && it.since.elapsed() >= patience);
+        let silent = |it: &Member| {
+            let program = &it.program;
+            let condition = match (program.state(), program.condition()) {
+                (State::Stopped, _) => Condition::Stopped,
+                (_, stuck @ Condition::Stuck(_)) => stuck.clone(),
+                _ => program.quiet(),
+            };
+            let name = rperf_report::terminal_text::shown(&program.hello.program);
+            Silent {
+                line: format!("{} {name} {}", program.pid, of_condition(&condition)),
+                is_stopped: condition == Condition::Stopped,
+            }
         };
-        is_over.then(|| self.members.iter().map(line).collect())
+        late.map(silent).collect()
     }
 
     /// Asks all of them, and looks for others. `take` gets the news of each program. Where no others
