@@ -136,7 +136,7 @@ RSpec.describe "Tables on terminals" do
     end
   end
 
-  it "of programs and their stacks fit", vm: true do
+  it "of programs and their stacks fit", vm: true, emulated: false do
     title = "a program with a very long title: worker 17 of 32 [a_directory_with_a_long_name]"
     code = "module AModuleWithALongName; def self.wait_for_the_next_job = sleep; end\n" \
            "Process.setproctitle(#{title.dump})\nputs Rperf.listen\nAModuleWithALongName.wait_for_the_next_job"

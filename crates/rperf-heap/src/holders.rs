@@ -93,6 +93,15 @@ pub enum Held {
     ByRoot(u32),
 }
 
+/// Holders that are one row.
+struct Group {
+    held: Held,
+    /// How the nearest holder above is held.
+    within: Option<Held>,
+    retained: u64,
+    objects: Vec<u32>,
+}
+
 /// Holders that are below others.
 pub struct Nested<'a> {
     dominators: &'a Dominators,
@@ -159,29 +168,69 @@ impl Known<'_> {
             own.retained_bytes = own.retained_bytes.saturating_add(retained);
             own.objects += u64::from(self.dominators.count(object));
         }
-        for &object in found {
-            let held = self.held(object);
-            if holders.len() == most {
-                break;
-            }
-            if held != Held::Own {
-                let outer = nested.outer(object);
-                let within = outer.map(|it| self.name_of(self.held(it)));
-                holders.push(Holder {
-                    name: self.name_of(held),
-                    class: self.graph.class_name(object).into(),
-                    objects: u64::from(self.dominators.count(object)),
-                    retained_bytes: self.dominators.retained(object),
-                    path: self.descent(object),
-                    within: within.unwrap_or_default(),
-                });
-            }
+        for Group {
+            held,
+            within,
+            retained,
+            objects,
+        } in self.groups(found, nested, most)
+        {
+            let counts = objects.iter().map(|&it| self.dominators.count(it));
+            holders.push(Holder {
+                name: self.name_of(held),
+                class: self.graph.class_name(objects[0]).into(),
+                objects: counts.map(u64::from).sum(),
+                retained_bytes: retained,
+                path: self.descent(objects, retained),
+                within: within.map_or_else(String::new, |it| self.name_of(it)),
+            });
         }
         if own.retained_bytes > 0 {
             let place = holders.partition_point(|it| it.retained_bytes >= own.retained_bytes);
             holders.insert(place, own);
+            holders.truncate(most);
         }
         holders
+    }
+
+    /// The biggest rows of these holders but rperf's, the biggest first. What is shared has one for all objects of a
+    /// class.
+    fn groups(&self, found: &[u32], nested: &Nested<'_>, most: usize) -> Vec<Group> {
+        let mut groups: Vec<Group> = Vec::new();
+        let mut shared: FxHashMap<(Held, Option<Held>, u32), usize> = FxHashMap::default();
+        let mut alone = 0;
+        for &object in found {
+            let held = self.held(object);
+            let is_shared = matches!(held, Held::Among(..) | Held::AmongVariable(_));
+            // The biggest come first.
+            if held == Held::Own || (!is_shared && alone == most) {
+                continue;
+            }
+            alone += usize::from(!is_shared);
+            let within = nested.outer(object).map(|it| self.held(it));
+            let retained = self.dominators.retained(object);
+            let new = groups.len();
+            let class = self.graph.classes[object as usize];
+            let place = match is_shared {
+                true => *shared.entry((held, within, class)).or_insert(new),
+                false => new,
+            };
+            match groups.get_mut(place) {
+                Some(group) => {
+                    group.retained = group.retained.saturating_add(retained);
+                    group.objects.push(object);
+                }
+                None => groups.push(Group {
+                    held,
+                    within,
+                    retained,
+                    objects: vec![object],
+                }),
+            }
+        }
+        groups.sort_by_key(|it| Reverse(it.retained));
+        groups.truncate(most);
+        groups
     }
 
     fn is_holder(&self, object: u32) -> bool {
@@ -275,11 +324,10 @@ impl Known<'_> {
         }
     }
 
-    /// What an object has: step by step those of one class, by one name, that have half of all or more.
-    fn descent(&self, object: u32) -> Vec<PathStep> {
-        let all = self.dominators.retained(object);
+    /// What objects have, so many bytes: step by step those of one class, by one name, that have half of all or
+    /// more.
+    fn descent(&self, mut set: Vec<u32>, all: u64) -> Vec<PathStep> {
         let mut steps = Vec::new();
-        let mut set = vec![object];
         while steps.len() < DEEPEST {
             let Some((step, next)) = self.largest_below(&set) else {
                 break;

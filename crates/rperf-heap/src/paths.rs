@@ -305,6 +305,22 @@ mod tests {
     }
 
     #[test]
+    fn what_is_shared_is_one_row_for_all_objects_of_a_class() {
+        let object = [(2, 5), (5, 1), (6, 2)];
+        let array = [(0, 4), (0, 6)];
+        let mut graph = graph([&object, &[], &[], &array, &[], &array, &[]]);
+        // A second String in place of the fiber.
+        graph.kinds[4] = graph.kinds[6];
+        graph.classes[4] = graph.classes[6];
+        let file = told(&graph);
+        let strings = file.holders.iter().filter(|it| it.class == "String");
+        let strings: Vec<_> = strings
+            .map(|it| (&*it.name, it.objects, it.retained_bytes))
+            .collect();
+        assert_eq!(strings, [("KEPT and others", 2, 2)]);
+    }
+
+    #[test]
     fn a_holder_within_another_one_says_so() {
         let object = [(2, 5), (5, 1), (6, 2)];
         let file = told(&graph([&object, &[], &[], &[], &[(3, 6)], &[(0, 4)], &[]]));

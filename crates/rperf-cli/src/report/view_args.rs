@@ -122,13 +122,6 @@ pub fn refuse_strangers(
     let Some((option, _, views)) = given.find(|(.., views)| !views.iter().any(is_shown)) else {
         return Ok(());
     };
-    // A view that isn't a format by itself can be written in one, which is then no other view.
-    let is_other = |view: &&&str| is_default || !view.starts_with("--format");
-    let others: Vec<_> = views.iter().filter(is_other).copied().collect();
-    let views = match &*others {
-        [] => views,
-        others => others,
-    };
     let views = match views {
         [others @ .., last] if !others.is_empty() => format!("{} or {last}", others.join(", ")),
         views => views.concat(),
