@@ -191,15 +191,16 @@ RSpec.describe "looking at profiles" do
       %w[--callers Nobody] => "no method in the profile matches 'Nobody'",
       %w[--ignore Nobody|work --callers work] => "no method in what the filters leave matches 'work'",
       %w[-n -1] => "-n must be a number of rows, 0 for all, not '-1'",
-      %w[--top -o x] => "-o goes with --html, --text, --format, --dot or --svg, not with --top",
+      %w[--top -o x] => "-o goes with --html, --text, --format, --dot, --svg, --boot, --tests, --ops, --gc or " \
+                        "--callers, not with --top",
       %w[--format svg] => "--format must be pprof, collapsed, text, markdown, json, html, dot, callgrind or " \
                           "spans, not 'svg'",
       %w[--least 5] => "--least goes with --tree",
       %w[--callers Work --lines] => "--lines goes with --text, not with --callers",
       %w[--lines -o x.collapsed] => "--lines goes with --text",
       %w[--format pprof --lines -o x] => "--lines goes with --text, not with --format pprof",
-      %w[--html -n 3] => "-n goes with --top, --methods, --tree, --boot, --tests, --ops, --callers, --annotate, " \
-                         "--format json or --format markdown, not with --html",
+      %w[--html -n 3] => "-n goes with --top, --methods, --tree, --boot, --tests, --ops, --gc, --callers, " \
+                         "--annotate, --format json or --format markdown, not with --html",
       %w[--tree --sort total] => "--sort goes with --top, --methods, --boot, --tests, --ops or --format json, " \
                                  "not with --tree",
       %w[--format json --by gem] => "--by goes with --top, --methods, --dot or --svg, not with --format json",
