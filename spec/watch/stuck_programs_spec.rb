@@ -71,7 +71,8 @@ RSpec.describe "rperf about a program that", vm: true do
       program("", works: true) do |working|
         outcome = rperf("top", "--once", "--interval", "0.5", *[waiting, working].map { |it| it.pid.to_s })
         expect(outcome.status.exitstatus).to eq(0)
-        expect(outcome.stderr).to match(/\Arperf: #{waiting.pid} \S.* runs no Ruby code just now: .*: so it has no rows\n\z/)
+        silent = /\Arperf: #{waiting.pid} \S.* runs no Ruby code just now: .*: so it has no rows\n\z/
+        expect(outcome.stderr).to match(silent)
         expect(outcome.stdout).to include("Object#work")
       end
       # It answers the first question, and is stopped then.

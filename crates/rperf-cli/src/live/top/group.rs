@@ -159,7 +159,7 @@ impl Group {
         members.clone().any(|it| it.program.is_watched()) && members.all(is_ready)
     }
 
-    /// Those that haven't been watched, though each has been here for `patience`.
+    /// The programs that haven't been watched, though each has been here for `patience`.
     pub fn silent(&self, patience: Duration) -> Vec<Silent> {
         let members = self.members.iter();
         let late = members.filter(|it| !it.program.is_watched() && it.since.elapsed() >= patience);
