@@ -172,8 +172,8 @@ RSpec.describe "call graphs" do
     %w[--dot --edgefraction -1] => "--edgefraction must be a share from 0 to 1, such as 0.01, not '-1'",
     %w[--dot --by state] => "--by state, --by op and --by label:KEY go with --top, not with --dot or --svg",
     %w[--dot --by file --clusters] => "--clusters are of methods: it goes with --by method only",
-    %w[--dot -n 3] => "-n goes with --top, --methods, --tree, --boot, --tests, --ops, --callers, --annotate, " \
-                      "--format json or --format markdown, not with --dot",
+    %w[--dot -n 3] => "-n goes with --top, --methods, --tree, --boot, --tests, --ops, --gc, --callers, " \
+                      "--annotate, --format json or --format markdown, not with --dot",
     %w[--svg -o /no/such/x.svg] => "-o must be in a directory that exists, not '/no/such/x.svg'"
   }.each do |arguments, message|
     it "refuses #{arguments.join(" ")} in one line" do

@@ -169,7 +169,7 @@ RSpec.describe "Output formats, used as documented" do
     gzip = /\A\x1f\x8b/n
     {
       "profile.collapsed" => /\A<main>;Object#work \d+\n/, "profile.txt" => /\ATotal: /, "profile.pb.gz" => gzip,
-      "profile.data" => gzip, "profile" => gzip, "profile.json" => gzip, "profile.txt.gz" => gzip
+      "profile.data" => gzip, "profile" => gzip, "profile.json" => /\A{"version":1,/, "profile.txt.gz" => gzip
     }.each do |name, start|
       it "#{name} makes it the right format" do
         Rperf.save(path_to(name), made_profile)

@@ -28,11 +28,21 @@ const KEYS: Record<Part, string> = {
   suspended: "suspended_ns",
 };
 const byKey = <T>(of: (part: Part) => T) => Object.fromEntries(PARTS.map((part) => [KEYS[part], of(part)]));
-const means = (of: Means) => ({ typical: of.typical, tail: of.tail, difference: excess(of) });
+const orNull = (isKnown: boolean, value: number) => (isKnown ? value : null);
+/** Of a class without any request nothing is known. */
+const means = ({ classes }: Requests, of: Means) => {
+  const [typical, tail] = [classes.typical.count > 0, classes.tail.count > 0];
+  return {
+    typical: orNull(typical, of.typical),
+    tail: orNull(tail, of.tail),
+    difference: orNull(typical && tail, excess(of)),
+  };
+};
 
 /** The times of an endpoint as `rperf why --json` has them. */
 export function timesJson({ requests, parts, excess }: EndpointTimes) {
   const { key, name, count, p50, p95, p99, max } = requests;
+  const { typical, tail } = requests.classes;
   return {
     key,
     name,
@@ -42,8 +52,8 @@ export function timesJson({ requests, parts, excess }: EndpointTimes) {
     p95_ns: p95,
     p99_ns: p99,
     max_ns: max,
-    excess_ns: excess,
-    means: byKey((part) => means(parts[part])),
+    excess_ns: orNull(typical.count > 0 && tail.count > 0, excess),
+    means: byKey((part) => means(requests, parts[part])),
   };
 }
 
@@ -51,9 +61,12 @@ export function timesJson({ requests, parts, excess }: EndpointTimes) {
 export function opsJson(requests: Requests) {
   return opMeans(requests).map(({ op, calls, wall }) => ({
     name: op.name,
-    per_request_ns: means(wall),
+    per_request_ns: means(requests, wall),
     repeated_percent: op.repeated > 0 ? (op.repeated * 100) / requests.count : null,
-    calls,
+    calls: {
+      typical: orNull(requests.classes.typical.count > 0, calls.typical),
+      tail: orNull(requests.classes.tail.count > 0, calls.tail),
+    },
     app: op.app && { name: op.app.name, path: op.app.file, line: op.app.line },
   }));
 }
@@ -90,18 +103,20 @@ export function whyJson(file: ProfileFile, requests: Requests) {
   return {
     ...timesJson(found.times),
     enough: hasEnough(requests),
-    objects: found.objects && means(found.objects),
-    sites: byKey((part) => found.sites[part].map((it) => ({ ...place(it), per_request_ns: means(it.means) }))),
+    objects: found.objects && means(requests, found.objects),
+    sites: byKey((part) =>
+      found.sites[part].map((it) => ({ ...place(it), per_request_ns: means(requests, it.means) })),
+    ),
     holders:
       found.holders?.map((it) => {
-        const own = it.means && means(it.means);
+        const own = it.means && means(requests, it.means);
         const share = rounded(100 * holderShare(found, it));
         return { name: it.name, share, blame_ns: it.blame, per_request_ns: own, ...place(it) };
       }) ?? null,
     collections: collectionsOf(view, requests).map((it) => ({
       cause: it.cause,
       share: rounded(100 * it.share),
-      per_request_ns: means(it.means),
+      per_request_ns: means(requests, it.means),
     })),
     unknown_share: roundedOrNull(unknownShare(found)),
     blame_ns: found.blame,
