@@ -146,20 +146,22 @@ RSpec.describe "rperf heap", vm: true, emulated: false, if: Gem::Platform.local.
       FIBER.resume(KEPT[:page].first)
       THREAD = Thread.new(KEPT[:page]) { |pages| Thread.current[:pages] = pages; sleep; pages }
       POOL = [Fiber.new { local = "y" * #{2 * mb}; Fiber.yield; local }.tap(&:resume)]
+      SHOP = [Class.new { @cache = "z" * #{3 * mb} }]
       sleep 0.01 until THREAD.stop?
     RUBY
     holding(code) do |pid, _|
       listed = answer_of(pid, "--class", "String")
       large = listed["paths"].select { |row| row["retained_bytes"] >= mb }
       expect(large.to_h { |row| [row["holder"], row["steps"].map(&:first)] })
-        .to eq("KEPT" => %w[Hash Array String], "stack of a Fiber in POOL" => %w[String])
+        .to eq("KEPT" => %w[Hash Array String], "stack of a Fiber in POOL" => %w[String],
+               "a class without a name @cache" => %w[String])
       expect(holder(listed, "KEPT and others")["retained_bytes"]).to be_within(0.05 * mb).of(mb)
       # Where rows overlap, they say so.
-      pool = holder(listed, "POOL")
-      expect(pool["retained_bytes"]).to be_within(0.05 * mb).of(2 * mb)
-      expect([pool["within"], holder(listed, "stack of a Fiber in POOL")["within"]]).to eq([nil, "POOL"])
+      shop = holder(listed, "SHOP")
+      expect(shop["retained_bytes"]).to be_within(0.05 * mb).of(3 * mb)
+      expect([shop["within"], holder(listed, "a class without a name @cache")["within"]]).to eq([nil, "SHOP"])
       page = rperf("heap", pid.to_s, "--force").stdout.dup.force_encoding("UTF-8")
-      expect(page).to match(/  stack of a Fiber in POOL → String \(part of POOL\)$/)
+      expect(page).to match(/  a class without a name @cache → String \(part of SHOP\)$/)
       expect(page).to include("\nWhat is part of another row counts there, too.\n")
     end
   end
