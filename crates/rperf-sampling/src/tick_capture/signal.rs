@@ -27,6 +27,8 @@ use in_use::{Lent, Users};
 use libc::{c_int, c_void, siginfo_t, ucontext_t};
 use rperf_vm::clock;
 use stack_room::Room;
+#[cfg(test)]
+pub(crate) use stack_room::use_signal_stack;
 use std::io;
 use std::mem::MaybeUninit;
 use std::ptr;

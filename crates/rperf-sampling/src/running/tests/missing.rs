@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::counters::Capture;
-use crate::tick_capture::signal::HANDLERS;
+use crate::tick_capture::signal::{HANDLERS, use_signal_stack};
 use crate::{Missing, StartError, StartOptions, default_signal};
 use rperf_vm::fake::LAYOUT;
 use rperf_vm::{FrameLayout, Unknown};
@@ -10,6 +10,7 @@ use rperf_vm::{FrameLayout, Unknown};
 /// What a snapshot of a session in this VM says.
 fn missing(vm: &FakeVm, lines: bool, capture: Option<Capture>) -> Result<Missing, StartError> {
     let _one_at_a_time = HANDLERS.lock();
+    use_signal_stack(64 << 10);
     let options = StartOptions {
         config: SessionConfig {
             timer: TimerKind::Signal(default_signal()),

@@ -116,6 +116,21 @@ unsafe fn size_of_frame(_: *const ucontext_t) -> usize {
     asked_for().max(size_of::<ucontext_t>() + size_of::<libc::siginfo_t>() + 128)
 }
 
+/// Gives the calling thread a signal stack of so many bytes: Ruby's threads have 16 kB, and those of
+/// Rust's library what the system asks for at least, which is too little for a fault in a handler.
+#[cfg(test)]
+pub(crate) fn use_signal_stack(size: usize) {
+    let room = Box::leak(vec![0u8; size].into_boxed_slice());
+    let stack = libc::stack_t {
+        ss_sp: room.as_mut_ptr().cast(),
+        ss_flags: 0,
+        ss_size: size,
+    };
+    // SAFETY: the memory is there for ever, and nobody else uses it.
+    let failed = unsafe { libc::sigaltstack(&raw const stack, std::ptr::null_mut()) };
+    assert_eq!(failed, 0);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

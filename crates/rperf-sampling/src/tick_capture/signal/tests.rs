@@ -33,21 +33,8 @@ impl TakeStacks for Stacks {
 }
 
 fn install(ticks: &Arc<Ticks>) -> io::Result<TickSignal> {
+    use_signal_stack(64 << 10);
     TickSignal::install(Arc::clone(ticks), Box::new(Stacks))
-}
-
-/// Gives the calling thread a signal stack of so many bytes: Ruby's threads have 16 kB, and those of
-/// Rust's library 8, which is too little for a fault in a handler.
-fn use_signal_stack(size: usize) {
-    let room = Box::leak(vec![0u8; size].into_boxed_slice());
-    let stack = libc::stack_t {
-        ss_sp: room.as_mut_ptr().cast(),
-        ss_flags: 0,
-        ss_size: size,
-    };
-    // SAFETY: the memory is there for ever, and nobody else uses it.
-    let failed = unsafe { libc::sigaltstack(&raw const stack, ptr::null_mut()) };
-    assert_eq!(failed, 0);
 }
 
 /// Runs a thread that computes with registers of all kinds until told to stop.
