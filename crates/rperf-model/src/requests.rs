@@ -268,6 +268,23 @@ mod tests {
     }
 
     #[test]
+    fn what_filters_have_left_is_added_where_only_one_of_two_was_filtered() {
+        let mut filtered = Requests::new("endpoint", "GET /");
+        filtered.add(LatencyClass::Typical, took(1), true);
+        filtered.add(LatencyClass::Tail, took(9), true);
+        let whole = filtered.clone();
+        filtered.left = Some([0, 0, 0, 0, 1]);
+        for (mut one, other) in [(filtered.clone(), &whole), (whole.clone(), &filtered)] {
+            one.merge(other);
+            assert_eq!(one.counts(), [0, 0, 1, 0, 2]);
+            assert_eq!(one.class(LatencyClass::Typical).count, 2);
+        }
+        let mut both = whole.clone();
+        both.merge(&whole);
+        assert_eq!((both.left, both.counts()), (None, [0, 0, 2, 0, 2]));
+    }
+
+    #[test]
     fn the_slowest_are_kept_and_merged_is_added() {
         let [mut one, mut other, mut all] = [0; 3].map(|_| Requests::new("endpoint", "GET /"));
         for wall in 1..=40 {

@@ -165,10 +165,11 @@ impl<'a> Tables<'a> {
                 break;
             }
             // A program that only waits lets no session begin.
-            let silent = self.group.silent(SILENCE + self.args.interval);
-            let are_all = !silent.is_empty() && silent.len() == self.group.members.len();
-            if self.args.once && are_all {
-                return self.print_silent(&silent);
+            if self.args.once {
+                let silent = self.group.silent(SILENCE + self.args.interval);
+                if !silent.is_empty() && silent.len() == self.group.members.len() {
+                    return self.print_silent(&silent);
+                }
             }
             sleep(AGAIN);
         }
