@@ -7,7 +7,7 @@
 # The floors of lib/rperf, from the lowest up. A file names constants of its own floor and of lower ones only, and no
 # files name each other in a circle (`bin/test lint` checks it):
 #
-#   1 names.rb original.rb version.rb errors.rb message.rb stderr.rb argument.rb inert.rb
+#   1 names.rb original.rb version.rb errors.rb message.rb stderr.rb argument.rb builtin.rb deferred.rb inert.rb
 #   2 processes/ web/ ops/ ops.rb
 #   3 session/ live/
 #   4 hooks/

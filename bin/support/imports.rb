@@ -20,7 +20,8 @@ module Imports
   }.freeze
   RUBY_FLOORS = {
     "rperf" => [
-      %w[names original version errors message stderr argument inert], %w[processes web ops], %w[session live],
+      %w[names original version errors message stderr argument builtin deferred inert], %w[processes web ops],
+      %w[session live],
       %w[hooks], %w[api autostart], %w[.],
       %w[middleware rack viewer pprof_endpoint sidekiq active_job suite rspec minitest cli launched]
     ]

@@ -1,17 +1,9 @@
 # frozen_string_literal: true
 
-require_relative "ops/action_mailer"
-require_relative "ops/action_view"
-require_relative "ops/active_job"
-require_relative "ops/active_record"
-require_relative "ops/caches"
+require_relative "builtin"
+require_relative "deferred"
 require_relative "ops/guard"
-require_relative "ops/net_http"
-require_relative "ops/pools"
-require_relative "ops/redis_client"
-require_relative "ops/sequel"
-require_relative "ops/sidekiq"
-require_relative "ops/tilt"
+require_relative "ops/loaded"
 
 module Rperf
   # What libraries wait for, and what they render, enqueue and perform, gets names by itself, while a session measures
@@ -19,12 +11,10 @@ module Rperf
   # loaded, and `install` does that. It is done when such a session begins, and for libraries that come later as files
   # are compiled. What is installed stays, and is silent without such a session.
   module Ops
-    SOURCES = [NetHTTP, ActiveRecord, Caches, ActionMailer, ActionView, Tilt, ActiveJob, Sidekiq, RedisClient, Sequel,
-               Pools::ActiveRecord, Pools::ConnectionPool].freeze
-    private_constant :SOURCES
-
-    # Those that are to be looked for. Each is taken out by the thread that installs it.
-    @missing = SOURCES.dup
+    CODE = Deferred.new("#{__dir__}/ops", "named", "job_class", "notifications", "net_http", "active_record", "caches",
+                        "action_mailer", "action_view", "tilt", "active_job", "sidekiq", "redis_client", "sequel",
+                        "pools")
+    private_constant :CODE
 
     class << self
       # A session is about to begin that measures ops.
@@ -33,7 +23,7 @@ module Rperf
       # It has begun.
       def begin
         look
-        watch unless @watch || @missing.empty?
+        watch if missing? && !@watch
       end
 
       # It is over. A forked child has inherited what its parent had.
@@ -44,6 +34,15 @@ module Rperf
       end
 
       private
+
+      # Those that are to be looked for. Each is taken out by the thread that installs it.
+      def missing
+        CODE.load
+        @missing ||= [NetHTTP, ActiveRecord, Caches, ActionMailer, ActionView, Tilt, ActiveJob, Sidekiq, RedisClient,
+                      Sequel, Pools::ActiveRecord, Pools::ConnectionPool]
+      end
+
+      def missing? = @missing&.any?
 
       # For each file that is compiled, and each text that is evaluated. The event is none of compiled code's, so no
       # code has to be changed, or compiled again, for it.
@@ -61,22 +60,22 @@ module Rperf
         return stop_looking unless Native.ops?
 
         look
-        stop_looking if @missing.empty?
+        stop_looking unless missing?
       end
 
       # Clients of the port may have begun another session meanwhile, which has taken the watch for its own.
       def stop_looking
         Guard.attempt("go on being looked for", Guard::LAST) { release }
-        watch if Native.ops? && !@missing.empty? && !@watch
+        watch if Native.ops? && missing? && !@watch
       end
 
       # A source that fails isn't tried again.
       def look
         Guard.attempt("of libraries are missing", Guard::LAST) do
           # Another thread may look meanwhile.
-          found = @missing.dup.to_h { |source| [source, source.find] }.compact
+          found = missing.dup.to_h { |source| [source, source.find] }.compact
           found.each do |source, library|
-            next unless @missing.delete(source)
+            next unless missing.delete(source)
 
             Guard.attempt("of a library are missing", Guard::LAST) { source.install(library) }
           end

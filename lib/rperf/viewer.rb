@@ -80,7 +80,7 @@ module Rperf
     # @return [String, nil] its id; nil for nil
     # @raise [ArgumentError] for a Hash that isn't a profile
     def add_snapshot(data)
-      @snapshots.add { Natives.of(data) } unless data.nil?
+      @snapshots.add { Asking.natives.of(data) } unless data.nil?
     end
 
     # Error pages show middleware and the Rack environment: keep it short.

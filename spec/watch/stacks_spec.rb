@@ -138,7 +138,7 @@ RSpec.describe "rperf stacks", vm: true do
         code += <<~'RUBY'
           ; require "rperf"
           $kept = Fiber.new { Fiber.yield }.tap(&:resume)
-          taking = Rperf.module_eval("FiberStacks").new
+          taking = Rperf.module_eval("Helper").fiber_stacks
           taking.size.times { |place| taking.look_at(place) }
           note, left_out, names, stacks = taking.to_a
           p "#{note} #{left_out} #{stacks.map { |stack| stack[1] }} #{names.map(&:last).uniq.join}"

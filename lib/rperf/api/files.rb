@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../session/options"
-require_relative "natives"
+require_relative "asking"
 require_relative "profile"
 
 # Profiles to and from files, and several of them.
@@ -21,7 +21,7 @@ module Rperf
     #   Hash that isn't a profile
     # @raise [SystemCallError] if the file can't be written
     def save(path, data, format: nil, lines: false, full_path: false, trim_path: nil)
-      Natives.save(path, data, format:, lines:, full_path:, trim_path:)
+      Asking.natives.save(path, data, format:, lines:, full_path:, trim_path:)
     end
 
     # Reads a pprof file: of rperf's, or of any other tool.
@@ -41,7 +41,7 @@ module Rperf
     def merge(*profiles)
       raise ArgumentError, "profiles: there must be one at least" if profiles.empty?
 
-      natives = profiles.map { |profile| Natives.of_any(:profiles, profile) }
+      natives = profiles.map { |profile| Asking.natives.of_any(:profiles, profile) }
       Profile.from_native(NativeProfile.merge(natives))
     end
 
@@ -62,7 +62,7 @@ module Rperf
     #   times, "more" or "less" of other values, "noise", or "unknown" if the profiles can't tell
     # @raise [Rperf::Error] if one can't be read, or they can't be compared
     def diff(base, target, sort: :self, normalize: :none, limit: nil, tests: false, **filters)
-      Natives.diff(base, target, sort:, normalize:, limit:, tests:, **filters)
+      Asking.natives.diff(base, target, sort:, normalize:, limit:, tests:, **filters)
     end
   end
 end

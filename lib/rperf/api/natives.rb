@@ -1,10 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../argument"
-require_relative "../session/options"
-require_relative "lazy_values"
-require_relative "questions"
-
 module Rperf
   # The native profiles behind the Hashes and files that the API takes. A Hash that the API gave remembers its native
   # profile, which knows more (lines, names of threads), for as long as nothing in it was changed.

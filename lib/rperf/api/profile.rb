@@ -2,9 +2,8 @@
 
 require_relative "../argument"
 require_relative "../session/options"
+require_relative "asking"
 require_relative "lazy_values"
-require_relative "natives"
-require_relative "questions"
 
 module Rperf
   # A profile: the Hash that docs/guide/ruby-api.md describes, which answers questions. The answers are those of
@@ -21,7 +20,7 @@ module Rperf
     # @return [Profile] what {Rperf.stop} returns
     def self.from_native(profile)
       content = profile.facts.merge(lazy_arrays(profile)).freeze
-      Natives.remember(self[content], profile, content)
+      Asking.natives.remember(self[content], profile, content)
     end
 
     # Of 100,000 stacks the Arrays have millions of elements, and most programs only save a profile, or ask it
@@ -38,7 +37,7 @@ module Rperf
     # @example A method's share of the time
     #   totals = profile.totals(focus: /\AOrder#total\z/)
     #   totals[:left].fdiv(totals[:total])
-    def totals(**filters) = native.totals(Questions.filters(**filters))
+    def totals(**filters) = native.totals(questions.filters(**filters))
 
     # The methods with the most.
     #
@@ -49,7 +48,7 @@ module Rperf
     #   "label:KEY", or "gem:c", where methods of C don't count for the gem that calls them
     # @return [Array<Hash>]
     def top(limit: nil, sort: :self, by: :function, **filters)
-      native.top(Questions.group(by), Questions.sort(sort), Questions.limit(limit), Questions.filters(**filters))
+      native.top(questions.group(by), questions.sort(sort), questions.limit(limit), questions.filters(**filters))
     end
 
     # All that is known of each method, if the profile counts calls or objects.
@@ -68,14 +67,14 @@ module Rperf
     # @return [Array<Hash>]
     def tree(least: 0.5, bottom_up: false, **filters)
       Argument.one_of(:bottom_up, bottom_up, [true, false])
-      native.tree(Questions.least(least), bottom_up, Questions.filters(**filters))
+      native.tree(questions.least(least), bottom_up, questions.filters(**filters))
     end
 
     # The methods of a name, each with its callers and callees and the lines of the calls.
     #
     # @param name [String, Regexp] the whole name of a method, or else an expression for names
     # @return [Array<Hash>] empty if there is no such method
-    def callers(name, **filters) = native.callers(Questions.pattern(:name, name), Questions.filters(**filters))
+    def callers(name, **filters) = native.callers(questions.pattern(:name, name), questions.filters(**filters))
 
     # What the loading of the program's files took.
     #
@@ -109,7 +108,7 @@ module Rperf
     # Why collections of garbage ran, by exact sums of all of them: what those of each cause took, and their pauses.
     #
     # @return [Hash, nil] `:total`, and the rows of `:causes`, those with the most time first; nil if there are none
-    def gc = native.gc(Questions.filters)
+    def gc = native.gc(questions.filters)
 
     # What slow requests have that the usual ones don't, if requests were measured (`measure: :requests`). It is what
     # `rperf why` says.
@@ -121,15 +120,15 @@ module Rperf
     # @example What slow orders wait for
     #   profile.why("GET /orders")[:means][:gvl_wait_ns][:difference]
     def why(endpoint = nil)
-      name = Questions.pattern(:endpoint, endpoint) unless nil.equal?(endpoint)
-      native.why(name, Questions.filters)
+      name = questions.pattern(:endpoint, endpoint) unless nil.equal?(endpoint)
+      native.why(name, questions.filters)
     end
 
     # What has changed between this profile and another one.
     #
     # @param target [Profile, String, Pathname, Array] what is compared with this one; several are runs of one program
     # @see Rperf.diff
-    def diff(target, **) = Natives.diff(self, target, **)
+    def diff(target, **) = Asking.natives.diff(self, target, **)
 
     # What is left of the profile. With `value:` these are the values that the new one is about. Without a filter it
     # is Hash#filter.
@@ -139,7 +138,7 @@ module Rperf
       return super(&) if filters.empty?
       raise ArgumentError, "filter takes filters or a block, not both" if block_given?
 
-      Profile.from_native(native.filter(Questions.filters(**filters)))
+      Profile.from_native(native.filter(questions.filters(**filters)))
     end
 
     # Writes the profile to a file, as {Rperf.save} does.
@@ -150,15 +149,16 @@ module Rperf
     # @param trim_path [String, Pathname, Array, nil] directories that are taken off paths in text for people
     # @return [nil]
     def save(path, format: nil, lines: false, full_path: false, trim_path: nil)
-      Natives.save(path, self, format:, lines:, full_path:, trim_path:)
+      Asking.natives.save(path, self, format:, lines:, full_path:, trim_path:)
     end
 
     private
 
-    def native = Natives.of(self)
+    def native = Asking.natives.of(self)
+    def questions = Asking.questions
 
     def rows(question, limit, sort, **filters)
-      native.rows(question, Questions.sort(sort), Questions.limit(limit), Questions.filters(**filters))
+      native.rows(question, questions.sort(sort), questions.limit(limit), questions.filters(**filters))
     end
   end
 end

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../argument"
-
 module Rperf
   # Checks the arguments of questions to profiles, and converts them to the form that the native half takes. They are
   # named as the options of the command.

@@ -13,31 +13,7 @@ module Rperf
     TEXT = /\A#<.*?:0x\h+(?:\(&.*\))? ?(.*) \((\w+(?: by resuming)?)\)>\z/mn
     NO_RACTORS = "Ruby lists no fibers of a program that has made a Ractor"
     OTHER_METHODS = "No fibers are shown: methods of the program are in place of those that Ruby has to list them"
-    EQUAL = BasicObject.instance_method(:equal?)
-    METHOD = Module.instance_method(:instance_method)
-    private_constant :MOST, :DEPTH, :MOST_FRAMES, :TEXT, :NO_RACTORS, :OTHER_METHODS, :EQUAL, :METHOD
-
-    class << self
-      # @return [UnboundMethod, nil] Ruby's, below those that the program has put before it; nil if it has replaced it
-      def original(type, name)
-        method = METHOD.bind_call(type, name)
-        method = method.super_method until method.nil? || original?(method, type)
-        method
-      end
-
-      # @return [Boolean] whether the type has it from Ruby
-      def original?(method, type)
-        file, = method.source_location
-        EQUAL.bind_call(method.owner, type) && (file.nil? || file.start_with?("<internal:"))
-      end
-    end
-
-    ALIVE, TO_S, LOCATIONS = %i[alive? to_s backtrace_locations].map { |name| original(Fiber, name) }
-    CLASS, SINGLETON_CLASS = %i[class singleton_class].map { |name| original(Kernel, name) }
-    CURRENT = original(Fiber.singleton_class, :current)
-    EACH_OBJECT = original(ObjectSpace.singleton_class, :each_object)
-    ALL = [ALIVE, TO_S, LOCATIONS, CLASS, SINGLETON_CLASS, CURRENT, EACH_OBJECT].freeze
-    private_constant(*constants(false))
+    private_constant :MOST, :DEPTH, :MOST_FRAMES, :TEXT, :NO_RACTORS, :OTHER_METHODS
 
     attr_reader :size
 
@@ -46,7 +22,7 @@ module Rperf
       @fibers = []
       @left_out = 0
       @are_plain = Hash.new { |known, type| known[type] = plain?(type) }.compare_by_identity
-      @note = ALL.include?(nil) ? OTHER_METHODS : list
+      @note = FiberMethods::ALL.include?(nil) ? OTHER_METHODS : list
       @size = @fibers.size
       @names = Hash.new { |names, name| names[name] = names.size }
       @stacks = Hash.new(0)
@@ -58,9 +34,9 @@ module Rperf
     def look_at(place)
       fiber = @fibers[place]
       @fibers[place] = nil
-      return @left_out += 1 unless @are_plain[CLASS.bind_call(fiber)]
+      return @left_out += 1 unless @are_plain[FiberMethods::CLASS.bind_call(fiber)]
 
-      block, state = TO_S.bind_call(fiber).b.match(TEXT)&.captures
+      block, state = FiberMethods::TO_S.bind_call(fiber).b.match(TEXT)&.captures
       # That of a thread is `resumed`: the thread's stack is its stack.
       note(state, block, fiber) unless [nil, "resumed", "terminated"].include?(state)
     rescue FiberError
@@ -81,14 +57,16 @@ module Rperf
     # @return [String, nil] why Ruby lists none
     def list
       # It's alive, so it is found if Ruby lists fibers at all.
-      own = CURRENT.bind_call(Fiber)
+      own = FiberMethods::CURRENT.bind_call(Fiber)
       note = NO_RACTORS
-      EACH_OBJECT.bind_call(ObjectSpace, Fiber) { |fiber| EQUAL.bind_call(fiber, own) ? note = nil : find(fiber) }
+      FiberMethods::EACH_OBJECT.bind_call(ObjectSpace, Fiber) do |fiber|
+        FiberMethods::EQUAL.bind_call(fiber, own) ? note = nil : find(fiber)
+      end
       note
     end
 
     def find(fiber)
-      return unless ALIVE.bind_call(fiber)
+      return unless FiberMethods::ALIVE.bind_call(fiber)
 
       @fibers.size < MOST ? @fibers << fiber : @left_out += 1
     rescue FiberError
@@ -98,19 +76,20 @@ module Rperf
     # Whether Fiber#to_s runs no code of the program: it asks the class for its name by `to_s`, and the symbol that a
     # block may be by `inspect`.
     def plain?(type)
-      calls_original?(SINGLETON_CLASS.bind_call(type), :to_s, Module) && calls_original?(Symbol, :inspect, Symbol)
+      singleton_class = FiberMethods::SINGLETON_CLASS.bind_call(type)
+      calls_original?(singleton_class, :to_s, Module) && calls_original?(Symbol, :inspect, Symbol)
     rescue NameError
       false # It has undefined it.
     end
 
     # A block that is a symbol has no place in a file either, but takes arguments.
     def calls_original?(type, name, owner)
-      method = METHOD.bind_call(type, name)
-      FiberStacks.original?(method, owner) && method.arity.zero?
+      method = FiberMethods::METHOD.bind_call(type, name)
+      FiberMethods.original?(method, owner) && method.arity.zero?
     end
 
     def note(state, block, fiber)
-      locations = LOCATIONS.bind_call(fiber, 0, DEPTH) || []
+      locations = FiberMethods::LOCATIONS.bind_call(fiber, 0, DEPTH) || []
       # Threads' frames have these paths, too.
       frames = locations.flat_map { |it| [@names[[it.label || "", it.absolute_path || it.path || ""]], it.lineno || 0] }
       stack = [state, block, frames]

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
+require_relative "../deferred"
 require_relative "../session/session"
-require_relative "fiber_stacks"
+require_relative "fiber_methods"
 require_relative "heap"
 require_relative "own_thread"
 require_relative "stacks"
@@ -20,7 +21,8 @@ module Rperf
     READABLE = IO.instance_method(:wait_readable)
     CLASS = Kernel.instance_method(:class)
     NAME = Module.instance_method(:name)
-    private_constant :REST, :PATIENCE, :SLEEP, :WAKEUP, :READABLE, :CLASS, :NAME
+    FIBER_STACKS = Deferred.new(__dir__, "fiber_stacks")
+    private_constant :FIBER_STACKS, :REST, :PATIENCE, :SLEEP, :WAKEUP, :READABLE, :CLASS, :NAME
 
     class << self
       # @return [Thread] the helper, which is the calling thread
@@ -32,7 +34,10 @@ module Rperf
 
       def other_ractors = Stacks.other_ractors
 
-      def fiber_stacks = FiberStacks.new
+      def fiber_stacks
+        FIBER_STACKS.load
+        FiberStacks.new
+      end
 
       def memory = Heap.facts
 

@@ -1,8 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "loaded"
-require_relative "named"
-
 module Rperf
   module Ops
     # Mails that Action Mailer delivers: by the class of their mailer. The event that it sends doesn't know that as it
@@ -11,11 +8,10 @@ module Rperf
       # Wraps the method of mailer classes to which Mail::Message leaves the delivery.
       module Delivery
         KIND = "mail"
-        NAME = Module.instance_method(:name)
-        private_constant :KIND, :NAME
+        private_constant :KIND
 
         def deliver_mail(*)
-          return super unless Native.main_ractor? && Native.ops? && (mailer = NAME.bind_call(self))
+          return super unless Native.main_ractor? && Native.ops? && (mailer = Builtin::NAME.bind_call(self))
 
           Named.call(KIND, mailer) { super }
         end

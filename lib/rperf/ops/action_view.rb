@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "notifications"
-
 module Rperf
   module Ops
     # Templates, partials, collections and layouts that Action View renders: by the path of their file, from which the

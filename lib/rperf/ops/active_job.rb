@@ -1,11 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "guard"
-require_relative "job_class"
-require_relative "loaded"
-require_relative "named"
-require_relative "notifications"
-
 module Rperf
   module Ops
     # Active Jobs that are enqueued, and those that are performed where no middleware of rperf's makes them jobs of the

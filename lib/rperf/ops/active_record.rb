@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "notifications"
-
 module Rperf
   module Ops
     # Statements of Active Record: their text, of which the values are left out. Those that ask what tables look like,

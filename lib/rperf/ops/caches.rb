@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "notifications"
-
 module Rperf
   module Ops
     # Operations of ActiveSupport::Cache: which one, and of which class of store; never the keys.

@@ -4,21 +4,17 @@ module Rperf
   module Ops
     # What jobs are called: by their classes, never with what they get.
     module JobClass
-      CLASS = Kernel.instance_method(:class)
-      NAME = Module.instance_method(:name)
-      private_constant :CLASS, :NAME
-
       class << self
         # @return [String, nil] the name of the job's class; nil if it has none
         def of(job)
           case job
           when nil then nil
-          when Object then name_of(CLASS.bind_call(job))
+          when Object then name_of(Builtin::CLASS.bind_call(job))
           end
         end
 
         # @return [String, nil] the name of a class
-        def name_of(job_class) = NAME.bind_call(job_class)
+        def name_of(job_class) = Builtin::NAME.bind_call(job_class)
       end
     end
   end

@@ -1,8 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "guard"
-require_relative "loaded"
-
 module Rperf
   module Ops
     # Requests of Net::HTTP: their method and the server, never the path. The connection is part of one that has to make
@@ -11,9 +8,7 @@ module Rperf
       KIND = "http"
       # The fiber-local variable with the Net::HTTP whose request has a name.
       CALLING = :__rperf_calling__
-      # As it is now: tests put others in its place.
-      THREAD = Thread.method(:current)
-      private_constant :CALLING, :THREAD
+      private_constant :CALLING
 
       # Wraps a request.
       module Request
@@ -47,7 +42,7 @@ module Rperf
         # @return [Array, nil] the name, and the Net::HTTP that is calling already; nil if this call is part of its own,
         #   or has no name
         def name_of(http, request)
-          thread = THREAD.call
+          thread = Builtin::CURRENT_THREAD.call
           outer = thread[CALLING]
           return if http.equal?(outer) || thread.frozen?
 
@@ -59,7 +54,7 @@ module Rperf
         end
 
         def calling=(http)
-          THREAD.call[CALLING] = http
+          Builtin::CURRENT_THREAD.call[CALLING] = http
         end
 
         private

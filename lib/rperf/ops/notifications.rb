@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "loaded"
-
 module Rperf
   module Ops
     # ActiveSupport::Notifications, to which libraries tell where their work begins and ends.

@@ -1,9 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "guard"
-require_relative "loaded"
-require_relative "named"
-
 module Rperf
   module Ops
     # Waits for a connection of a pool, all of which others have. A connection that is free at once is no op.

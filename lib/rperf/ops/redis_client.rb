@@ -1,8 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "loaded"
-require_relative "named"
-
 module Rperf
   module Ops
     # Commands of redis-client, and so of the gem redis from 5.0 and of Sidekiq from 7.0: which one, never its keys.

@@ -1,8 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "loaded"
-require_relative "named"
-
 module Rperf
   module Ops
     # Statements of Sequel: their text, of which the values are left out.

@@ -1,10 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "guard"
-require_relative "job_class"
-require_relative "loaded"
-require_relative "named"
-
 module Rperf
   module Ops
     # Jobs that Sidekiq's client pushes, one or many at once: by their class. Those of Active Job have an op already.

@@ -1,8 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "loaded"
-require_relative "named"
-
 module Rperf
   module Ops
     # Templates that Tilt renders, as for Sinatra: by the path of their file. Those without a path are none, nor are

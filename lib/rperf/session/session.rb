@@ -61,7 +61,7 @@ module Rperf
       targets = Targets.of(options[:only])
       destination.start(options.sampling)
       Session.current = self
-      targets&.begin
+      Targets.begin(targets) if targets
       Ops.begin if Native.ops?
     end
 
@@ -85,7 +85,7 @@ module Rperf
       raise Error, obstacle if obstacle
 
       whole do
-        Targets.current&.update
+        Targets.update
         Native.snapshot(clear)
       end
     end

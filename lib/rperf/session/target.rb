@@ -4,13 +4,6 @@ module Rperf
   # A name of methods as a user gives it: `Order#total`, `Cart.find`, or `Cart#*` for all that a class has itself. To
   # look for them loads no code, and calls none of the program's.
   class Target
-    # Methods of Module as the VM has them, whatever a class makes of them.
-    NAME, ANCESTORS, CONST_GET, HAS_CONST, AUTOLOAD, INSTANCE_METHOD, HAS_METHOD, HAS_PRIVATE, METHODS,
-      PRIVATE_METHODS, SINGLETON =
-      %i[name ancestors const_get const_defined? autoload? instance_method method_defined? private_method_defined?
-         instance_methods private_instance_methods singleton_class?].map { |name| Module.instance_method(name) }
-    SINGLETON_CLASS = Kernel.instance_method(:singleton_class)
-    ID = BasicObject.instance_method(:__id__)
     CODE = RubyVM::InstructionSequence
     METHOD_NAME = /\A(?:[[:upper:]][[:alnum:]_]*(?:::|(?=[#.])))+[#.]./
     ALL = "*"
@@ -24,8 +17,8 @@ module Rperf
       def name_of(object)
         return unless Module === object # rubocop:disable Style/CaseEquality -- is_a? may be the program's
 
-        object = object.attached_object if SINGLETON.bind_call(object)
-        NAME.bind_call(object) if Module === object # rubocop:disable Style/CaseEquality
+        object = object.attached_object if Builtin::IS_SINGLETON.bind_call(object)
+        Builtin::NAME.bind_call(object) if Module === object # rubocop:disable Style/CaseEquality
       end
 
       # @return [Array] equal for methods whose calls have one hook: those with the same code, but if a block is it
@@ -33,7 +26,7 @@ module Rperf
         return [method] if method.is_a?(CODE)
 
         code = CODE.of(method)
-        block?(code) ? [code, ID.bind_call(method.owner), method.original_name] : [code]
+        block?(code) ? [code, Builtin::ID.bind_call(method.owner), method.original_name] : [code]
       end
 
       # @return [Boolean] whether a method with this code is one that a block defines
@@ -41,21 +34,21 @@ module Rperf
 
       # @return [Array<UnboundMethod>] those that a class or module has itself, in whatever language
       def own_methods(scope)
-        names = METHODS.bind_call(scope, false) + PRIVATE_METHODS.bind_call(scope, false)
+        names = Builtin::METHODS.bind_call(scope, false) + Builtin::PRIVATE_METHODS.bind_call(scope, false)
         names.filter_map { |name| own(scope, name) }.select { |method| method.owner.equal?(scope) }
       end
 
       # @return [UnboundMethod, nil] the class's own method of this name, if modules that are put in front of it have
       #   one, too
       def own(scope, name)
-        return unless HAS_METHOD.bind_call(scope, name) || HAS_PRIVATE.bind_call(scope, name)
+        return unless Builtin::HAS_METHOD.bind_call(scope, name) || Builtin::HAS_PRIVATE.bind_call(scope, name)
 
-        method = first = INSTANCE_METHOD.bind_call(scope, name)
+        method = first = Builtin::INSTANCE_METHOD.bind_call(scope, name)
         method = method.super_method until method.nil? || method.owner.equal?(scope)
         method || first
       end
 
-      def singleton_class_of(object) = SINGLETON_CLASS.bind_call(object)
+      def singleton_class_of(object) = Builtin::SINGLETON_CLASS.bind_call(object)
     end
 
     # @return [String]
@@ -124,9 +117,9 @@ module Rperf
         break unless Module === outer # rubocop:disable Style/CaseEquality
 
         owner = owner_of(outer, constant)
-        break if owner.nil? || AUTOLOAD.bind_call(owner, constant, false)
+        break if owner.nil? || Builtin::AUTOLOAD.bind_call(owner, constant, false)
 
-        CONST_GET.bind_call(owner, constant, false)
+        Builtin::CONST_GET.bind_call(owner, constant, false)
       end
       return unless Module === found # rubocop:disable Style/CaseEquality
 
@@ -135,9 +128,9 @@ module Rperf
 
     # The class or module that has the constant, as `outer::Name` finds it: not Object, but for its own.
     def owner_of(outer, constant)
-      ancestors = ANCESTORS.bind_call(outer)
+      ancestors = Builtin::ANCESTORS.bind_call(outer)
       ancestors = ancestors.take_while { |it| !Object.equal?(it) } unless Object.equal?(outer)
-      ancestors.find { |it| HAS_CONST.bind_call(it, constant, false) }
+      ancestors.find { |it| Builtin::HAS_CONST.bind_call(it, constant, false) }
     end
   end
   private_constant :Target

@@ -1,12 +1,9 @@
 # frozen_string_literal: true
 
-require_relative "target"
-
 module Rperf
   # The methods that files define, as a user names them: `app/models/**`, `lib/shop/cart.rb`. To look for them loads no
   # code, and calls none of the program's.
   class TargetFiles
-    SINGLETON_METHODS = Kernel.instance_method(:singleton_methods)
     # Parts of a file that are no methods. No name after `def` looks like this.
     NO_METHOD = /\A<(?:class:|module:|main>|top \(required\)>|compiled>)|\Asingleton class\z/
     ALL_BELOW = %r{/\*\*\z}
@@ -70,7 +67,7 @@ module Rperf
       return [] unless Module === scope # rubocop:disable Style/CaseEquality -- is_a? may be the program's
 
       scopes = [scope]
-      scopes << Target.singleton_class_of(scope) unless SINGLETON_METHODS.bind_call(scope, false).empty?
+      scopes << Target.singleton_class_of(scope) unless Builtin::SINGLETON_METHODS.bind_call(scope, false).empty?
       scopes.flat_map { |it| Target.own_methods(it) }.select { |method| match?(Target::CODE.of(method)) }
     end
 

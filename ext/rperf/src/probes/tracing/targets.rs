@@ -1,5 +1,5 @@
 //! The hook on calls and returns of chosen methods. The VM rewrites the code of these methods only,
-//! and back again when the hook goes; `lib/rperf/session/targets.rb` says when.
+//! and back again when the hook goes; `lib/rperf/session/target_points.rb` says when.
 
 use crate::ruby::frames::RubyVm;
 use crate::ruby::ractor::AnyGvl;

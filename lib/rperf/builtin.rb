@@ -1,0 +1,19 @@
+# frozen_string_literal: true
+
+module Rperf
+  # Methods of Ruby as they are when the gem is loaded, because a program may put its own in their place. For code that
+  # is compiled later.
+  module Builtin
+    # Of Kernel.
+    CLASS, SINGLETON_CLASS, SINGLETON_METHODS =
+      %i[class singleton_class singleton_methods].map { |name| Kernel.instance_method(name) }
+    ID = BasicObject.instance_method(:__id__)
+    CURRENT_THREAD = Thread.method(:current)
+    # Of Module.
+    NAME, ANCESTORS, CONST_GET, HAS_CONST, AUTOLOAD, INSTANCE_METHOD, HAS_METHOD, HAS_PRIVATE, METHODS,
+      PRIVATE_METHODS, IS_SINGLETON =
+      %i[name ancestors const_get const_defined? autoload? instance_method method_defined? private_method_defined?
+         instance_methods private_instance_methods singleton_class?].map { |name| Module.instance_method(name) }
+  end
+  private_constant :Builtin
+end
