@@ -13,13 +13,17 @@ RSpec.describe "The command line, used as documented" do
     /^ +[\d,.]+ ms +[\d.]+% +CPU execution$/, /^ +[\d,.]+ ms +\[Ruby\] GC time \(\d+ count: \d+ minor, \d+ major\)$/,
     /^ +[\d,]+ +\[Ruby\] allocated objects$/, /^ +[\d,]+ +\[Ruby\] freed objects$/,
     /^ +\d+ MB +\[OS\] peak memory \(maxrss\)$/,
-    *(if Gem::Platform.local.os == "linux"
+    # QEMU tells programs of no page that is resident.
+    *(if Gem::Platform.local.os == "linux" && Commands::SLOWNESS == 1
         /^ +\d+ MB +\[OS\] memory at its end \(RSS\) = Ruby heap \d+ \+ #{malloc}.*files \d+.*$/
       end),
     /^ +[\d,]+ +\[OS\] context switches \([\d,]+ voluntary, [\d,]+ involuntary\)$/,
     %r{^ +\d+ MB +\[OS\] disk I/O \(\d+ MB read, \d+ MB write\)$},
     %r{^  [\d,]+ samples? / [\d,]+ triggers?, [\d.]+% profiler overhead$}
   ]
+  # The least share of waiting, in percent, in a program that computes and waits. To compute takes an emulator longer.
+  least_waiting = 20.0 / Commands::SLOWNESS
+
   # The heads of a text report.
   report_heads = [
     /^Total: [\d,.]+ms \((?:cpu|wall)\)$/, /^Samples: [\d,]+, Frequency: \d+Hz$/, /^Flat:$/, /^Cumulative:$/
@@ -63,8 +67,8 @@ RSpec.describe "The command line, used as documented" do
     it "shows of a program that computes and waits how much it does of either" do
       write_file("mixed.rb", Guide::MIXED)
       rows = times(type("rperf stat ruby mixed.rb").stderr)
-      expect(rows["[Ruby] GVL blocked (I/O, sleep)"]).to match([be_between(220, 2500), be_between(20, 97)])
-      expect(rows["CPU execution"]).to match([be > 20, be_between(3, 80)])
+      expect(rows["[Ruby] GVL blocked (I/O, sleep)"]).to match([be_between(220, 2500), be_between(least_waiting, 97)])
+      expect(rows["CPU execution"]).to match([be > 20, be_between(3, 100 - least_waiting)])
     end
 
     it "adds tables of functions with --report" do
@@ -167,7 +171,7 @@ RSpec.describe "The command line, used as documented" do
       type("rperf record -m wall -o wall_profile.txt ruby mixed.rb")
       report = File.read(path_to("wall_profile.txt"))
       expect(report).to match(/\ATotal: [\d,.]+ms \(wall\)\nSamples: [\d,]+, Frequency: 1000Hz\n/)
-      expect(table(report, "Flat")).to include("[GVL blocked] (<GVL>)" => [be_between(220, 2500), be > 20])
+      expect(table(report, "Flat")).to include("[GVL blocked] (<GVL>)" => [be_between(220, 2500), be > least_waiting])
       all = table(report, "Cumulative").transform_values(&:first)
       expect(all).to include(
         "<main> (mixed.rb)", "block in <main> (mixed.rb)", "Integer#times (<internal:numeric>)",

@@ -34,6 +34,9 @@ pub enum Unreadable {
     /// The process has ended.
     #[error("the process has ended")]
     Gone,
+    /// Emulators of a system, or of another CPU, list mappings, but no page of them.
+    #[error("this system tells of no page that is resident")]
+    Untold,
     /// Something else is wrong.
     #[error(transparent)]
     Io(io::Error),
@@ -71,6 +74,9 @@ impl Taken {
                 false => Unreadable::Gone,
             });
         }
+        if !tells_pages(&mappings) {
+            return Err(Unreadable::Untold);
+        }
         Ok(Taken {
             mappings,
             threads: system::thread_blocks(pid),
@@ -90,6 +96,12 @@ impl Taken {
             pagemap.count(start, end, most)
         })
     }
+}
+
+/// Whether any page is told of: no process runs without one.
+fn tells_pages(mappings: &[Mapping]) -> bool {
+    let mut resident = mappings.iter().map(|it| it.resident);
+    resident.any(|it| it.rss > 0 || it.swap > 0)
 }
 
 #[cfg(target_os = "linux")]
@@ -308,6 +320,16 @@ mod tests {
         assert_eq!(2_129_984 & 0x20_0000, 0x20_0000);
         assert!(!system::is_kernels(own()));
         assert_eq!(system::flags("2"), None);
+    }
+
+    #[test]
+    fn mappings_without_a_page_tell_nothing() {
+        let told = |rss: u64, swap: u64| {
+            let of_one =
+                |rss, swap| format!("1000-3000 rw-p 0 00:00 0\nRss: {rss} kB\nSwap: {swap} kB\n");
+            tells_pages(&mappings(&[of_one(0, 0), of_one(rss, swap)].concat()))
+        };
+        assert_eq!([told(0, 0), told(4, 0), told(0, 4)], [false, true, true]);
     }
 
     #[test]
