@@ -5,6 +5,9 @@ RSpec.describe "Middleware, set up as documented" do
   include RailsApps
   include Servers
 
+  # Of an emulator.
+  slowness = Commands::SLOWNESS
+
   # Seconds by label, in the profile of the server or the program. At 99 samples a second each request or job can win or
   # lose some milliseconds.
   def times(path, key) = time_by_label(read_profile(path_to(path)), key).transform_values { |ns| ns / 1e9 }
@@ -51,9 +54,9 @@ RSpec.describe "Middleware, set up as documented" do
     expect(bodies.tally).to eq('{endpoint: "GET /api/users"}' => 20, '{endpoint: "GET /articles/:slug"}' => 10)
     stop_server(server)
     expect(times("tmp/profile.pb.gz", :endpoint)).to include(
-      "GET /api/users" => be_between(0.2, 3), "GET /articles/:slug" => be_between(0.1, 2)
+      "GET /api/users" => be_between(0.2, 3 * slowness), "GET /articles/:slug" => be_between(0.1, 2 * slowness)
     )
-    expect(focused("tmp/profile.pb.gz", :endpoint, %r{GET /api/users})).to be_between(0.2, 3)
+    expect(focused("tmp/profile.pb.gz", :endpoint, %r{GET /api/users})).to be_between(0.2, 3 * slowness)
   end
 
   describe "in a Sinatra app", skip: Servers.missing("rackup", "webrick", "sinatra") do
@@ -93,7 +96,7 @@ RSpec.describe "Middleware, set up as documented" do
       write_sinatra_app
       write_file("config.ru", "require_relative 'app'\nrun Sinatra::Application\n")
       serve(start_rackup("webrick"))
-      expect(times("profile.pb.gz", :endpoint)).to include("GET /hello" => be_between(0.2, 3))
+      expect(times("profile.pb.gz", :endpoint)).to include("GET /hello" => be_between(0.2, 3 * slowness))
     end
 
     it "has ended when the app, started by itself, begins to serve: what docs/guide/web-and-jobs.md warns of" do
@@ -106,7 +109,7 @@ RSpec.describe "Middleware, set up as documented" do
       write_sinatra_app("unless Rperf.running?")
       outcome = serve(start_sinatra(under: rperf_command("record", "-m", "wall", "-o", "app.pb.gz")))
       expect(outcome.messages).to match([/\Arperf: wrote app\.pb\.gz/])
-      expect(times("app.pb.gz", :endpoint)).to include("GET /hello" => be_between(0.2, 3))
+      expect(times("app.pb.gz", :endpoint)).to include("GET /hello" => be_between(0.2, 3 * slowness))
       expect(File.exist?(path_to("profile.pb.gz"))).to be(false)
     end
   end
@@ -122,7 +125,7 @@ RSpec.describe "Middleware, set up as documented" do
     server = start_rackup("webrick")
     expect(server.get_all(["/users/7"] * 10).map(&:body).uniq).to eq(['{route: "GET /users/:id"}'])
     stop_server(server)
-    expect(times("profile.pb.gz", :route)).to include("GET /users/:id" => be_between(0.1, 2))
+    expect(times("profile.pb.gz", :route)).to include("GET /users/:id" => be_between(0.1, 2 * slowness))
     expect(times("profile.pb.gz", :endpoint).keys).to eq([nil])
   end
 
@@ -146,8 +149,8 @@ RSpec.describe "Middleware, set up as documented" do
       Rperf.start(mode: :wall, frequency: 99, output: "profile.pb.gz") { SendEmailJob.perform_now("ann") }
     RUBY
     expect(run(ruby, program, env: app_environment).stdout).to eq("ann\n{job: \"SendEmailJob\"}\n")
-    expect(times("profile.pb.gz", :job)).to include("SendEmailJob" => be_between(0.03, 0.5))
-    expect(focused("profile.pb.gz", :job, /SendEmailJob/)).to be_between(0.03, 0.5)
+    expect(times("profile.pb.gz", :job)).to include("SendEmailJob" => be_between(0.03, 0.5 * slowness))
+    expect(focused("profile.pb.gz", :job, /SendEmailJob/)).to be_between(0.03, 0.5 * slowness)
   end
 
   it "labels Sidekiq's jobs by their classes", skip: Servers.missing("sidekiq", "redis-server") do
@@ -172,7 +175,7 @@ RSpec.describe "Middleware, set up as documented" do
     sidekiq = start_sidekiq(redis, "app.rb", "-c", "2", under: rperf_command("record", "-m", "wall", "-o", "app.pb.gz"))
     wait_until("end of the queue") { ask_redis(redis, "LLEN queue:default") == ":0" }
     expect(stop_server(sidekiq).messages).to match([/\Arperf: wrote app\.pb\.gz/])
-    expect(times("app.pb.gz", :job)).to include("HardJob" => be_between(0.35, 3))
+    expect(times("app.pb.gz", :job)).to include("HardJob" => be_between(0.35, 3 * slowness))
   end
 
   it "labels requests and jobs, and exports profiles now and then",
@@ -221,8 +224,8 @@ RSpec.describe "Middleware, set up as documented" do
     wait_until("export of all jobs") { exported(:job, "ReportJob") > 0.9 }
     [web, sidekiq].each { |server| stop_server(server) }
     # All files together, as pprof adds them up.
-    expect(exported(:endpoint, "GET /reports/:id")).to be_between(0.15, 3)
-    expect(exported(:job, "ReportJob")).to be_between(0.9, 4)
+    expect(exported(:endpoint, "GET /reports/:id")).to be_between(0.15, 3 * slowness)
+    expect(exported(:job, "ReportJob")).to be_between(0.9, 4 * slowness)
   end
 
   # Seconds that the profiles give to the label.

@@ -108,7 +108,7 @@ RSpec.describe "A Puma cluster with ports", alone: true, skip: Servers.missing("
     expect(range).to cover(longest)
   end
 
-  it "is profiled as a whole, and watched with all workers that come and go" do
+  it "is profiled as a whole, and watched with all workers that come and go", emulated: false do
     server = start_puma("-w", "2", "-t", "3:3", app: app("watched.ru"), env: { "RPERF_LISTEN" => "1" })
     wait_until("ports") { sockets.count { |socket| answers?(socket) } == 2 }
     under_load(server) do

@@ -19,7 +19,7 @@ RSpec.describe "Rperf::PprofEndpoint in servers", skip: Servers.missing("puma") 
     read_profile(path_to("got.pb.gz"))
   end
 
-  it "profiles the worker that got the request, several clients at a time, and ends with its server" do
+  it "profiles the worker that got the request, several clients at a time, and ends with its server", emulated: false do
     server = start_puma("-t", "8:8", "-w", "2", app: app("pprof.ru"))
     expect(fetch(server, "/profile?seconds=1", key: "no").code).to eq("403")
     expect(fetch(server, "/cmdline").body).to include("puma: cluster worker")
