@@ -159,7 +159,11 @@ fn slowest(why: &Why<'_>, screen: Screen) -> String {
         cells.push(grouped(values.objects));
         table.push(Row {
             cells,
-            name: it.label.clone().unwrap_or_else(|| "-".into()),
+            name: match first {
+                Some(_) => it.label.clone().unwrap_or_else(|| "-".into()),
+                // No name at all: requests that weren't judged have no label.
+                None => String::new(),
+            },
             ..Row::default()
         });
     }
@@ -350,6 +354,36 @@ fn collections(why: &Why<'_>, screen: Screen) -> String {
 }
 
 /// A line about what the profile lacks.
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rperf_model::RequestValues;
+    use rperf_model::test_support;
+
+    fn page(class: LatencyClass) -> String {
+        let mut profile = test_support::with_requests(&[("job", "Export")]);
+        let values = RequestValues {
+            wall: 7_000_000,
+            ..RequestValues::default()
+        };
+        profile.requests[0].add(class, values.ended_at(1), true);
+        let why = Why::of(&profile, &profile.requests[0]);
+        endpoint(&profile, &why, Screen::default())
+    }
+
+    #[test]
+    fn requests_that_were_not_judged_have_no_column_of_names() {
+        let page = page(LatencyClass::First);
+        assert!(page.contains("No request was judged"), "{page}");
+        let rows: Vec<_> = page
+            .lines()
+            .skip_while(|it| !it.contains("wall ms"))
+            .collect();
+        assert!(rows[0].ends_with("objects"), "{page}");
+        assert!(rows[1].contains("7.0") && rows[1].ends_with('0'), "{page}");
+    }
+}
 fn lost(profile: &Profile) -> String {
     let line = rperf_report::losses_line(&profile.meta.counters);
     line.map_or_else(String::new, |line| format!("\n{line}\n"))

@@ -170,16 +170,18 @@ fn few(why: &Why<'_>) -> String {
 }
 
 fn slowest(why: &Why<'_>) -> String {
-    let headings = [
-        "wall", "running", "GVL wait", "blocked", "GC", "objects", "%request",
-    ];
-    let mut table = Table::new(&headings, 6);
+    let mut headings = vec!["wall", "running", "GVL wait", "blocked", "GC", "objects"];
+    let numbers = headings.len();
+    // Requests that weren't judged have no label.
+    let have_labels = why.slowest.iter().any(|it| it.label.is_some());
+    headings.extend(have_labels.then_some("%request"));
+    let mut table = Table::new(&headings, numbers);
     for SlowRequest { took, label, .. } in &why.slowest {
         let it = took.values;
         let times = [it.wall, it.running, it.gvl_wait, it.blocked, it.gc];
         let mut cells: Vec<_> = times.map(ms).into();
         cells.push(grouped(it.objects));
-        cells.push(label.as_deref().map_or_else(|| "-".into(), code));
+        cells.extend(have_labels.then(|| label.as_deref().map_or_else(|| "-".into(), code)));
         table.row(cells);
     }
     format!("### The slowest requests\n\n{}", table.text())
