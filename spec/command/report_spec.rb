@@ -361,7 +361,7 @@ RSpec.describe "looking at profiles" do
       outcome = rperf("diff", "--base", "rperf.data", "same.pb.gz", "--target", "slow.pb.gz", "slow.pb.gz",
                       "--normalize", "total")
       expect(outcome.stdout).to include(", mean of 2 runs, 2,800 samples (slow.pb.gz, slow.pb.gz)\n",
-                                        "Scaled: each run as if it had the base's total\n", "(+0.0%), no change\n")
+                                        "Scaled: each run as if it had the base's total\n", "(0.0%), no change\n")
       expect(outcome.stdout).to match(/slower  Array#sort/)
     end
 

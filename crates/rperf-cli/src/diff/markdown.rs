@@ -6,7 +6,6 @@ use super::pages::{
 };
 use rperf_format::markdown::amount;
 use rperf_format::markdown::text::{Table, code, left_out, location, name};
-use rperf_report::numbers::plus;
 use rperf_report::{Change, DiffRow, Run};
 use std::path::PathBuf;
 
@@ -108,5 +107,6 @@ fn of_head(page: &Page<'_>, text: String) -> String {
 }
 
 fn signed(page: &Page<'_>, value: i64) -> String {
-    format!("{}{}", plus(value), amount(&scale(page), value))
+    let scale = scale(page);
+    format!("{}{}", scale.plus(value), amount(&scale, value))
 }

@@ -278,7 +278,7 @@ fn table(page: &Page<'_>, rows: &[&DiffRow]) -> String {
 }
 
 fn signed(scale: &Scale, value: i64) -> String {
-    format!("{}{}", plus(value), scale.text(value))
+    format!("{}{}", scale.plus(value), scale.text(value))
 }
 
 /// The difference in percent, with its sign.

@@ -7,7 +7,7 @@ use crate::report::screen::{Screen, Style};
 use rperf_format::table::{Column, Row, Table};
 use rperf_format::{Spelling, part_detail, part_name};
 use rperf_model::{LatencyClass, Profile, Requests};
-use rperf_report::numbers::{counted, grouped, milliseconds};
+use rperf_report::numbers::{counted, grouped, milliseconds, milliseconds_more, plus};
 use rperf_report::one_line::{endpoint_name, one_line};
 use rperf_report::{EndpointTimes, Function, Holder, Part, Site, Why};
 
@@ -60,9 +60,9 @@ fn causes(first: &[Why<'_>], screen: Screen) -> String {
         let tail = requests.class(LatencyClass::Tail).count;
         let title = screen.styled(Some(Style::Bold), &name(requests));
         text += &format!(
-            "{title}   {}, +{} ms each{}\n",
+            "{title}   {}, {} ms each{}\n",
             counted(tail, "slowest request"),
-            milliseconds(why.times.excess()),
+            milliseconds_more(why.times.excess()),
             match why.has_enough() {
                 true => String::new(),
                 false => format!(" (few: from {} on this can be relied on)", Why::FEW),
@@ -179,10 +179,6 @@ fn slowest(why: &Why<'_>, screen: Screen) -> String {
 fn parts(why: &Why<'_>) -> Table {
     let headings = ["typical", "tail", "difference"].map(Column::new);
     let mut table = Table::new(headings).with_names("per request");
-    let signed = |number: String, value: i64| match value {
-        0.. => format!("+{number}"),
-        _ => number,
-    };
     for part in Part::ALL {
         let means = why.times.parts[part as usize];
         if part == Part::Suspended && means.typical == 0 && means.tail == 0 {
@@ -194,7 +190,7 @@ fn parts(why: &Why<'_>) -> Table {
             cells: vec![
                 ms(means.typical),
                 ms(means.tail),
-                signed(ms(excess), excess),
+                format!("{} ms", milliseconds_more(excess)),
             ],
             style: match excess {
                 ..=0 => None,
@@ -212,7 +208,7 @@ fn parts(why: &Why<'_>) -> Table {
             cells: vec![
                 grouped(objects.typical),
                 grouped(objects.tail),
-                signed(grouped(excess), excess),
+                format!("{}{}", plus(excess), grouped(excess)),
             ],
             name: "objects".into(),
             ..Row::default()
@@ -354,6 +350,10 @@ fn collections(why: &Why<'_>, screen: Screen) -> String {
 }
 
 /// A line about what the profile lacks.
+fn lost(profile: &Profile) -> String {
+    let line = rperf_report::losses_line(&profile.meta.counters);
+    line.map_or_else(String::new, |line| format!("\n{line}\n"))
+}
 
 #[cfg(test)]
 mod tests {
@@ -383,8 +383,4 @@ mod tests {
         assert!(rows[0].ends_with("objects"), "{page}");
         assert!(rows[1].contains("7.0") && rows[1].ends_with('0'), "{page}");
     }
-}
-fn lost(profile: &Profile) -> String {
-    let line = rperf_report::losses_line(&profile.meta.counters);
-    line.map_or_else(String::new, |line| format!("\n{line}\n"))
 }

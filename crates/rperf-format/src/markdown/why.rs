@@ -5,7 +5,7 @@ use super::ops::{self, REPEATS};
 use super::text::{Table, app, code, endpoint, place};
 use crate::heads::{Spelling, part_detail, part_name, repeats_head};
 use rperf_model::{LatencyClass, OpSums, Profile, Requests};
-use rperf_report::numbers::{counted, grouped, milliseconds};
+use rperf_report::numbers::{counted, grouped, milliseconds, milliseconds_more, plus};
 use rperf_report::{
     EndpointTimes, Function, OpShare, OpTimes, Part, Site, SlowRequest, Sort, Why, losses_line,
 };
@@ -82,14 +82,6 @@ fn ms(ns: impl Into<i128>) -> String {
     format!("{} ms", milliseconds(ns))
 }
 
-/// A difference, with its sign.
-fn signed(text: String, value: i64) -> String {
-    match value {
-        0.. => format!("+{text}"),
-        _ => text,
-    }
-}
-
 fn has(why: &Why<'_>, class: LatencyClass) -> bool {
     why.times.requests.class(class).count > 0
 }
@@ -114,7 +106,7 @@ fn causes(why: &Why<'_>) -> String {
         "### {}\n\n{}, +{} each.{few}\n\n{}",
         endpoint(key, name),
         counted(tail, "slowest request"),
-        ms(why.times.excess()),
+        milliseconds_more(why.times.excess()),
         causes.collect::<String>()
     )
 }
@@ -200,7 +192,7 @@ fn states(why: &Why<'_>) -> String {
         table.row([
             ms(means.typical),
             ms(means.tail),
-            signed(ms(excess), excess),
+            format!("{} ms", milliseconds_more(excess)),
             part_name(why, part),
             part_detail(why, part, &InCode),
         ]);
@@ -210,7 +202,7 @@ fn states(why: &Why<'_>) -> String {
         table.row([
             grouped(objects.typical),
             grouped(objects.tail),
-            signed(grouped(excess), excess),
+            format!("{}{}", plus(excess), grouped(excess)),
             "objects".into(),
             String::new(),
         ]);
