@@ -28,10 +28,7 @@ pub fn markdown(page: &Page<'_>) -> String {
         };
         text += &format!("\n### {title}{of_each}\n\n{}", table(page, &rows));
     }
-    match page.diff.with(Change::Noise).count() {
-        0 => {}
-        count => text += &format!("\n{}\n", within_noise(page, count)),
-    }
+    text += &within_noise(page);
     for note in notes(page) {
         text += &format!("\n{note}\n");
     }
