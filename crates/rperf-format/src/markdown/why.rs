@@ -2,6 +2,7 @@
 //! thread.
 
 use super::ops::{self, REPEATS};
+use super::program;
 use super::text::{Table, app, code, endpoint, place};
 use crate::heads::{Spelling, part_detail, part_name, repeats_head};
 use rperf_model::{LatencyClass, OpSums, Profile, Requests};
@@ -25,7 +26,7 @@ pub fn markdown_of_endpoints(
     all: &[EndpointTimes<'_>],
     first: &[Why<'_>],
 ) -> String {
-    let title = match &*profile.meta.program {
+    let title = match &*program(profile) {
         "" => "## Slow requests\n".to_string(),
         program => format!("## Slow requests of {}\n", code(program)),
     };
@@ -103,7 +104,7 @@ fn causes(why: &Why<'_>) -> String {
         format!("- {share:.0}% {}{place}\n", part_name(why, part))
     });
     format!(
-        "### {}\n\n{}, +{} each.{few}\n\n{}",
+        "### {}\n\n{}, {} ms each.{few}\n\n{}",
         endpoint(key, name),
         counted(tail, "slowest request"),
         milliseconds_more(why.times.excess()),
