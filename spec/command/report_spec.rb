@@ -189,6 +189,7 @@ RSpec.describe "looking at profiles" do
       %w[--by colour] => "--by must be method, class, file, dir, gem, gem:c, label:KEY, op, thread or state, not " \
                          "'colour'",
       %w[--callers Nobody] => "no method in the profile matches 'Nobody'",
+      %w[--callers Nobody --format json] => "no method in the profile matches 'Nobody'",
       %w[--ignore Nobody|work --callers work] => "no method in what the filters leave matches 'work'",
       %w[-n -1] => "-n must be a number of rows, 0 for all, not '-1'",
       %w[--top -o x] => "-o goes with --html, --text, --format, --dot, --svg, --boot, --tests, --ops, --gc or " \
