@@ -140,7 +140,8 @@ fn view(args: &ReportArgs, on_terminal: bool) -> Result<View, Refusal> {
         Some(_) => View::Top,
         None => by_extension(args)?.unwrap_or_else(|| default(args, on_terminal)),
     };
-    refuse_strangers(&view.options(), asked.is_none(), &belongings(args))?;
+    let (shown, format) = (view.options(), view.option());
+    refuse_strangers(&shown, Some(format), asked.is_none(), &belongings(args))?;
     Ok(view)
 }
 
