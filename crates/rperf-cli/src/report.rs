@@ -56,7 +56,10 @@ pub fn run(args: ReportArgs) -> Result<i32, Refusal> {
     if !filtered.unmatched.is_empty() {
         say_unmatched(&filtered.unmatched, filtered.idle != 0, &options)?;
     }
-    let screen = Screen::stdout(options.pager);
+    let screen = match &options.page {
+        Some(_) => Screen::default(),
+        None => Screen::stdout(options.pager),
+    };
     let page = Page {
         profile: &filtered.profile,
         before: filtered.whole,
@@ -137,7 +140,7 @@ pub fn run(args: ReportArgs) -> Result<i32, Refusal> {
             return write(&bytes, *format, output.as_deref(), screen);
         }
     };
-    print(screen, &text)
+    write_text(&text, options.page.as_deref(), screen)
 }
 
 /// Names the filters that match nothing in the profile, or only what is hidden with idle threads.
