@@ -81,8 +81,9 @@ RSpec.describe "Rperf::Profile#why and #method_rows", vm: true do
       {
         "GET /" => "endpoint: 'GET /' is a part of 2 names: 'GET /about', 'GET /orders'",
         /^GET|Exp/ => "endpoint: '(?:^GET|Exp)' matches 3 names: 'job=ExportJob', 'GET /about', 'GET /orders'",
-        "/ordres" => "endpoint: no request is of '/ordres'", "" => "endpoint: no request is of ''",
-        "(" => "endpoint: no request is of '(', and it is no valid regular expression: unclosed group",
+        "nope" => "endpoint: no request is of 'nope'; there are 'GET /about', 'GET /orders' and 'job=ExportJob'",
+        "GET /ordres" => %r{\Aendpoint: no request is of 'GET /ordres'; did you mean 'GET /orders'},
+        "(" => /\Aendpoint: no request is of '\(', and it is no valid regular expression: unclosed group; there are '/,
         /GET (?!x)/ => /\Aendpoint: no request is of .*, and it is no valid regular expression: look-around, .*\z/
       }.each { |name, message| expect { profile.why(name) }.to raise_error(ArgumentError, message) }
       [5, [], "\xff", BasicObject.new].each do |name|

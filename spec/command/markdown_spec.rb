@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# `rperf why` and `rperf report --boot, --tests, --ops, --gc` as Markdown, to paste, and as JSON: by name and by the
-# extension of a file.
+# `rperf why` and `rperf report --boot, --tests, --ops, --gc` as Markdown, to paste, as JSON and as text: by name and by
+# the extension of a file.
 RSpec.describe "Markdown of what isn't about stacks", vm: true do
   app = <<~'RUBY'
     require "rperf/rack"
@@ -96,23 +96,38 @@ RSpec.describe "Markdown of what isn't about stacks", vm: true do
 
   it "says in which files and formats an answer can be written" do
     {
-      %w[--ops -o x.txt] => "-o x.txt: --ops writes .md and .json, unless --format markdown or json is given",
-      %w[--gc --boot -o x.csv] => "-o x.csv: --boot writes .md and .json, unless --format markdown or json is given",
-      %w[--gc --format text] => "--format text: --gc is written as markdown or json only",
-      %w[--callers Shop#query -o x.md] => "-o x.md: --callers writes .json, unless --format json is given",
-      %w[--callers Shop#query --format markdown] => "--format markdown: --callers is written as json only",
+      %w[--gc --boot -o x.csv] => "-o x.csv: --boot writes .txt, .md and .json, unless --format text, markdown or " \
+                                  "json is given",
+      %w[--gc --format dot] => "--format dot: --gc is written as text, markdown or json only",
+      %w[--gc --ops -o x.txt] => "--ops and --gc can't be combined: give one of them",
+      %w[--callers Shop#query -o x.md] => "-o x.md: --callers writes .txt and .json, unless --format text or json is " \
+                                          "given",
+      %w[--callers Shop#query --format markdown] => "--format markdown: --callers is written as text or json only",
       %w[--top -o x.txt] => "-o goes with --html, --text, --format, --dot, --svg, --boot, --tests, --ops, --gc or " \
                             "--callers, not with --top"
     }.each { |options, message| expect(refusal("report", *options, "p.pb.gz")).to eq("rperf: #{message}\n") }
     expect(printed("report", "--ops", "--format", "markdown", "-o", "-", "p.pb.gz")).to include("### Ops\n")
   end
 
+  it "is text in a file of that name, too" do
+    [%w[--ops], %w[--gc], %w[--boot], %w[--callers Shop#query]].each do |view|
+      page = printed("report", *view, "p.pb.gz")
+      expect(page).to start_with("Type: wall")
+      expect(written("page.txt", "report", *view, "p.pb.gz")).to eq(page)
+      expect(written("page", "report", *view, "--format", "text", "p.pb.gz")).to eq(page)
+      expect(printed("report", *view, "-o", "-", "p.pb.gz")).to eq(page)
+    end
+  end
+
   it "has no option without an effect" do
     { %w[--ops --relative] => "--ops", %w[--gc --ops --relative] => "--ops and --gc", %w[--gc --sort total] => "--gc",
-      %w[--boot --lines] => "--boot" }.each do |options, views|
+      %w[--ops --value cpu] => "--ops", %w[--gc --blame] => "--gc", %w[--boot --lines] => "--boot" }
+      .each do |options, views|
       told = refusal("report", *options, "--format", "markdown", "p.pb.gz")
-      expect(told).to match(/\Arperf: --(relative|sort|lines) goes with .*, not with #{views}\n\z/)
+      expect(told).to match(/\Arperf: --(relative|sort|value|blame|lines) goes with .*, not with #{views}\n\z/)
+      expect(told).not_to include("--format markdown")
     end
+    expect(refusal("report", "--ops", "--value", "cpu", "p.pb.gz")).to match(/ goes with .*, not with --ops\n\z/)
     printed("report", "--boot", "--gc", "--relative", "--sort", "total", "--format", "markdown", "p.pb.gz")
   end
 

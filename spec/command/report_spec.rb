@@ -189,6 +189,7 @@ RSpec.describe "looking at profiles" do
       %w[--by colour] => "--by must be method, class, file, dir, gem, gem:c, label:KEY, op, thread or state, not " \
                          "'colour'",
       %w[--callers Nobody] => "no method in the profile matches 'Nobody'",
+      %w[--callers Nobody --format json] => "no method in the profile matches 'Nobody'",
       %w[--ignore Nobody|work --callers work] => "no method in what the filters leave matches 'work'",
       %w[-n -1] => "-n must be a number of rows, 0 for all, not '-1'",
       %w[--top -o x] => "-o goes with --html, --text, --format, --dot, --svg, --boot, --tests, --ops, --gc or " \
@@ -361,7 +362,7 @@ RSpec.describe "looking at profiles" do
       outcome = rperf("diff", "--base", "rperf.data", "same.pb.gz", "--target", "slow.pb.gz", "slow.pb.gz",
                       "--normalize", "total")
       expect(outcome.stdout).to include(", mean of 2 runs, 2,800 samples (slow.pb.gz, slow.pb.gz)\n",
-                                        "Scaled: each run as if it had the base's total\n", "(+0.0%), no change\n")
+                                        "Scaled: each run as if it had the base's total\n", "(0.0%), no change\n")
       expect(outcome.stdout).to match(/slower  Array#sort/)
     end
 

@@ -10,7 +10,8 @@ RSpec.describe "The command line, used as documented" do
   # The lines of a page of `rperf stat`, in this order.
   page_rows = [
     /^ Performance stats for '.+':$/, /^ +[\d,.]+ ms +user$/, /^ +[\d,.]+ ms +sys$/, /^ +[\d,.]+ ms +real$/,
-    /^ +[\d,.]+ ms +[\d.]+% +CPU execution$/, /^ +[\d,.]+ ms +\[Ruby\] GC time \(\d+ count: \d+ minor, \d+ major\)$/,
+    /^ +[\d,.]+ ms +[\d.]+% +CPU execution$/,
+    /^ +[\d,.]+ ms +\[Ruby\] GC time \(\d+ collections?: \d+ minor, \d+ major\)$/,
     /^ +[\d,]+ +\[Ruby\] allocated objects$/, /^ +[\d,]+ +\[Ruby\] freed objects$/,
     /^ +\d+ MB +\[OS\] peak memory \(maxrss\)$/,
     # QEMU tells programs of no page that is resident.

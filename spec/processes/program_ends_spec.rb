@@ -204,7 +204,7 @@ RSpec.describe "the end of a profiled program", vm: true do
     [run(*rperf_command("stat", ruby, program)),
      run(ruby, "-I#{Commands::ROOT}/lib", "-rrperf", program,
          env: { "RPERF_ENABLED" => "1", "RPERF_STAT" => "1", "RPERF_OUTPUT" => "p.pb.gz" })].each do |outcome|
-      expect(outcome.stderr[/GC time \((\d+) count/, 1].to_i).to be < 50
+      expect(outcome.stderr[/GC time \((\d+) collection/, 1].to_i).to be < 50
     end
   end
 

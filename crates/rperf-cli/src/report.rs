@@ -56,7 +56,10 @@ pub fn run(args: ReportArgs) -> Result<i32, Refusal> {
     if !filtered.unmatched.is_empty() {
         say_unmatched(&filtered.unmatched, filtered.idle != 0, &options)?;
     }
-    let screen = Screen::stdout(options.pager);
+    let screen = match &options.page {
+        Some(_) => Screen::default(),
+        None => Screen::stdout(options.pager),
+    };
     let page = Page {
         profile: &filtered.profile,
         before: filtered.whole,
@@ -86,18 +89,19 @@ pub fn run(args: ReportArgs) -> Result<i32, Refusal> {
         View::Tests => pages::suite(&page, options.sort),
         View::Ops => pages::ops(&page, options.sort),
         View::Gc => pages::gc(&page),
-        View::Callers(name) => callers(&page, name)?,
+        View::Callers(name) => pages::callers(&page, &callers_found(&page, name)?.1),
         View::Annotate(subject) => annotate(&page, subject)?,
         View::Json {
             output,
             callers,
             parts,
         } => {
-            let callers = callers.as_deref().map(|name| callers_pattern(&page, name));
+            let callers = callers.as_deref().map(|name| callers_found(&page, name));
+            let callers = callers.transpose()?.map(|(pattern, _)| pattern);
             let shape = JsonOptions {
                 limit: options.limit,
                 sort: options.sort,
-                callers: callers.transpose()?,
+                callers,
                 parts: *parts,
             };
             let text = rperf_format::json(page.question(), &shape);
@@ -136,7 +140,7 @@ pub fn run(args: ReportArgs) -> Result<i32, Refusal> {
             return write(&bytes, *format, output.as_deref(), screen);
         }
     };
-    print(screen, &text)
+    write_text(&text, options.page.as_deref(), screen)
 }
 
 /// Names the filters that match nothing in the profile, or only what is hidden with idle threads.
@@ -294,18 +298,15 @@ fn failure(message: &str) -> Refusal {
     }
 }
 
-fn callers_pattern(page: &Page<'_>, name: &str) -> Result<NamePattern, Refusal> {
-    pattern("--callers", name, page.profile)
-}
-
-fn callers(page: &Page<'_>, name: &str) -> Result<String, Refusal> {
-    let pattern = callers_pattern(page, name)?;
+/// The methods of this name, and their callers and callees; there is one at least.
+fn callers_found(page: &Page<'_>, name: &str) -> Result<(NamePattern, Vec<Neighbours>), Refusal> {
+    let pattern = pattern("--callers", name, page.profile)?;
     let column = page.profile.schema.default_column();
     let found = Neighbours::of(page.profile, column, &pattern);
-    if found.is_empty() {
-        return Err(nothing_matches(page, "method", name));
+    match found.is_empty() {
+        true => Err(nothing_matches(page, "method", name)),
+        false => Ok((pattern, found)),
     }
-    Ok(pages::callers(page, &found))
 }
 
 fn annotate(page: &Page<'_>, subject: &str) -> Result<String, Refusal> {

@@ -19,9 +19,10 @@ use crate::answers::FilteredProfile;
 use rperf_model::{Category, FrameKind, Order, Profile, State};
 use rperf_report::numbers::{counted, grouped, percent, seconds};
 use rperf_report::{
-    By, Function, Path, Scale, Sort, StateRow, Step, Top, TopRow, Totals, Wait, WaitSite, losses,
-    nanoseconds_per, without_idle,
+    By, CodePaths, Function, Path, Scale, Sort, StateRow, Step, Top, TopRow, Totals, Wait,
+    WaitSite, losses, nanoseconds_per, without_idle,
 };
+use std::borrow::Cow;
 use std::io::Write;
 use text::{Table, code, left_out, location, name};
 
@@ -347,9 +348,25 @@ impl<'a> Report<'a> {
 
 /// The title of a report.
 fn title(profile: &Profile) -> String {
-    match &*profile.meta.program {
+    match &*program(profile) {
         "" => "## Profile\n".to_string(),
         program => format!("## Profile of {}\n", code(program)),
+    }
+}
+
+/// The program's name as people type it. Executables are found in directories that nobody asks for.
+fn program(profile: &Profile) -> Cow<'_, str> {
+    let program = &*profile.meta.program;
+    if profile.path_view.is_full {
+        return program.into();
+    }
+    let short = CodePaths::of(profile).short(program);
+    // Programs give themselves names, too, which can be whole sentences.
+    match short.rsplit_once('/') {
+        Some((_, file)) if short.starts_with('/') && !short.contains(char::is_whitespace) => {
+            file.to_owned().into()
+        }
+        _ => short,
     }
 }
 
@@ -377,5 +394,30 @@ fn words(row: StateRow) -> &'static str {
     match row {
         StateRow::Of(State::GvlBlocked) => "GVL blocked (I/O, sleep)",
         row => row.name(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rperf_model::test_support;
+
+    #[test]
+    fn titles_have_no_directories_of_executables() {
+        let mut profile = test_support::with_requests(&[]);
+        profile.meta.roots = vec!["/srv/shop".into()];
+        for (program, shown) in [
+            ("/usr/local/bundle/bin/rspec", "rspec"),
+            ("/srv/shop/bin/rails", "bin/rails"),
+            ("bin/app.rb", "bin/app.rb"),
+            ("puma: worker 0: 7 [shop]", "puma: worker 0: 7 [shop]"),
+            ("/usr/bin/job of a/b", "/usr/bin/job of a/b"),
+        ] {
+            profile.meta.program = program.into();
+            assert_eq!(title(&profile), format!("## Profile of `{shown}`\n"));
+        }
+        profile.path_view.is_full = true;
+        profile.meta.program = "/usr/local/bundle/bin/rspec".into();
+        assert!(title(&profile).contains("/bundle/bin/rspec"));
     }
 }

@@ -6,7 +6,7 @@ use crate::table::{Column, Row, Style, Table};
 use rperf_model::ValueType;
 use rperf_report::Scale;
 use rperf_report::memory::rows::RowKind;
-use rperf_report::numbers::{counted, grouped, percent, plus, signed};
+use rperf_report::numbers::{counted, grouped, percent, signed};
 
 /// From which share of what malloc has handed out on it is told that so much isn't resident.
 const UNTOUCHED: f64 = 10.0;
@@ -87,7 +87,7 @@ pub fn memory_changes(base: &MemoryFile, file: &MemoryFile) -> Table {
         let cells = vec![
             scale.text(signed(before.rss_bytes)),
             scale.text(signed(now.rss_bytes)),
-            format!("{}{}", plus(change), scale.text(change)),
+            format!("{}{}", scale.plus(change), scale.text(change)),
         ];
         (cells, change)
     };

@@ -31,6 +31,15 @@ pub fn milliseconds(ns: impl Into<i128>) -> String {
     format!("{sign}{}.{}", grouped(tenths / 10), tenths % 10)
 }
 
+/// A difference in milliseconds, rounded, with its sign: `+1,234.5`; one that rounds to 0 has none.
+pub fn milliseconds_more(ns: impl Into<i128>) -> String {
+    let ns = ns.into();
+    match rounded(ns, 100_000) {
+        ("", 1..) => format!("+{}", milliseconds(ns)),
+        _ => milliseconds(ns),
+    }
+}
+
 /// Seconds with three decimals, rounded: `1,234.567`.
 pub fn seconds(ns: impl Into<i128>) -> String {
     let (sign, ms) = rounded(ns.into(), 1_000_000);
@@ -94,6 +103,8 @@ mod tests {
     #[test]
     fn differences_have_a_sign_and_numbers_an_end() {
         assert_eq!([-1, 0, 1].map(plus), ["", "", "+"]);
+        let more = [-50_000, -49_999, 0, 49_999, 50_000, 1_234_550_000].map(milliseconds_more);
+        assert_eq!(more, ["-0.1", "0.0", "0.0", "0.0", "+0.1", "+1,234.6"]);
         assert_eq!([7, u64::MAX].map(signed), [7, i64::MAX]);
     }
 

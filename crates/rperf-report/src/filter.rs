@@ -175,7 +175,8 @@ impl Filter {
         let pid = self.pid.map(|pid| {
             let sets: Vec<bool> = (0..profile.label_sets.len() as u32)
                 .map(|set| {
-                    let value = crate::top::label(profile, rperf_model::LabelSetId(set), PID);
+                    let value =
+                        crate::rows::tags::label(profile, rperf_model::LabelSetId(set), PID);
                     value.is_some_and(|value| value.parse() == Ok(pid))
                 })
                 .collect();

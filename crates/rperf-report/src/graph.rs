@@ -11,8 +11,8 @@ mod sums;
 mod trim;
 
 use crate::filter::add_thread_frames;
+use crate::rows::threads::thread_name;
 use crate::stack::groups::{CoreMethods, FrameKey, Function, Groups};
-use crate::top::thread_name;
 use limits::RankText;
 pub use limits::{Cut, GraphLimits};
 use rperf_model::{Column, Profile};

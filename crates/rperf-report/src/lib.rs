@@ -83,6 +83,7 @@ pub use requests::why::{
 pub use rows::in_ops::has_ops;
 pub use rows::states::StateRow;
 pub use rows::tags::{tag_keys, types_with_tag};
+pub use rows::threads::thread_name;
 pub use rperf_model::numbers;
 pub use stack::groups::{CoreMethods, Function, class_of};
 pub use stack::paths::{Path, Step};
@@ -93,5 +94,5 @@ pub use text::pattern::{NamePattern, PatternError, regex};
 pub use text::terminal_text;
 pub use text::units::{Scale, nanoseconds_per};
 pub use top::totals::Totals;
-pub use top::{By, Sort, Top, TopRow, thread_name};
+pub use top::{By, Sort, Top, TopRow};
 pub use tree::{Branch, Direction, Tree, TreeLimits};

@@ -4,10 +4,11 @@
 use crate::rows::in_ops::op_texts;
 use crate::rows::states::state_rows;
 use crate::rows::tags::tag_texts;
+use crate::rows::threads::thread_texts;
 use crate::stack::groups::{FrameKey, Function, Groups};
 use crate::stack::walk::{OnceSums, Values, Visitor, add, walk_summing};
 use crate::text::code_paths::CodePaths;
-use crate::top::{By, Sort, thread_name};
+use crate::top::{By, Sort};
 use rperf_model::{Column, Histogram, Node, NodeId, Order, OwnColumn, Profile, State, Weight};
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
@@ -131,7 +132,10 @@ impl Methods {
             By::File => by_frames(profile, FrameKey::File, values),
             By::Directory => by_frames(profile, FrameKey::Directory, values),
             By::Gem(core) => by_frames(profile, FrameKey::Gem(*core), values),
-            By::Thread => by_thread(profile, values),
+            By::Thread => {
+                let text = thread_texts(profile);
+                by_weight(profile, values, |row| text(row.key))
+            }
             By::State => {
                 let state = state_rows(profile);
                 by_weight(profile, values, |row| state(row.key).name().into())
@@ -285,18 +289,6 @@ fn by_frames(
         method(groups.function(group), own, total, sums.is_recursive[group])
     })
     .collect()
-}
-
-fn by_thread(profile: &Profile, values: impl Fn(Weight<'_>) -> Values<SUMS>) -> Vec<Method> {
-    let names: FxHashMap<u32, &str> = profile
-        .threads
-        .iter()
-        .map(|thread| (thread.seq, profile.strings.get(thread.name)))
-        .collect();
-    by_weight(profile, values, |row| {
-        let seq = row.key.thread;
-        thread_name(seq, names.get(&seq).copied().unwrap_or_default())
-    })
 }
 
 fn by_weight(

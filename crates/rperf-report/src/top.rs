@@ -4,9 +4,10 @@
 use crate::rows::in_ops::op_texts;
 use crate::rows::states::state_rows;
 use crate::rows::tags::tag_texts;
+use crate::rows::threads::thread_texts;
 use crate::stack::groups::{CoreMethods, FrameKey, Function, GroupId, Groups};
 use crate::stack::walk::{OnceSums, Values, Visitor, add, walk};
-use rperf_model::{Column, LabelSetId, Node, NodeId, Order, Profile, Weight};
+use rperf_model::{Column, Node, NodeId, Order, Profile, Weight};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 
@@ -117,7 +118,10 @@ impl Top {
                 let text = op_texts(profile);
                 by_weight(profile, columns, |weight| text(weight.key))
             }
-            By::Thread => by_thread(profile, columns),
+            By::Thread => {
+                let text = thread_texts(profile);
+                by_weight(profile, columns, |weight| text(weight.key))
+            }
             By::State => {
                 let row = state_rows(profile);
                 by_weight(profile, columns, |weight| {
@@ -260,34 +264,6 @@ fn by_frames(profile: &Profile, columns: [Column; 2], key: FrameKey) -> Vec<TopR
     sums.finish()
         .map(|sum| TopRow::new(groups.function(sum.group), sum.own, sum.total))
         .collect()
-}
-
-/// The value of the label with this key in a set.
-pub(crate) fn label<'a>(profile: &'a Profile, set: LabelSetId, key: &str) -> Option<&'a str> {
-    let pairs = profile.label_sets.get(set).iter();
-    let mut found = pairs.filter(|(id, _)| profile.strings.get(*id) == key);
-    found.next().map(|(_, value)| profile.strings.get(*value))
-}
-
-fn by_thread(profile: &Profile, columns: [Column; 2]) -> Vec<TopRow> {
-    let names: FxHashMap<u32, &str> = profile
-        .threads
-        .iter()
-        .map(|thread| (thread.seq, profile.strings.get(thread.name)))
-        .collect();
-    by_weight(profile, columns, |weight| {
-        let seq = weight.key.thread;
-        thread_name(seq, names.get(&seq).copied().unwrap_or_default())
-    })
-}
-
-/// The thread with this number and name in words.
-pub fn thread_name(seq: u32, name: &str) -> String {
-    match (seq, name) {
-        (0, _) => "(ended threads)".to_string(),
-        (seq, "") => format!("thread {seq}"),
-        (seq, name) => format!("thread {seq}: {name}"),
-    }
 }
 
 fn by_weight(

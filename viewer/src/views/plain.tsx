@@ -24,7 +24,7 @@ export function PlainTable(props: { caption: string; columns: string[]; name: st
 }
 
 const signed = (value: number, words: (value: number) => string) =>
-  value < 0 ? `-${words(-value)}` : `+${words(value)}`;
+  value === 0 ? words(0) : value < 0 ? `-${words(-value)}` : `+${words(value)}`;
 
 /** What a typical request has, one of the tail, and the difference. */
 export function MeansCells({ means, words }: { means: Means; words(value: number): string }) {

@@ -127,7 +127,7 @@ test("an endpoint has a table of its ops, with what it calls again and again and
   await visit(shop, async (page) => {
     assert.match(
       await text(page, MEANS),
-      /0 s\s+60\.0 ms\s+\+60\.0 ms\s+0\s+1\s+\[HTTP\] GET rates\.example\.com\s+2\.00 ms\s+2\.00 ms\s+\+0 s\s+5\s+5\s+\[SQL\] SELECT \* FROM items WHERE id = \?\s*N\+1\s*Shop#load app\/shop\.rb:18/,
+      /0 s\s+60\.0 ms\s+\+60\.0 ms\s+0\s+1\s+\[HTTP\] GET rates\.example\.com\s+2\.00 ms\s+2\.00 ms\s+0 s\s+5\s+5\s+\[SQL\] SELECT \* FROM items WHERE id = \?\s*N\+1\s*Shop#load app\/shop\.rb:18/,
     );
     assert.match(
       await text(page, SUMS),

@@ -6,7 +6,6 @@ use super::pages::{
 };
 use rperf_format::markdown::amount;
 use rperf_format::markdown::text::{Table, code, left_out, location, name};
-use rperf_report::numbers::plus;
 use rperf_report::{Change, DiffRow, Run};
 use std::path::PathBuf;
 
@@ -29,10 +28,7 @@ pub fn markdown(page: &Page<'_>) -> String {
         };
         text += &format!("\n### {title}{of_each}\n\n{}", table(page, &rows));
     }
-    match page.diff.with(Change::Noise).count() {
-        0 => {}
-        count => text += &format!("\n{}\n", within_noise(page, count)),
-    }
+    text += &within_noise(page);
     for note in notes(page) {
         text += &format!("\n{note}\n");
     }
@@ -108,5 +104,6 @@ fn of_head(page: &Page<'_>, text: String) -> String {
 }
 
 fn signed(page: &Page<'_>, value: i64) -> String {
-    format!("{}{}", plus(value), amount(&scale(page), value))
+    let scale = scale(page);
+    format!("{}{}", scale.plus(value), amount(&scale, value))
 }

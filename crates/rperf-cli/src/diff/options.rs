@@ -270,7 +270,7 @@ fn view(args: &DiffArgs, on_terminal: bool, limits_values: bool) -> Result<View,
         ("--normalize", args.normalize.is_some(), TIMES),
         ("--fail-above", args.fail_above.is_some(), GATED),
     ];
-    refuse_strangers(&[view], asked.is_none(), &belongings)?;
+    refuse_strangers(&[view], None, asked.is_none(), &belongings)?;
     let output = args.view.output()?;
     Ok(match view {
         "--web" => View::Web {

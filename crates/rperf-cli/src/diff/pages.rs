@@ -5,7 +5,8 @@ use super::percent::percent_text;
 use crate::left_out::{SHOWS_MORE, left_out};
 use crate::report::screen::{Screen, Style};
 use rperf_format::table::{Column, Row, Table};
-use rperf_report::numbers::{counted, grouped, plus};
+use rperf_model::Suite;
+use rperf_report::numbers::counted;
 use rperf_report::one_line::{function_name, one_line};
 use rperf_report::{Change, Diff, DiffRow, Normalize, Run, Scale, nanoseconds_per};
 use std::collections::BTreeSet;
@@ -61,21 +62,41 @@ pub fn text(page: &Page<'_>) -> String {
             text += &table(page, &rows);
         }
     }
-    let noise = page.diff.with(Change::Noise).count();
-    if noise > 0 {
-        text += &format!("\n{}\n", within_noise(page, noise));
-    }
+    text += &within_noise(page);
     text + &foot(page)
 }
 
-/// How many rows differ within the noise, as a sentence.
-pub fn within_noise(page: &Page<'_>, rows: usize) -> String {
-    let (one, many) = match page.diff.is_of_tests {
-        true => ("test differs", "tests differ"),
-        false => ("method differs", "methods differ"),
+/// How many rows differ within the noise, as a paragraph; nothing if none does.
+pub fn within_noise(page: &Page<'_>) -> String {
+    let rows = page.diff.with(Change::Noise);
+    let names: Vec<&str> = rows.map(|row| &*row.function.name).collect();
+    match names.is_empty() {
+        true => String::new(),
+        false => format!("\n{}\n", differ_within_noise(page.diff.is_of_tests, &names)),
+    }
+}
+
+/// The rows with these names as a sentence: hooks are no tests.
+fn differ_within_noise(are_tests: bool, names: &[&str]) -> String {
+    let are_hooks = |name: &&&str| are_tests && **name == Suite::HOOKS;
+    let hooks = names.iter().filter(are_hooks).count() as i64;
+    let others = names.len() as i64 - hooks;
+    let noun = if are_tests { "test" } else { "method" };
+    let verb = if names.len() == 1 && hooks == 0 {
+        "differs"
+    } else {
+        "differ"
     };
-    let differ = if rows == 1 { one } else { many };
-    format!("{} {differ} within the noise.", grouped(rows as i64))
+    let subject = match (others, hooks) {
+        (_, 0) => counted(others, noun),
+        (0, _) => format!("Hooks of {}", counted(hooks, "file")),
+        _ => format!(
+            "{} and hooks of {}",
+            counted(others, noun),
+            counted(hooks, "file")
+        ),
+    };
+    format!("{subject} {verb} within the noise.")
 }
 
 fn foot(page: &Page<'_>) -> String {
@@ -278,7 +299,7 @@ fn table(page: &Page<'_>, rows: &[&DiffRow]) -> String {
 }
 
 fn signed(scale: &Scale, value: i64) -> String {
-    format!("{}{}", plus(value), scale.text(value))
+    format!("{}{}", scale.plus(value), scale.text(value))
 }
 
 /// The difference in percent, with its sign.
@@ -326,6 +347,30 @@ pub fn name(row: &DiffRow) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn hooks_are_no_tests() {
+        assert_eq!(
+            differ_within_noise(true, &["a"]),
+            "1 test differs within the noise."
+        );
+        assert_eq!(
+            differ_within_noise(true, &["a", "b"]),
+            "2 tests differ within the noise."
+        );
+        assert_eq!(
+            differ_within_noise(false, &["a", "[hooks]"]),
+            "2 methods differ within the noise."
+        );
+        assert_eq!(
+            differ_within_noise(true, &["a", "[hooks]"]),
+            "1 test and hooks of 1 file differ within the noise."
+        );
+        assert_eq!(
+            differ_within_noise(true, &["[hooks]", "[hooks]"]),
+            "Hooks of 2 files differ within the noise."
+        );
+    }
 
     #[test]
     fn of_many_files_the_first_is_named() {

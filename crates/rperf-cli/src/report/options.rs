@@ -29,6 +29,8 @@ pub struct Options {
     pub files: Vec<PathBuf>,
     /// What is shown.
     pub view: View,
+    /// The file for the page of a view that has no file of its own; `None`: stdout.
+    pub page: Option<PathBuf>,
     /// The values that are shown, if not the profile's own choice.
     pub value: Option<String>,
     /// The form of paths.
@@ -72,6 +74,12 @@ impl Options {
             _ => None,
         };
         let keeps_idle = view.is_complete();
+        let page = match view {
+            View::Boot | View::Tests | View::Ops | View::Gc | View::Callers(_) => {
+                args.view.output()?
+            }
+            _ => None,
+        };
         let files: Vec<PathBuf> = args.files.iter().map(PathBuf::from).collect();
         Ok(Self {
             files: match files.is_empty() {
@@ -79,6 +87,7 @@ impl Options {
                 false => files,
             },
             view,
+            page,
             limit: args.view.limit(rows)?,
             sort: args.view.sort()?,
             path_view: args.view.paths.view(),
@@ -98,9 +107,11 @@ impl Options {
 /// The one view that the options ask for, which gives all of them a meaning.
 fn view(args: &ReportArgs, on_terminal: bool) -> Result<View, Refusal> {
     // JSON can have callers and callees, and with Markdown the loading of files, tests, ops, and collections.
+    // Text has one of them.
     let format = format_of(args);
     let is_json = format == Some(Format::Json);
     let has_parts = is_json || format == Some(Format::Markdown);
+    let is_page = format == Some(Format::Text) && has_page(args);
     refuse_other_notations(args, format)?;
     let asked = only_one(&[
         ("--web", args.view.viewer.web),
@@ -117,7 +128,7 @@ fn view(args: &ReportArgs, on_terminal: bool) -> Result<View, Refusal> {
         ("--annotate", args.annotate.is_some()),
         ("--dot", args.graph.dot),
         ("--svg", args.graph.svg),
-        ("--format", args.format.is_some()),
+        ("--format", args.format.is_some() && !is_page),
     ])?;
     let view = match asked {
         Some("--web") => web(args),
@@ -140,7 +151,8 @@ fn view(args: &ReportArgs, on_terminal: bool) -> Result<View, Refusal> {
         Some(_) => View::Top,
         None => by_extension(args)?.unwrap_or_else(|| default(args, on_terminal)),
     };
-    refuse_strangers(&view.options(), asked.is_none(), &belongings(args))?;
+    let (shown, format) = (view.options(), view.option());
+    refuse_strangers(&shown, Some(format), asked.is_none(), &belongings(args))?;
     Ok(view)
 }
 
@@ -154,7 +166,15 @@ fn format_of(args: &ReportArgs) -> Option<Format> {
         .output
         .as_ref()
         .filter(|_| !has_own_notation(args));
-    path.map(|path| Format::of_report(Path::new(path)))
+    path.map(|path| match path == "-" && has_page(args) {
+        true => Format::Text,
+        false => Format::of_report(Path::new(path)),
+    })
+}
+
+/// Whether callers, or what isn't about stacks, are asked for: as text each of them is a page.
+fn has_page(args: &ReportArgs) -> bool {
+    args.callers.is_some() || args.parts().any()
 }
 
 /// Whether a view is asked for that is written in one way only.
@@ -169,23 +189,20 @@ fn has_own_notation(args: &ReportArgs) -> bool {
 /// Refuses a file or a format in which callers, or what isn't about stacks, can't be written.
 fn refuse_other_notations(args: &ReportArgs, format: Option<Format>) -> Result<(), Refusal> {
     let is_written = match args.callers {
-        Some(_) => format == Some(Format::Json),
-        None => matches!(format, Some(Format::Json | Format::Markdown)),
+        Some(_) => matches!(format, Some(Format::Json | Format::Text)),
+        None => matches!(format, Some(Format::Json | Format::Markdown | Format::Text)),
     };
     if is_written || has_own_notation(args) {
         return Ok(());
     }
     let (view, extensions, formats) = match (&args.callers, options_of(args.parts()).first()) {
-        (Some(_), None) => ("--callers", ".json", "json"),
+        (Some(_), None) => ("--callers", ".txt and .json", "text or json"),
         (Some(_), Some(part)) => (&*format!("--callers beside {part}"), ".json", "json"),
-        (None, Some(part)) => (*part, ".md and .json", "markdown or json"),
+        (None, Some(part)) => (*part, ".txt, .md and .json", "text, markdown or json"),
         (None, None) => return Ok(()),
     };
     Err(Refusal::usage(match (&args.format, &args.view.output) {
         (Some(name), _) => format!("--format {name}: {view} is written as {formats} only"),
-        (None, Some(path)) if path == "-" => {
-            format!("-o -: {view} is written as {formats} only: give --format")
-        }
         (None, Some(path)) => format!(
             "-o {}: {view} writes {extensions}, unless --format {formats} is given",
             Path::new(path).display()

@@ -111,9 +111,11 @@ pub fn only_one(views: &[(&'static str, bool)]) -> Result<Option<&'static str>, 
 pub type Belongs = (&'static str, bool, &'static [&'static str]);
 
 /// Refuses the first option that was given and has no meaning in any of the `shown` views. `is_default`:
-/// nobody has asked for the view by name.
+/// nobody has asked for the view by name. `format`: the option of the format that they are written in, which
+/// helps nobody who has given it.
 pub fn refuse_strangers(
     shown: &[&str],
+    format: Option<&str>,
     is_default: bool,
     options: &[Belongs],
 ) -> Result<(), Refusal> {
@@ -122,7 +124,12 @@ pub fn refuse_strangers(
     let Some((option, _, views)) = given.find(|(.., views)| !views.iter().any(is_shown)) else {
         return Ok(());
     };
-    let views = match views {
+    let views: Vec<&str> = views
+        .iter()
+        .copied()
+        .filter(|view| Some(*view) != format)
+        .collect();
+    let views = match &views[..] {
         [others @ .., last] if !others.is_empty() => format!("{} or {last}", others.join(", ")),
         views => views.concat(),
     };
@@ -165,7 +172,7 @@ mod tests {
             ("-z", true, &["--b", "--f two"]),
         ];
         let message_of = |views: &[&str], is_default| {
-            let refusal = refuse_strangers(views, is_default, &options);
+            let refusal = refuse_strangers(views, None, is_default, &options);
             refusal.err().map(|it| (it.message, it.status))
         };
         let message = |view, is_default| message_of(&[view], is_default);
@@ -185,5 +192,11 @@ mod tests {
         );
         let refusal = message("--d", true).expect("-y is of no use there");
         assert_eq!(refusal, ("-y goes with --a, --b or --f".into(), 2));
+        let refusal = refuse_strangers(&["--a"], Some("--f two"), false, &options);
+        assert_eq!(
+            refusal.expect_err("-z is of no use there").message,
+            "-z goes with --b, not with --a",
+            "the format is given already"
+        );
     }
 }

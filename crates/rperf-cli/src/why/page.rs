@@ -7,7 +7,7 @@ use crate::report::screen::{Screen, Style};
 use rperf_format::table::{Column, Row, Table};
 use rperf_format::{Spelling, part_detail, part_name};
 use rperf_model::{LatencyClass, Profile, Requests};
-use rperf_report::numbers::{counted, grouped, milliseconds};
+use rperf_report::numbers::{counted, grouped, milliseconds, milliseconds_more, plus};
 use rperf_report::one_line::{endpoint_name, one_line};
 use rperf_report::{EndpointTimes, Function, Holder, Part, Site, Why};
 
@@ -60,9 +60,9 @@ fn causes(first: &[Why<'_>], screen: Screen) -> String {
         let tail = requests.class(LatencyClass::Tail).count;
         let title = screen.styled(Some(Style::Bold), &name(requests));
         text += &format!(
-            "{title}   {}, +{} ms each{}\n",
+            "{title}   {}, {} ms each{}\n",
             counted(tail, "slowest request"),
-            milliseconds(why.times.excess()),
+            milliseconds_more(why.times.excess()),
             match why.has_enough() {
                 true => String::new(),
                 false => format!(" (few: from {} on this can be relied on)", Why::FEW),
@@ -159,7 +159,11 @@ fn slowest(why: &Why<'_>, screen: Screen) -> String {
         cells.push(grouped(values.objects));
         table.push(Row {
             cells,
-            name: it.label.clone().unwrap_or_else(|| "-".into()),
+            name: match first {
+                Some(_) => it.label.clone().unwrap_or_else(|| "-".into()),
+                // No name at all: requests that weren't judged have no label.
+                None => String::new(),
+            },
             ..Row::default()
         });
     }
@@ -175,10 +179,6 @@ fn slowest(why: &Why<'_>, screen: Screen) -> String {
 fn parts(why: &Why<'_>) -> Table {
     let headings = ["typical", "tail", "difference"].map(Column::new);
     let mut table = Table::new(headings).with_names("per request");
-    let signed = |number: String, value: i64| match value {
-        0.. => format!("+{number}"),
-        _ => number,
-    };
     for part in Part::ALL {
         let means = why.times.parts[part as usize];
         if part == Part::Suspended && means.typical == 0 && means.tail == 0 {
@@ -190,7 +190,7 @@ fn parts(why: &Why<'_>) -> Table {
             cells: vec![
                 ms(means.typical),
                 ms(means.tail),
-                signed(ms(excess), excess),
+                format!("{} ms", milliseconds_more(excess)),
             ],
             style: match excess {
                 ..=0 => None,
@@ -208,7 +208,7 @@ fn parts(why: &Why<'_>) -> Table {
             cells: vec![
                 grouped(objects.typical),
                 grouped(objects.tail),
-                signed(grouped(excess), excess),
+                format!("{}{}", plus(excess), grouped(excess)),
             ],
             name: "objects".into(),
             ..Row::default()
@@ -353,4 +353,34 @@ fn collections(why: &Why<'_>, screen: Screen) -> String {
 fn lost(profile: &Profile) -> String {
     let line = rperf_report::losses_line(&profile.meta.counters);
     line.map_or_else(String::new, |line| format!("\n{line}\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rperf_model::RequestValues;
+    use rperf_model::test_support;
+
+    fn page(class: LatencyClass) -> String {
+        let mut profile = test_support::with_requests(&[("job", "Export")]);
+        let values = RequestValues {
+            wall: 7_000_000,
+            ..RequestValues::default()
+        };
+        profile.requests[0].add(class, values.ended_at(1), true);
+        let why = Why::of(&profile, &profile.requests[0]);
+        endpoint(&profile, &why, Screen::default())
+    }
+
+    #[test]
+    fn requests_that_were_not_judged_have_no_column_of_names() {
+        let page = page(LatencyClass::First);
+        assert!(page.contains("No request was judged"), "{page}");
+        let rows: Vec<_> = page
+            .lines()
+            .skip_while(|it| !it.contains("wall ms"))
+            .collect();
+        assert!(rows[0].ends_with("objects"), "{page}");
+        assert!(rows[1].contains("7.0") && rows[1].ends_with('0'), "{page}");
+    }
 }

@@ -2,10 +2,11 @@
 //! thread.
 
 use super::ops::{self, REPEATS};
+use super::program;
 use super::text::{Table, app, code, endpoint, place};
 use crate::heads::{Spelling, part_detail, part_name, repeats_head};
 use rperf_model::{LatencyClass, OpSums, Profile, Requests};
-use rperf_report::numbers::{counted, grouped, milliseconds};
+use rperf_report::numbers::{counted, grouped, milliseconds, milliseconds_more, plus};
 use rperf_report::{
     EndpointTimes, Function, OpShare, OpTimes, Part, Site, SlowRequest, Sort, Why, losses_line,
 };
@@ -25,7 +26,7 @@ pub fn markdown_of_endpoints(
     all: &[EndpointTimes<'_>],
     first: &[Why<'_>],
 ) -> String {
-    let title = match &*profile.meta.program {
+    let title = match &*program(profile) {
         "" => "## Slow requests\n".to_string(),
         program => format!("## Slow requests of {}\n", code(program)),
     };
@@ -82,14 +83,6 @@ fn ms(ns: impl Into<i128>) -> String {
     format!("{} ms", milliseconds(ns))
 }
 
-/// A difference, with its sign.
-fn signed(text: String, value: i64) -> String {
-    match value {
-        0.. => format!("+{text}"),
-        _ => text,
-    }
-}
-
 fn has(why: &Why<'_>, class: LatencyClass) -> bool {
     why.times.requests.class(class).count > 0
 }
@@ -111,10 +104,10 @@ fn causes(why: &Why<'_>) -> String {
         format!("- {share:.0}% {}{place}\n", part_name(why, part))
     });
     format!(
-        "### {}\n\n{}, +{} each.{few}\n\n{}",
+        "### {}\n\n{}, {} ms each.{few}\n\n{}",
         endpoint(key, name),
         counted(tail, "slowest request"),
-        ms(why.times.excess()),
+        milliseconds_more(why.times.excess()),
         causes.collect::<String>()
     )
 }
@@ -170,16 +163,18 @@ fn few(why: &Why<'_>) -> String {
 }
 
 fn slowest(why: &Why<'_>) -> String {
-    let headings = [
-        "wall", "running", "GVL wait", "blocked", "GC", "objects", "%request",
-    ];
-    let mut table = Table::new(&headings, 6);
+    let mut headings = vec!["wall", "running", "GVL wait", "blocked", "GC", "objects"];
+    let numbers = headings.len();
+    // Requests that weren't judged have no label.
+    let have_labels = why.slowest.iter().any(|it| it.label.is_some());
+    headings.extend(have_labels.then_some("%request"));
+    let mut table = Table::new(&headings, numbers);
     for SlowRequest { took, label, .. } in &why.slowest {
         let it = took.values;
         let times = [it.wall, it.running, it.gvl_wait, it.blocked, it.gc];
         let mut cells: Vec<_> = times.map(ms).into();
         cells.push(grouped(it.objects));
-        cells.push(label.as_deref().map_or_else(|| "-".into(), code));
+        cells.extend(have_labels.then(|| label.as_deref().map_or_else(|| "-".into(), code)));
         table.row(cells);
     }
     format!("### The slowest requests\n\n{}", table.text())
@@ -198,7 +193,7 @@ fn states(why: &Why<'_>) -> String {
         table.row([
             ms(means.typical),
             ms(means.tail),
-            signed(ms(excess), excess),
+            format!("{} ms", milliseconds_more(excess)),
             part_name(why, part),
             part_detail(why, part, &InCode),
         ]);
@@ -208,7 +203,7 @@ fn states(why: &Why<'_>) -> String {
         table.row([
             grouped(objects.typical),
             grouped(objects.tail),
-            signed(grouped(excess), excess),
+            format!("{}{}", plus(excess), grouped(excess)),
             "objects".into(),
             String::new(),
         ]);

@@ -270,7 +270,7 @@ fn label_values(profile: &Profile, key: &str) -> usize {
     let used: FxHashSet<_> = profile.weights.iter().map(|row| row.key.labels).collect();
     let values: FxHashSet<_> = used
         .into_iter()
-        .filter_map(|set| crate::top::label(profile, set, key))
+        .filter_map(|set| crate::rows::tags::label(profile, set, key))
         .collect();
     values.len()
 }

@@ -22,7 +22,7 @@ impl Sampled {
         if profile.requests.is_empty() {
             return Self(found);
         }
-        let label = |set: LabelSetId, key: &str| crate::top::label(profile, set, key);
+        let label = |set: LabelSetId, key: &str| crate::rows::tags::label(profile, set, key);
         let keys = judged_keys(profile);
         let all = profile.requests.iter().enumerate();
         let places: FxHashMap<_, _> = all

@@ -1,8 +1,8 @@
 //! The sites at which the objects were made that stay, in a profile of a session that measures heap. Used by
 //! `rperf leak`; any thread.
 
+use crate::rows::tags::label;
 use crate::stack::groups::{FrameKey, Groups};
-use crate::top::label;
 use rperf_model::label_keys::{AGE, CLASS};
 use rperf_model::{FrameKind, Node, NodeId, Note, OwnColumn, Profile};
 use rustc_hash::FxHashMap;

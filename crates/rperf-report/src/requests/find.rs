@@ -3,10 +3,14 @@
 use crate::text::one_line::{endpoint_name, one_line};
 use crate::text::pattern::regex;
 use rperf_model::{Order, Profile, Requests};
+use std::cmp::Reverse;
 use std::fmt;
 
 /// Names that an error has.
 const NAMED: usize = 3;
+
+/// How alike names are that may be meant, from 0 to 1.
+const ALIKE: f64 = 0.7;
 
 /// Why a text names no single endpoint. Its text is one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,6 +21,8 @@ pub enum NoSuchRequests {
         wanted: String,
         /// What is wrong with it as an expression, if it is none, in one line.
         mistake: Option<String>,
+        /// Names that are there instead.
+        others: Others,
     },
     /// Several endpoints have it.
     Several {
@@ -31,17 +37,79 @@ pub enum NoSuchRequests {
     },
 }
 
+/// Names of endpoints, as pages have them, in quotes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Others {
+    /// Those that may be meant.
+    Alike(Vec<String>),
+    /// Those with the most requests, and how many others there are; none may be meant.
+    There(Vec<String>, usize),
+}
+
+impl Others {
+    /// The names that are like `wanted`, or else those with the most requests.
+    fn of(profile: &Profile, wanted: &str) -> Self {
+        let quoted = |it: &Requests| format!("'{}'", endpoint_name(&it.key, &it.name));
+        let alike = |it: &Requests| {
+            let names = [it.name.clone(), full_name(it)];
+            let [name, full] = names.map(|name| strsim::jaro_winkler(wanted, &name));
+            name.max(full)
+        };
+        let mut near: Vec<(f64, &Requests)> =
+            profile.requests.iter().map(|it| (alike(it), it)).collect();
+        near.retain(|(alike, _)| *alike >= ALIKE);
+        near.order_by(|a, b| b.0.total_cmp(&a.0));
+        if !near.is_empty() {
+            let near = near.iter().take(NAMED);
+            return Others::Alike(near.map(|(_, it)| quoted(it)).collect());
+        }
+        let mut all: Vec<_> = profile.requests.iter().collect();
+        all.order_by_key(|it| (Reverse(it.count()), full_name(it)));
+        let most = all.iter().take(NAMED);
+        Others::There(
+            most.map(|it| quoted(it)).collect(),
+            all.len().saturating_sub(NAMED),
+        )
+    }
+}
+
+impl fmt::Display for Others {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Others::Alike(names) => write!(f, "; did you mean {}?", listed(names, "or")),
+            Others::There(names, _) if names.is_empty() => Ok(()),
+            Others::There(names, 0) => {
+                let verb = if names.len() == 1 { "is" } else { "are" };
+                write!(f, "; there {verb} {}", listed(names, "and"))
+            }
+            Others::There(names, more) => {
+                write!(f, "; there are {} and {more} more", names.join(", "))
+            }
+        }
+    }
+}
+
+/// The names in a sentence.
+fn listed(names: &[String], word: &str) -> String {
+    match names {
+        [first @ .., last] if !first.is_empty() => format!("{} {word} {last}", first.join(", ")),
+        names => names.concat(),
+    }
+}
+
 impl fmt::Display for NoSuchRequests {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unknown { wanted, mistake } => {
+            Self::Unknown {
+                wanted,
+                mistake,
+                others,
+            } => {
                 write!(f, "no request is of '{}'", one_line(wanted))?;
-                match mistake {
-                    Some(mistake) => {
-                        write!(f, ", and it is no valid regular expression: {mistake}")
-                    }
-                    None => Ok(()),
+                if let Some(mistake) = mistake {
+                    write!(f, ", and it is no valid regular expression: {mistake}")?;
                 }
+                write!(f, "{others}")
             }
             Self::Several {
                 wanted,
@@ -73,6 +141,7 @@ pub fn find_requests<'a>(
     let unknown = |mistake| NoSuchRequests::Unknown {
         wanted: wanted.into(),
         mistake,
+        others: Others::of(profile, wanted),
     };
     if wanted.is_empty() {
         return Err(unknown(None));
@@ -189,14 +258,36 @@ mod tests {
     #[test]
     fn what_no_name_has_is_told_in_one_line() {
         let unclosed = ", and it is no valid regular expression: unclosed character class";
+        let there = "; there are 'GET /cart[items]', 'GET /orders', 'GET /orders/:id' and 3 more";
         for (wanted, shown, mistake) in [
             ("", "", ""),
-            ("/ordres", "/ordres", ""),
+            ("nope", "nope", ""),
             ("Hash#[", "Hash#[", unclosed),
             ("a\nb\u{1b}[2J", "a b [2J", unclosed),
         ] {
-            let told = format!("no request is of '{shown}'{mistake}");
+            let told = format!("no request is of '{shown}'{mistake}{there}");
             assert_eq!(message(&shop(), wanted), told);
         }
+    }
+
+    #[test]
+    fn names_that_may_be_meant_are_told_before_others() {
+        let told = message(&shop(), "GET /oders");
+        let start = "no request is of 'GET /oders'; did you mean 'GET /orders', ";
+        assert!(told.starts_with(start) && told.ends_with('?'), "{told}");
+        let told = message(&shop(), "job=ExpotJob");
+        assert!(told.contains("; did you mean 'job=ExportJob'"), "{told}");
+        let one = test_support::with_requests(&[("endpoint", "GET /a\nb\u{1b}[2J")]);
+        assert_eq!(
+            message(&one, "xyz"),
+            "no request is of 'xyz'; there is 'GET /a b [2J'"
+        );
+        let told = message(&one, "GET /a\nc\u{1b}[2J");
+        assert!(
+            told.contains("did you mean") && !told.contains(['\n', '\u{1b}']),
+            "{told:?}"
+        );
+        let two = test_support::with_requests(&[("job", "A"), ("job", "B")]);
+        assert!(message(&two, "xyz").ends_with("; there are 'job=A' and 'job=B'"));
     }
 }

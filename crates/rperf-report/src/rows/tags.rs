@@ -2,7 +2,7 @@
 //! filters and groups; any thread.
 
 use rperf_model::label_keys::{THREAD, THREAD_SEQ};
-use rperf_model::{NodeId, Profile, StringId, WeightKey};
+use rperf_model::{LabelSetId, NodeId, Profile, StringId, WeightKey};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -43,6 +43,13 @@ pub(crate) fn tag<'a>(
 ) -> Option<Cow<'a, str>> {
     let mut tags = tags(profile, threads, key).into_iter();
     tags.find(|(key, _)| *key == wanted).map(|(_, value)| value)
+}
+
+/// The value of the label with this key in a set.
+pub(crate) fn label<'a>(profile: &'a Profile, set: LabelSetId, key: &str) -> Option<&'a str> {
+    let pairs = profile.label_sets.get(set).iter();
+    let mut found = pairs.filter(|(id, _)| profile.strings.get(*id) == key);
+    found.next().map(|(_, value)| profile.strings.get(*value))
 }
 
 /// The names of a profile's threads by their numbers.

@@ -47,13 +47,10 @@ impl Scale {
         &self.unit
     }
 
-    /// `value` without its unit: `1,234.5`.
+    /// `value` without its unit: `1,234.5`. What rounds to 0 has no sign.
     pub fn number(&self, value: i64) -> String {
-        let sign = if value < 0 { "-" } else { "" };
-        let digits = 10_u128.pow(self.decimals as u32);
-        let divisor = u128::from(self.divisor);
-        // In whole numbers, since a float would not hold all of them.
-        let scaled = (u128::from(value.unsigned_abs()) * digits + divisor / 2) / divisor;
+        let (digits, scaled) = (self.digits(), self.scaled_up(value));
+        let sign = if value < 0 && scaled > 0 { "-" } else { "" };
         let whole = grouped(u64::try_from(scaled / digits).unwrap_or(u64::MAX));
         match self.decimals {
             0 => format!("{sign}{whole}"),
@@ -67,6 +64,26 @@ impl Scale {
             "" => self.number(value),
             unit => format!("{} {unit}", self.number(value)),
         }
+    }
+
+    /// The sign in front of a difference, whose text has its own if it is below 0.
+    pub fn plus(&self, difference: i64) -> &'static str {
+        match difference > 0 && self.scaled_up(difference) > 0 {
+            true => "+",
+            false => "",
+        }
+    }
+
+    /// A one with as many zeros as there are decimals.
+    fn digits(&self) -> u128 {
+        10_u128.pow(self.decimals as u32)
+    }
+
+    /// The digits of `value` as it is shown, without its sign.
+    fn scaled_up(&self, value: i64) -> u128 {
+        let divisor = u128::from(self.divisor);
+        // In whole numbers, since a float would not hold all of them.
+        (u128::from(value.unsigned_abs()) * self.digits() + divisor / 2) / divisor
     }
 
     /// Milliseconds, unless all would be next to nothing.
@@ -177,6 +194,17 @@ mod tests {
         assert_eq!(text("microseconds", 2_000, 1_500), "1.5 ms");
         assert_eq!(text("milliseconds", 2_000, 1_500), "1,500 ms");
         assert_eq!(text("seconds", 2_000, 1_500), "1,500 s");
+    }
+
+    #[test]
+    fn what_rounds_to_zero_has_no_sign() {
+        let ms = Scale::new(&ValueType::new("x", "nanoseconds"), 5_000_000);
+        let shown = |value| format!("{}{}", ms.plus(value), ms.text(value));
+        let values = [-50_000, -49_999, 0, 49_999, 50_000];
+        assert_eq!(
+            values.map(shown),
+            ["-0.1 ms", "0.0 ms", "0.0 ms", "0.0 ms", "+0.1 ms"]
+        );
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::*;
 use proptest::prelude::*;
 use rperf_model::test_profile::TestProfile;
 use rperf_model::test_support::{TestFrame, node};
-use rperf_model::{State, StringId};
+use rperf_model::{LabelSetId, State, StringId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The column that the test profiles have their times in.
@@ -151,6 +151,28 @@ fn labels_and_threads_have_rows() {
             ("thread 1: thread 1", 30),
             ("thread 2: thread 2", 15),
             ("(ended threads)", 1)
+        ])
+    );
+}
+
+#[test]
+fn threads_of_several_processes_have_their_numbers() {
+    let mut test = TestProfile::wall();
+    let [one, other] = ["7", "8"].map(|pid| test.labels(&[("%pid", pid)]));
+    test.add(&["main"], 1, one, State::Running, 30);
+    let by_thread = |test: &TestProfile| top(test, &By::Thread, Sort::SelfValue);
+    assert_eq!(by_thread(&test), rows([("thread 1: thread 1", 30)]));
+    test.add(&["main"], 2, other, State::Running, 20);
+    test.add(&["main"], 3, LabelSetId(0), State::Running, 5);
+    test.add(&[], 0, one, State::Running, 2);
+    test.add(&[], 0, other, State::Running, 1);
+    assert_eq!(
+        by_thread(&test),
+        rows([
+            ("thread 1: thread 1 (PID 7)", 30),
+            ("thread 2: thread 2 (PID 8)", 20),
+            ("thread 3: thread 3", 5),
+            ("(ended threads)", 3)
         ])
     );
 }

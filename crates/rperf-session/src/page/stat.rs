@@ -151,8 +151,8 @@ fn description(state: State) -> &'static str {
 
 fn ruby(page: &mut Page, profile: &Profile, ruby: &RubyStats) {
     let gc = format!(
-        "[Ruby] GC time ({} count: {} minor, {} major)",
-        grouped(ruby.gc_count),
+        "[Ruby] GC time ({}: {} minor, {} major)",
+        counted(ruby.gc_count, "collection"),
         grouped(ruby.gc_minor),
         grouped(ruby.gc_major)
     );

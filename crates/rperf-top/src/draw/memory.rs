@@ -95,9 +95,7 @@ fn draw_row(page: &mut Page<'_>, sums: &Sums, process: u32, row: Option<u32>, y:
         Some(_) => page.look.of_share(part),
         None => page.look.bold(),
     };
-    let sign = if rss >= at_first { "+" } else { "-" };
-    let change = megabytes(rss.abs_diff(at_first));
-    let cells = [megabytes(rss), percent(part), format!("{sign}{change}")];
+    let cells = [megabytes(rss), percent(part), change(rss, at_first)];
     for (place, text) in cells.iter().enumerate() {
         page.put(place * NUMBER, y, &format!("{text:>NUMBER$}"), style);
     }
@@ -117,6 +115,30 @@ fn missing(app: &App, sums: &Sums) -> String {
     }
 }
 
+/// A change with its sign; one that rounds to 0 has none.
+fn change(now: u64, before: u64) -> String {
+    let change = megabytes(now.abs_diff(before));
+    let sign = match change == megabytes(0) {
+        true => "",
+        false if now > before => "+",
+        false => "-",
+    };
+    format!("{sign}{change}")
+}
+
 fn megabytes(bytes: u64) -> String {
     format!("{:.1} MB", bytes as f64 / (1 << 20) as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::change;
+
+    #[test]
+    fn a_change_that_rounds_to_zero_has_no_sign() {
+        let changes = [(7, 7), (1000, 7), (7, 1000)].map(|(now, before)| change(now, before));
+        assert_eq!(changes, ["0.0 MB"; 3]);
+        let changes = [(3, 1), (1, 3)].map(|(now, before)| change(now << 20, before << 20));
+        assert_eq!(changes, ["+2.0 MB", "-2.0 MB"]);
+    }
 }

@@ -32,7 +32,7 @@ pub struct TopArgs {
     /// Print one table and end
     #[arg(long, conflicts_with = "count")]
     pub once: bool,
-    /// Print so many tables and end
+    /// Print so many tables and end; it waits until Ruby code runs, --once doesn't
     #[arg(short = 'n', value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub count: Option<u64>,
     /// Seconds between two tables (0.1 to 3600)

@@ -106,8 +106,8 @@ impl View {
         }
     }
 
-    /// The option that asks for it.
-    fn option(&self) -> &'static str {
+    /// The option that asks for it, or for its format.
+    pub fn option(&self) -> &'static str {
         match self {
             View::Web { .. } => "--web",
             View::Html(_) => "--html",

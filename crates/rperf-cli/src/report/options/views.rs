@@ -62,7 +62,28 @@ const WITH_ORDER: &[&str] = &[
     "--format json",
 ];
 
-/// The views that can be a file. Of the last ones it is JSON or Markdown, which is checked before.
+/// The views of the values that are chosen: ops, collections and time lines have sums and times of their own.
+const WITH_VALUES: &[&str] = &[
+    "--web",
+    "--html",
+    "--top",
+    "--text",
+    "--methods",
+    "--tree",
+    "--boot",
+    "--tests",
+    "--callers",
+    "--annotate",
+    "--dot",
+    "--svg",
+    "--format json",
+    "--format markdown",
+    "--format pprof",
+    "--format collapsed",
+    "--format callgrind",
+];
+
+/// The views that can be a file. Of the last ones it is text, JSON or Markdown, which is checked before.
 const IN_FILES: &[&str] = &[
     "--html",
     "--text",
@@ -76,8 +97,8 @@ const IN_FILES: &[&str] = &[
     "--callers",
 ];
 
-/// The views that each option belongs to. Filters, --value and --no-pager are right everywhere.
-pub fn belongings(args: &ReportArgs) -> [Belongs; 17] {
+/// The views that each option belongs to. Filters and --no-pager are right everywhere.
+pub fn belongings(args: &ReportArgs) -> [Belongs; 19] {
     let rows = args.view.limit.is_some();
     let [count, node_fraction, edge_fraction, clusters] = args.graph.belongings();
     [
@@ -102,6 +123,8 @@ pub fn belongings(args: &ReportArgs) -> [Belongs; 17] {
         ("--least", args.least.is_some(), &["--tree"]),
         ("--lines", args.lines, &["--text"]),
         ("--relative", args.relative, WITH_SHARES),
+        ("--value", args.view.value.is_some(), WITH_VALUES),
+        ("--blame", args.view.blame, WITH_VALUES),
         count,
         node_fraction,
         edge_fraction,

@@ -3,9 +3,9 @@
 
 use super::means::Means;
 use super::texts::{SITES, Texts, classes, judged_keys};
+use crate::rows::threads::thread_name;
 use crate::stack::groups::Function;
 use crate::stack::places::Place;
-use crate::top::thread_name;
 use rperf_model::numbers::signed;
 use rperf_model::{Column, LatencyClass, NodeId, Order, OwnColumn, Requests, WeightKey};
 use rustc_hash::FxHashMap;

@@ -1,6 +1,6 @@
 //! The slowest requests of an endpoint: what each took, and its label, if it is on samples.
 
-use crate::top::label;
+use crate::rows::tags::label;
 use rperf_model::label_keys::{LATENCY, REQUEST};
 use rperf_model::{LatencyClass, Profile, Requests, Slowest};
 use rustc_hash::{FxHashMap, FxHashSet};

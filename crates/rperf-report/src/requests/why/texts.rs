@@ -1,8 +1,8 @@
 //! What is asked of a profile about requests: labels, classes and places. Used by all that tell of slow requests.
 
 use super::slowest;
+use crate::rows::tags::label;
 use crate::stack::places::Places;
-use crate::top::label;
 use rperf_model::label_keys::{JOB, LATENCY};
 use rperf_model::{LabelSetId, LatencyClass, Profile, RequestSums, Requests};
 use rustc_hash::{FxHashMap, FxHashSet};

@@ -118,7 +118,7 @@ fn the_page_is_laid_out_in_columns() {
          250.0 ms   25.0%  CPU execution
          750.0 ms   75.0%  [Ruby] GVL blocked (I/O, sleep)
            4.4 ms          after profiling (the profile's writing included)
-          12.0 ms          [Ruby] GC time (9 count: 6 minor, 3 major)
+          12.0 ms          [Ruby] GC time (9 collections: 6 minor, 3 major)
        154,468             [Ruby] allocated objects
         66,596             [Ruby] freed objects
             25 MB          [OS] peak memory (maxrss)
