@@ -20,7 +20,6 @@ mod due;
 mod gc;
 mod last_points;
 mod left_by_gc;
-pub(crate) mod mode;
 mod pause;
 mod remainders;
 pub(crate) mod renewal;

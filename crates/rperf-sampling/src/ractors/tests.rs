@@ -2,12 +2,11 @@
 
 use super::*;
 use crate::Values;
-use crate::accounting::mode::Mode;
 use crate::collect::sample::{SampleSums, SumLimits};
 use crate::collect::sample_key::SampleKey;
 use crate::timer::other_holders::{Found, Interrupter};
 use crate::timer::pace::Pace;
-use rperf_model::{LabelSetId, State};
+use rperf_model::{LabelSetId, Mode, State};
 use rperf_vm::CapturedTree;
 use rperf_vm::fake::FakeVm;
 use std::time::Instant;
