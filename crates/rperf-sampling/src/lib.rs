@@ -47,7 +47,7 @@ pub use timer::sources::TimerKind;
 #[cfg(target_os = "linux")]
 pub use timer::sources::{default_signal, is_usable_signal};
 pub use timer::ticks::Ticks;
-pub use values::Values;
+pub use values::{Times, Values};
 
 /// In a forked child, which has no worker: lets go of all signals, so that a session
 /// of its own can take them. Async-signal-safe.
