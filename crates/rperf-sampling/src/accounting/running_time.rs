@@ -36,8 +36,8 @@ impl RunningTime {
         self.pending.is_zero()
     }
 
-    /// What a sample takes of a tick that came `late` ns ago: that time waits for the next one. `None` if
-    /// there is nothing before it, in the clock of the `mode`; then all stays.
+    /// What a sample takes whose tick came `late` ns ago: that time waits for the next one. `None` if there
+    /// is nothing before it, in the clock of the `mode`; then all stays.
     pub(super) fn take_until_tick(&mut self, late: u64, mode: Mode) -> Option<Times> {
         let left = Times {
             wall_ns: late.min(self.pending.wall_ns),
