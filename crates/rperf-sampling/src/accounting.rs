@@ -323,7 +323,7 @@ impl Accounting {
         if !settled.is_zero() {
             dues.add_remainder(state, settled, self.last_point(state).is_some());
         }
-        if times.wall_ns > 0 || times.cpu_ns > 0 {
+        if !times.is_zero() {
             dues.add_sample(state, Values { count: 1, times });
         }
     }

@@ -192,9 +192,8 @@ impl SharedFeed {
 impl EpochFeed {
     /// Classes of requests are none of those who watch: they see samples at once. Ops aren't shown to them,
     /// nor what requests have waited for, nor why collections ran.
-    fn add(&mut self, mut key: SampleKey, mut values: Values) {
-        values.times.waited_for_ns = 0;
-        if values.is_zero() {
+    fn add(&mut self, mut key: SampleKey, values: Values) {
+        if live(values) == SumsValues::default() {
             return;
         }
         key.labels = PackedLabels::of(key.labels).number;
