@@ -3,7 +3,7 @@
 
 use divan::{Bencher, black_box};
 use rperf_model::{LabelSetId, NodeId, State};
-use rperf_sampling::{Sample, SampleSums, SumLimits};
+use rperf_sampling::{Sample, SampleSums, SumLimits, Times};
 use rperf_vm::{CapturedTree, FrameWord, LastStack};
 
 const DEPTHS: [usize; 4] = [10, 50, 100, 300];
@@ -57,10 +57,11 @@ fn sum_up(bencher: Bencher) {
     };
     let sample = |number: u32| Sample {
         time_ns: u64::from(number),
-        wall_ns: 1_000_000,
-        cpu_ns: 900_000,
-        blame_ns: 0,
-        waited_for_ns: 0,
+        times: Times {
+            wall_ns: 1_000_000,
+            cpu_ns: 900_000,
+            ..Times::default()
+        },
         node: NodeId(1 + number * 7 % STACKS),
         thread: 1 + number % 8,
         labels: LabelSetId(0),

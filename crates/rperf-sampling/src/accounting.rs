@@ -5,7 +5,7 @@
 
 use crate::tick_capture::TickTimes;
 use crate::timer::pace::Pace;
-use crate::{Mode, Values};
+use crate::{Mode, Times, Values};
 use rperf_model::State;
 use std::sync::Arc;
 
@@ -20,7 +20,6 @@ mod due;
 mod gc;
 mod last_points;
 mod left_by_gc;
-pub(crate) mod mode;
 mod pause;
 mod remainders;
 pub(crate) mod renewal;
@@ -214,12 +213,13 @@ impl Accounting {
         self.take_cpu(cpu());
         let late = now.saturating_sub(tick);
         let late = late.saturating_sub(self.ticks.gc_since(tick));
-        let Some(values) = self.running.take_until_tick(ticks, late, self.mode) else {
+        let Some(mut times) = self.running.take_until_tick(late, self.mode) else {
             return dues;
         };
         self.ticks.note_sampled(tick);
-        let blame_ns = self.blame.take_sampled(values.wall_ns);
-        dues.add_sample(State::Running, Values { blame_ns, ..values });
+        times.blame_ns = self.blame.take_sampled(times.wall_ns);
+        let count = ticks;
+        dues.add_sample(State::Running, Values { count, times });
         dues
     }
 
@@ -284,11 +284,7 @@ impl Accounting {
                 let off_gvl = std::mem::take(&mut self.cpu.pending_off_gvl);
                 let weight = self.axes.advance_off_gvl_cpu(off_gvl, &self.points);
                 if weight > 0 {
-                    dues.add_sample_without_gvl(Values {
-                        count: 1,
-                        cpu_ns: weight,
-                        ..Values::default()
-                    });
+                    dues.add_sample_without_gvl(Times::of(Mode::Cpu, weight));
                 }
             }
             return;
@@ -316,23 +312,19 @@ impl Accounting {
     /// A point has been crossed off the GVL, in wall mode.
     fn add_off_gvl(&mut self, state: State, weight: u64, cpu_ns: u64, dues: &mut Dues) {
         let (settled, weight) = self.axes.settle(state, weight);
-        let of = |count, wall_ns, cpu_ns| Values {
-            count,
-            wall_ns,
-            cpu_ns,
-            ..Values::default()
-        };
-        self.add(state, of(0, settled, 0), of(1, weight, cpu_ns), dues);
+        let mut times = Times::of(Mode::Wall, weight);
+        times.cpu_ns = cpu_ns;
+        self.add(state, Times::of(Mode::Wall, settled), times, dues);
         dues.note_off_gvl();
     }
 
     /// Adds what goes to the last sample in `state`, and the next one.
-    fn add(&self, state: State, settled: Values, values: Values, dues: &mut Dues) {
+    fn add(&self, state: State, settled: Times, times: Times, dues: &mut Dues) {
         if !settled.is_zero() {
             dues.add_remainder(state, settled, self.last_point(state).is_some());
         }
-        if values.wall_ns > 0 || values.cpu_ns > 0 {
-            dues.add_sample(state, values);
+        if !times.is_zero() {
+            dues.add_sample(state, Values { count: 1, times });
         }
     }
 

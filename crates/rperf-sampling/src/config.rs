@@ -1,8 +1,9 @@
 //! What the bridge starts a session with.
 
-use crate::accounting::mode::{Measured, Mode};
 use crate::counters::Capture;
 use crate::timer::sources::TimerKind;
+use crate::values::Measured;
+use rperf_model::Mode;
 use rperf_vm::Unknown;
 use std::io;
 

@@ -22,7 +22,6 @@ mod tick_capture;
 mod timer;
 mod values;
 
-pub use accounting::mode::Mode;
 pub use accounting::{Accounting, Due, Dues};
 pub use collect::messages::WorkerEnded;
 pub use collect::sample::{Sample, SampleSums, SumLimits};
@@ -31,6 +30,7 @@ pub use config::{DEFAULT_MAX_NODES, Missing, SessionConfig, StartError, StartOpt
 pub use counters::{Capture, CaptureCounters, SessionCounters};
 pub use ractors::{OtherThread, ThreadSlot};
 pub use recording::{NotedLabels, Position, SampleStack};
+pub use rperf_model::Mode;
 pub use running::{
     EveryThread, FollowUp, GvlState, Learned, NewFrames, OffGvl, RunningSession, Sections, Wanted,
     WantedStack,
@@ -47,7 +47,7 @@ pub use timer::sources::TimerKind;
 #[cfg(target_os = "linux")]
 pub use timer::sources::{default_signal, is_usable_signal};
 pub use timer::ticks::Ticks;
-pub use values::Values;
+pub use values::{Times, Values};
 
 /// In a forked child, which has no worker: lets go of all signals, so that a session
 /// of its own can take them. Async-signal-safe.

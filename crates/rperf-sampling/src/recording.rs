@@ -320,10 +320,7 @@ impl<S: Sink> Recording<S> {
     ) -> bool {
         self.buffer.push(Sample {
             time_ns: now,
-            wall_ns: values.wall_ns,
-            cpu_ns: values.cpu_ns,
-            blame_ns: values.blame_ns,
-            waited_for_ns: values.waited_for_ns,
+            times: values.times,
             node: point.node,
             thread,
             labels: point.labels,

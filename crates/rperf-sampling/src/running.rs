@@ -18,7 +18,6 @@ mod turnover;
 mod waits;
 
 use crate::accounting::Accounting;
-use crate::accounting::mode::Mode;
 use crate::config::SessionConfig;
 use crate::ractors::OtherRactors;
 use crate::recording::NotedLabels;
@@ -31,6 +30,7 @@ pub use every_thread::EveryThread;
 pub use gc_sums::GcSums;
 use gvl_waits::GvlWaits;
 pub use off_gvl::OffGvl;
+use rperf_model::Mode;
 use rperf_vm::{GcProgress, Gvl, GvlCell, GvlRef, SessionId, VmFrames, VmName, Waiters, Waits};
 pub use sections::Sections;
 use stacks::Stacks;

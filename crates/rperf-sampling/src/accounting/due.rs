@@ -1,7 +1,7 @@
 //! What the accounting wants recorded. Returned to the bridge, which takes the stack if
 //! one is needed, and hands it on to the session; under the GVL.
 
-use crate::Values;
+use crate::{Times, Values};
 use rperf_model::{GcCause, State};
 
 /// At most: two samples for time off the GVL, each with what goes to the one before it, a
@@ -31,11 +31,11 @@ impl Due {
 
     /// Whether it is nothing but blame.
     pub(super) fn is_blame(&self) -> bool {
-        let blame = Values {
-            blame_ns: self.values.blame_ns,
-            ..Values::default()
+        let blame = Times {
+            blame_ns: self.values.times.blame_ns,
+            ..Times::default()
         };
-        self.values == blame
+        self.is_remainder() && self.values.times == blame
     }
 }
 
@@ -107,11 +107,11 @@ impl Dues {
     }
 
     /// Adds a sample of CPU time without the GVL.
-    pub(super) fn add_sample_without_gvl(&mut self, values: Values) {
+    pub(super) fn add_sample_without_gvl(&mut self, times: Times) {
         self.note_off_gvl();
         self.add(Due {
             state: State::Running,
-            values,
+            values: Values { count: 1, times },
             without_gvl: true,
             gc: None,
         });
@@ -119,10 +119,10 @@ impl Dues {
     }
 
     /// Adds a remainder; `has_place`: the thread has had a sample in the state.
-    pub(super) fn add_remainder(&mut self, state: State, values: Values, has_place: bool) {
+    pub(super) fn add_remainder(&mut self, state: State, times: Times, has_place: bool) {
         self.add(Due {
             state,
-            values,
+            values: Values { count: 0, times },
             without_gvl: false,
             gc: None,
         });
@@ -131,10 +131,10 @@ impl Dues {
 
     /// Adds a remainder of CPU time without the GVL; `has_place`: the thread has had a sample of
     /// it.
-    pub(super) fn add_remainder_without_gvl(&mut self, values: Values, has_place: bool) {
+    pub(super) fn add_remainder_without_gvl(&mut self, times: Times, has_place: bool) {
         self.add(Due {
             state: State::Running,
-            values,
+            values: Values { count: 0, times },
             without_gvl: true,
             gc: None,
         });

@@ -1,7 +1,7 @@
 //! Garbage collection on a thread: its time is taken out of running time, and has axes of its own.
 
 use super::{Accounting, Activity, Dues};
-use crate::{Mode, Values};
+use crate::{Mode, Times};
 use rperf_model::State;
 use rperf_vm::{GcTime, GcWork};
 
@@ -47,11 +47,8 @@ impl Accounting {
         for (state, weight) in [(State::GcMarking, marked), (State::GcSweeping, swept)] {
             if weight > 0 {
                 let (settled, weight) = self.axes.settle(state, weight);
-                let settled = self.gc_values(0, settled);
-                let mut values = self.gc_values(1, weight);
-                values.cpu_ns += self.gc.take_cpu(state);
-                values.blame_ns = self.blame.take(state);
-                self.add(state, settled, values, &mut dues);
+                let times = self.gc_times(state, weight);
+                self.add(state, Times::of(self.mode, settled), times, &mut dues);
             }
         }
         dues.set_cause(cause);
@@ -72,17 +69,11 @@ impl Accounting {
         self.axes.advance_gc(state, length, &self.points)
     }
 
-    /// A weight of GC time, in the mode's clock.
-    pub(super) fn gc_values(&self, count: u64, weight: u64) -> Values {
-        let (wall_ns, cpu_ns) = match self.mode {
-            Mode::Wall => (weight, 0),
-            Mode::Cpu => (0, weight),
-        };
-        Values {
-            count,
-            wall_ns,
-            cpu_ns,
-            ..Values::default()
-        }
+    /// A weight of GC time in `state`, with what waits for one.
+    pub(super) fn gc_times(&mut self, state: State, weight: u64) -> Times {
+        let mut times = Times::of(self.mode, weight);
+        times.cpu_ns += self.gc.take_cpu(state);
+        times.blame_ns = self.blame.take(state);
+        times
     }
 }

@@ -62,7 +62,7 @@ impl LastPoints {
     /// A sample, `due`, was recorded at `point`. Returns whether it is the first one of its kind.
     pub(super) fn note(&mut self, point: SamplePoint, due: &Due) -> bool {
         self.was_sampled = true;
-        if due.state == State::Running && due.values.blame_ns > 0 {
+        if due.state == State::Running && due.values.times.blame_ns > 0 {
             self.blame = Some(point);
         }
         let last = if due.without_gvl {

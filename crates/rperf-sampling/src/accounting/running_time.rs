@@ -1,12 +1,12 @@
 //! The running time of a thread on its way to the sample of a tick.
 
-use crate::{Mode, Values};
+use crate::{Mode, Times};
 
 /// Running time that no sample has taken yet. It grows as a slice is accounted, without the time of
 /// collections in it.
 #[derive(Debug, Default)]
 pub(super) struct RunningTime {
-    pending: Values,
+    pending: Times,
     /// GC time since running time was last accounted.
     gc_in_slice: u64,
 }
@@ -36,31 +36,25 @@ impl RunningTime {
         self.pending.is_zero()
     }
 
-    /// What a sample takes for so many `ticks`, the last of which came `late` ns ago: that time waits for
-    /// the next one. `None` if there is nothing before it, in the clock of the `mode`; then all stays.
-    pub(super) fn take_until_tick(&mut self, ticks: u64, late: u64, mode: Mode) -> Option<Values> {
-        let late_wall = late.min(self.pending.wall_ns);
-        let late_cpu = late.min(self.pending.cpu_ns);
-        let values = Values {
-            count: ticks,
-            wall_ns: self.pending.wall_ns - late_wall,
-            cpu_ns: self.pending.cpu_ns - late_cpu,
-            ..Values::default()
+    /// What a sample takes whose tick came `late` ns ago: that time waits for the next one. `None` if there
+    /// is nothing before it, in the clock of the `mode`; then all stays.
+    pub(super) fn take_until_tick(&mut self, late: u64, mode: Mode) -> Option<Times> {
+        let left = Times {
+            wall_ns: late.min(self.pending.wall_ns),
+            cpu_ns: late.min(self.pending.cpu_ns),
+            ..Times::default()
         };
-        if values.weight_ns(mode) == 0 {
+        if self.pending.weight_ns(mode) == left.weight_ns(mode) {
             return None;
         }
-        self.pending = Values {
-            count: 0,
-            wall_ns: late_wall,
-            cpu_ns: late_cpu,
-            ..Values::default()
-        };
-        Some(values)
+        let mut taken = std::mem::replace(&mut self.pending, left);
+        taken.wall_ns -= left.wall_ns;
+        taken.cpu_ns -= left.cpu_ns;
+        Some(taken)
     }
 
     /// What no sample has taken.
-    pub(super) fn take(&mut self) -> Values {
+    pub(super) fn take(&mut self) -> Times {
         std::mem::take(&mut self.pending)
     }
 }

@@ -86,17 +86,15 @@ impl ActiveBuffer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Times;
     use crate::collect::sample::RequestNews;
     use crossbeam_channel::bounded;
-    use rperf_model::{LabelSetId, NodeId, State};
+    use rperf_model::{LabelSetId, Mode, NodeId, State};
     use rperf_vm::RequestNumber;
 
     const SAMPLE: Sample = Sample {
         time_ns: 0,
-        wall_ns: 3,
-        cpu_ns: 0,
-        blame_ns: 0,
-        waited_for_ns: 0,
+        times: Times::of(Mode::Wall, 3),
         node: NodeId(1),
         thread: 1,
         labels: LabelSetId(0),
@@ -133,8 +131,7 @@ mod tests {
             buffer.dropped(),
             Values {
                 count: 5,
-                wall_ns: 15,
-                ..Values::default()
+                times: Times::of(Mode::Wall, 15)
             }
         );
         for news in [RequestNews::LetGo, RequestNews::Waited { since_ns: 5 }] {

@@ -3,6 +3,7 @@
 
 use super::packed_labels::{PackedLabels, with_op};
 use super::sample::Sample;
+use crate::Times;
 use crate::timer::pace::Pace;
 use rperf_model::{GcCause, NodeId, State};
 use rperf_vm::OpNumber;
@@ -107,11 +108,11 @@ impl HolderLog {
         }
         // Ticks in a row are told with the last one's time.
         let ticks = u64::from(sample.count);
-        let gap = sample.wall_ns / ticks;
+        let gap = sample.times.wall_ns / ticks;
         let held = Held {
             first_ns: sample.time_ns.saturating_sub(gap * (ticks - 1)),
             at_ns: sample.time_ns,
-            ns: sample.wall_ns,
+            ns: sample.times.wall_ns,
             ticks,
             holder: Holder {
                 node: sample.node,
@@ -140,7 +141,10 @@ impl HolderLog {
     pub(crate) fn each_of_wait(&self, wait: &Sample, since: u64, mut each: impl FnMut(Sample)) {
         self.each_since(since, |holder, ns| {
             each(Sample {
-                waited_for_ns: ns,
+                times: Times {
+                    waited_for_ns: ns,
+                    ..wait.times
+                },
                 node: holder.node,
                 labels: with_op(wait.labels, holder.op),
                 state: holder.state,
@@ -192,7 +196,7 @@ impl HolderLog {
 mod tests {
     use super::*;
     use crate::collect::sample::RequestNews;
-    use rperf_model::LabelSetId;
+    use rperf_model::{LabelSetId, Mode};
     use rperf_vm::{OpNumber, RequestNumber};
 
     const INTERVAL: u64 = 10;
@@ -208,10 +212,7 @@ mod tests {
     fn sample(at_ns: u64, node: u32, state: State, ticks: u16, wall_ns: u64) -> Sample {
         Sample {
             time_ns: at_ns,
-            wall_ns,
-            cpu_ns: 0,
-            blame_ns: 0,
-            waited_for_ns: 0,
+            times: Times::of(Mode::Wall, wall_ns),
             node: NodeId(node),
             thread: 1,
             labels: LabelSetId::default(),
@@ -318,7 +319,8 @@ mod tests {
             (it.thread, it.labels, it.request),
             (9, with_op(LabelSetId(4), op), RequestNumber(7))
         );
-        assert_eq!((it.node, it.waited_for_ns, it.count), (NodeId(3), 10, 0));
+        let waited_ns = it.times.waited_for_ns;
+        assert_eq!((it.node, waited_ns, it.count), (NodeId(3), 10, 0));
         let cause = Some(GcCause::MinorMalloc);
         assert_eq!((it.state, it.gc), (State::GcMarking, cause));
         assert_eq!(it.request_news(), None);

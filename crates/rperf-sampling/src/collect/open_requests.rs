@@ -133,15 +133,15 @@ impl OpenRequests {
 /// If `sample` is what a request has waited for, and one of the last of `waiting` is so at the same stack,
 /// it goes there: short waits are many, and for the same few stacks. Returns whether it did.
 fn add_to_wait(waiting: &mut [Sample], sample: &Sample) -> bool {
-    if sample.waited_for_ns == 0 || sample.count > 0 {
+    if sample.times.waited_for_ns == 0 || sample.count > 0 {
         return false;
     }
     let is_same =
-        |it: &&mut Sample| it.waited_for_ns > 0 && it.count == 0 && it.key() == sample.key();
+        |it: &&mut Sample| it.times.waited_for_ns > 0 && it.count == 0 && it.key() == sample.key();
     let known = waiting.iter_mut().rev().take(LAST).find(is_same);
     match known {
         Some(known) => {
-            known.waited_for_ns += sample.waited_for_ns;
+            known.times.add(sample.times);
             true
         }
         None => false,

@@ -3,11 +3,11 @@
 //! by a snapshot, without the GVL.
 
 use crate::accounting::UNATTRIBUTED;
-use crate::accounting::mode::Measured;
 use crate::collect::kept_requests::KeptRequests;
 use crate::collect::sample::{Sample, SampleSums};
 use crate::collect::sample_key::SampleKey;
 use crate::config::DEFAULT_MAX_NODES;
+use crate::values::Measured;
 use crate::{Mode, Values};
 use rperf_model::fold::{FoldLimits, folded_frame};
 use rperf_model::frame_kind::{FOLDED_FRAME, TRUNCATED_FRAME};

@@ -1,11 +1,11 @@
 //! A sample, and the table that sums samples. The sampling side makes samples; the worker alone owns a
 //! table.
 
-use crate::Values;
 use crate::accounting::UNATTRIBUTED;
 use crate::collect::kept_requests::KeptRequests;
 use crate::collect::packed_labels::PackedLabels;
 use crate::collect::sample_key::SampleKey;
+use crate::{Times, Values};
 use rperf_model::{GcCause, LabelSetId, LatencyClass, NodeId, State};
 use rperf_vm::RequestNumber;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -42,14 +42,8 @@ pub enum RequestNews {
 pub struct Sample {
     /// Time of recording on the monotonic clock, in ns.
     pub time_ns: u64,
-    /// Wall time in ns.
-    pub wall_ns: u64,
-    /// CPU time in ns.
-    pub cpu_ns: u64,
-    /// Waits of other threads for the GVL, in ns.
-    pub blame_ns: u64,
-    /// The request's waits for the GVL that this stack had meanwhile, in ns.
-    pub waited_for_ns: u64,
+    /// What it stands for.
+    pub times: Times,
     /// The stack.
     pub node: NodeId,
     /// The thread's seq.
@@ -74,10 +68,7 @@ impl Sample {
     fn news(node: NodeId) -> Self {
         Self {
             time_ns: 0,
-            wall_ns: 0,
-            cpu_ns: 0,
-            blame_ns: 0,
-            waited_for_ns: 0,
+            times: Times::default(),
             node,
             thread: UNATTRIBUTED,
             labels: LabelSetId::default(),
@@ -174,10 +165,7 @@ impl Sample {
         }
         Values {
             count: u64::from(self.count),
-            wall_ns: self.wall_ns,
-            cpu_ns: self.cpu_ns,
-            blame_ns: self.blame_ns,
-            waited_for_ns: self.waited_for_ns,
+            times: self.times,
         }
     }
 }
@@ -350,14 +338,18 @@ pub fn merge_ended_threads(sums: &mut FxHashMap<SampleKey, Values>, ended: &mut 
 mod tests {
     use super::*;
     use crate::collect::packed_labels::with_class;
+    use rperf_model::Mode;
+
+    fn values(count: u64, wall_ns: u64) -> Values {
+        let mut times = Times::of(Mode::Wall, wall_ns);
+        times.cpu_ns = count;
+        Values { count, times }
+    }
 
     fn sample(node: u32, wall_ns: u64) -> Sample {
         Sample {
             time_ns: 0,
-            wall_ns,
-            cpu_ns: 1,
-            blame_ns: 0,
-            waited_for_ns: 0,
+            times: values(1, wall_ns).times,
             node: NodeId(node),
             thread: 1,
             labels: LabelSetId::default(),
@@ -380,25 +372,8 @@ mod tests {
             limits,
         );
         assert_eq!(collected.sums.len(), 2);
-        let first = collected.sums[&sample(1, 0).key()];
-        assert_eq!(
-            first,
-            Values {
-                count: 2,
-                wall_ns: 17,
-                cpu_ns: 2,
-                ..Values::default()
-            }
-        );
-        assert_eq!(
-            collected.lost,
-            Values {
-                count: 1,
-                wall_ns: 9,
-                cpu_ns: 1,
-                ..Values::default()
-            }
-        );
+        assert_eq!(collected.sums[&sample(1, 0).key()], values(2, 17));
+        assert_eq!(collected.lost, values(1, 9));
     }
 
     #[test]
@@ -431,7 +406,7 @@ mod tests {
             (seqs(UNATTRIBUTED).count(), seqs(u32::MAX).count()),
             (10, 10)
         );
-        let total: u64 = collected.sums.values().map(|values| values.wall_ns).sum();
+        let total: u64 = collected.sums.values().map(|it| it.times.wall_ns).sum();
         assert_eq!(total, u64::from(threads) * 10);
         assert!(collected.folded_threads as usize >= 2 * FOLD_ROWS - 1);
         assert_eq!(collected.lost, Values::default());
@@ -469,8 +444,8 @@ mod tests {
         };
         let mut collected = SampleSums::default();
         collected.add(&[sample(1, 1), sample(1, 2), sample(1, 3)], limits);
-        let walls: Vec<u64> = collected.raw.iter().map(|sample| sample.wall_ns).collect();
+        let walls: Vec<u64> = collected.raw.iter().map(|it| it.times.wall_ns).collect();
         assert_eq!(walls, [1, 2]);
-        assert_eq!(collected.lost.wall_ns, 3);
+        assert_eq!(collected.lost.times.wall_ns, 3);
     }
 }

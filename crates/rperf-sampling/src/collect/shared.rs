@@ -193,11 +193,7 @@ impl EpochFeed {
     /// Classes of requests are none of those who watch: they see samples at once. Ops aren't shown to them,
     /// nor what requests have waited for, nor why collections ran.
     fn add(&mut self, mut key: SampleKey, values: Values) {
-        let values = Values {
-            waited_for_ns: 0,
-            ..values
-        };
-        if values.is_zero() {
+        if live(values) == SumsValues::default() {
             return;
         }
         key.labels = PackedLabels::of(key.labels).number;
@@ -283,9 +279,9 @@ impl EpochFeed {
 fn live(values: Values) -> SumsValues {
     SumsValues {
         count: values.count,
-        wall_ns: values.wall_ns,
-        cpu_ns: values.cpu_ns,
-        blame_ns: values.blame_ns,
+        wall_ns: values.times.wall_ns,
+        cpu_ns: values.times.cpu_ns,
+        blame_ns: values.times.blame_ns,
     }
 }
 

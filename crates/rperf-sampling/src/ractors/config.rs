@@ -1,7 +1,7 @@
 //! What all recorders of a session have in common.
 
-use crate::accounting::mode::Mode;
 use crate::collect::sample::SumLimits;
+use rperf_model::Mode;
 use rperf_vm::FrameLayout;
 
 /// See above.

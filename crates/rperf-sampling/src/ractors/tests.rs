@@ -1,13 +1,12 @@
 //! Threads of other Ractors, by the clock: their hooks and handlers are called as the VM would.
 
 use super::*;
-use crate::Values;
-use crate::accounting::mode::Mode;
 use crate::collect::sample::{SampleSums, SumLimits};
 use crate::collect::sample_key::SampleKey;
 use crate::timer::other_holders::{Found, Interrupter};
 use crate::timer::pace::Pace;
-use rperf_model::{LabelSetId, State};
+use crate::{Times, Values};
+use rperf_model::{LabelSetId, Mode, State};
 use rperf_vm::CapturedTree;
 use rperf_vm::fake::FakeVm;
 use std::time::Instant;
@@ -98,7 +97,7 @@ fn at(merged: &Merged, frame: FrameWord, state: State, ractor: u32) -> u64 {
             && key.state == state
             && key.labels.0 == ractor
     });
-    rows.map(|(_, values)| values.wall_ns).sum()
+    rows.map(|(_, values)| values.times.wall_ns).sum()
 }
 
 /// Brings all threads up to now, and takes what was recorded of them.
@@ -119,7 +118,7 @@ fn add(merged: &mut Merged, part: Part<'_>) {
 }
 
 fn total(merged: &Merged) -> u64 {
-    merged.sums.sums.values().map(|values| values.wall_ns).sum()
+    merged.sums.sums.values().map(|it| it.times.wall_ns).sum()
 }
 
 #[test]
@@ -287,8 +286,7 @@ fn samples<'a>(
         let node = tree.intern(stack, &[], &mut Default::default()).node;
         let values = Values {
             count: 1,
-            wall_ns,
-            ..Values::default()
+            times: Times::of(Mode::Wall, wall_ns),
         };
         let key = SampleKey {
             node,
@@ -312,7 +310,8 @@ fn stacks_move_from_one_tree_to_another() {
     assert_eq!(moved.sums.len(), 3);
     assert_eq!(to.frames(), [1, 2, 3]);
     assert!(moved.sums.keys().all(|key| key.labels.0 == 4));
-    assert_eq!(moved.sums.values().map(|it| it.wall_ns).sum::<u64>(), 21);
+    let sum: u64 = moved.sums.values().map(|it| it.times.wall_ns).sum();
+    assert_eq!(sum, 21);
 }
 
 #[test]

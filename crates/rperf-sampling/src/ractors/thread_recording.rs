@@ -9,7 +9,6 @@ mod turn;
 use super::config::RecorderConfig;
 use super::merged::Merged;
 use super::missed_events::{MissedEvent, MissedEvents};
-use crate::accounting::mode::Mode;
 use crate::accounting::{Accounting, Dues, SamplePoint};
 use crate::collect::sample::{Sample, SampleSums, SumLimits};
 use crate::recording::{NotedLabels, Position, Recording, SampleStack, Sink};
@@ -18,7 +17,7 @@ use crate::tick_capture::TickTimes;
 use crate::timer::pace::Pace;
 use name::Name;
 use off_gvl_stack::OffGvlStack;
-use rperf_model::{LabelSetId, NodeId, State};
+use rperf_model::{LabelSetId, Mode, NodeId, State};
 use rperf_vm::{
     Backtrace, CapturedTree, FrameWord, GcEvent, GcMoment, GcPhase, GcProgress, GcWork, LastStack,
     NativeId, RequestNumber, VmFrames, VmName, clock, tells_line,

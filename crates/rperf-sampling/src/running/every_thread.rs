@@ -5,10 +5,10 @@ use super::due::Wanted;
 use super::events::is_here;
 use super::{GvlState, RunningSession};
 use crate::accounting::Dues;
-use crate::accounting::mode::Mode;
 use crate::recording::NotedLabels;
 use crate::threads::{ThreadState, native};
 use crate::tick_capture::at_work::AtWork;
+use rperf_model::Mode;
 use rperf_vm::{FiberWord, GcProgress, Gvl, LabelSet, NativeId, VmThread, clock};
 use std::sync::atomic::Ordering::Relaxed;
 

@@ -179,7 +179,7 @@ fn the_callback_samples_the_calling_thread() {
     let (sums, snapshot) = sums(&session, &vm);
     let running = sum_of(&sums, State::Running);
     assert!(
-        running.count >= 1 && running.wall_ns >= 3_000_000,
+        running.count >= 1 && running.times.wall_ns >= 3_000_000,
         "{running:?}"
     );
     assert_eq!(snapshot.counted.counters.capture.safepoint_stacks, 1);
@@ -232,7 +232,7 @@ fn stacks_taken_at_ticks_become_samples_at_the_next_event() {
     suspended(&session, &vm, main);
     assert_eq!(*vm.kept.borrow(), [1, 2, 3]);
     let (sums, snapshot) = sums(&session, &vm);
-    assert!(sum_of(&sums, State::Running).wall_ns >= 3_000_000);
+    assert!(sum_of(&sums, State::Running).times.wall_ns >= 3_000_000);
     assert_eq!(snapshot.counted.counters.capture.tick_stacks, 1);
     assert_eq!(snapshot.texts.label_sets.len(), 1);
     assert!(!session.ticks.has_holder());
@@ -336,11 +336,11 @@ fn time_without_the_gvl_is_blocked_until_ready_and_then_waiting() {
     resumed(&session, &vm, main);
     let (sums, _) = sums(&session, &vm);
     assert!(
-        sum_of(&sums, State::GvlBlocked).wall_ns >= 3_000_000,
+        sum_of(&sums, State::GvlBlocked).times.wall_ns >= 3_000_000,
         "{sums:?}"
     );
     assert!(
-        sum_of(&sums, State::GvlWait).wall_ns >= 3_000_000,
+        sum_of(&sums, State::GvlWait).times.wall_ns >= 3_000_000,
         "{sums:?}"
     );
     native::leave();
@@ -388,7 +388,7 @@ fn collections_are_accounted_and_make_their_thread_the_running_one() {
     assert!(!session.ticks.is_collecting() && session.ticks.has_holder());
     let (sums, snapshot) = sums(&session, &vm);
     assert!(
-        sum_of(&sums, State::GcMarking).wall_ns >= 3_000_000,
+        sum_of(&sums, State::GcMarking).times.wall_ns >= 3_000_000,
         "{sums:?}"
     );
     let mut collected = snapshot.collected.sums.iter();
@@ -452,7 +452,7 @@ fn all_threads_of_a_section_are_accounted_from_its_begin_to_its_end() {
     let section = clock::monotonic_ns() - now;
     pass_time();
     let (sums, snapshot) = sums(&session, &vm);
-    let blocked = sum_of(&sums, State::GvlBlocked).wall_ns;
+    let blocked = sum_of(&sums, State::GvlBlocked).times.wall_ns;
     assert!(
         (3_000_000..=section).contains(&blocked),
         "{section}: {sums:?}"
@@ -483,7 +483,7 @@ fn threads_that_are_brought_up_in_parts_have_all_of_their_time() {
     assert_eq!(part(5, u64::MAX), (0, None), "threads have ended meanwhile");
     let (sums, snapshot) = sums(&session, &vm);
     let life = snapshot.period.end_ns - began;
-    let of_both: u64 = sums.iter().map(|(_, values)| values.wall_ns).sum();
+    let of_both: u64 = sums.iter().map(|(_, values)| values.times.wall_ns).sum();
     assert_eq!(of_both, 2 * life);
 }
 

@@ -228,7 +228,7 @@ impl Snapshot {
                 sampling_time_ns: counters.sampling_time_ns,
                 detected_thread_count: u64::from(counters.threads),
                 dropped_samples: lost.count,
-                dropped_ns: lost.weight_ns(config.mode),
+                dropped_ns: lost.times.weight_ns(config.mode),
                 truncated_samples: counters.truncated + counts.truncated,
                 folded_samples: folded.samples,
                 folded_ns: folded.ns,

@@ -222,11 +222,11 @@ proptest! {
         if order % 2 == 0 {
             cleared.reverse();
         }
-        let dropped = |snapshot: &Snapshot| snapshot.counted.dropped.wall_ns as i64;
+        let dropped = |snapshot: &Snapshot| snapshot.counted.dropped.times.wall_ns as i64;
         for (expected, report) in reports {
             let (snapshot, _) = complete(report);
             let sums = snapshot.collected.sums.values();
-            let sum: u64 = sums.map(|values| values.wall_ns).sum();
+            let sum: u64 = sums.map(|values| values.times.wall_ns).sum();
             prop_assert!(sum as i64 + dropped(&snapshot) <= expected);
         }
         let mut sum = 0;

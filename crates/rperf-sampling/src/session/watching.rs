@@ -86,7 +86,7 @@ impl Session {
             start_ns: self.kept_since.start_ns,
             as_of_ns: now,
             sampling_ns: counters.sampling_time_ns,
-            dropped_ns: dropped.weight_ns(config.mode),
+            dropped_ns: dropped.times.weight_ns(config.mode),
         }
     }
 }

@@ -94,21 +94,21 @@ impl Recorded {
         assert_eq!(self.recording.counters.uncaptured, Values::default());
     }
 
-    pub fn sum(&self, keep: impl Fn(&Row) -> bool) -> Values {
-        let mut sum = Values::default();
+    pub fn sum(&self, keep: impl Fn(&Row) -> bool) -> Times {
+        let mut sum = Times::default();
         let rows = self.samples.iter().filter(|row| keep(row));
-        rows.for_each(|row| sum.add(row.values));
+        rows.for_each(|row| sum.add(row.values.times));
         sum
     }
 
-    pub fn sum_of_thread(&self, seq: u32) -> Values {
+    pub fn sum_of_thread(&self, seq: u32) -> Times {
         self.sum(|row| row.thread == seq)
     }
 
-    pub fn unattributed(&self) -> Values {
-        let mut sum = Values::default();
+    pub fn unattributed(&self) -> Times {
+        let mut sum = Times::default();
         let unattributed = self.recording.unattributed.iter();
-        unattributed.for_each(|&values| sum.add(values));
+        unattributed.for_each(|values| sum.add(values.times));
         sum
     }
 }

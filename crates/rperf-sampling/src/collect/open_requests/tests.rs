@@ -1,6 +1,7 @@
 //! Tests of samples that wait for the end of their request.
 
 use super::*;
+use crate::Times;
 use crate::collect::packed_labels::PackedLabels;
 use crate::collect::sample::{RequestNews, SampleSums, SumLimits};
 use crate::collect::sample_key::SampleKey;
@@ -16,10 +17,12 @@ const LIMITS: SumLimits = SumLimits {
 fn sample(request: u32, node: u32, wall_ns: u64) -> Sample {
     Sample {
         time_ns: 0,
-        wall_ns,
-        cpu_ns: wall_ns / 2,
-        blame_ns: wall_ns / 3,
-        waited_for_ns: wall_ns / 5,
+        times: Times {
+            wall_ns,
+            cpu_ns: wall_ns / 2,
+            blame_ns: wall_ns / 3,
+            waited_for_ns: wall_ns / 5,
+        },
         node: NodeId(node),
         thread: 1 + request % 3,
         labels: LabelSetId(1 + request % 5),
@@ -48,7 +51,7 @@ fn put(requests: &mut OpenRequests, samples: &[Sample]) -> Vec<(u64, Option<Late
     let mut out = Vec::new();
     for sample in samples {
         requests.take(sample, &mut |it: &Sample| {
-            out.push((it.wall_ns, PackedLabels::of(it.labels).class));
+            out.push((it.times.wall_ns, PackedLabels::of(it.labels).class));
         });
     }
     out
@@ -71,7 +74,7 @@ fn samples_wait_for_the_end_of_their_request_and_remainders_get_its_class() {
     let mut copies = 0;
     requests.each(|it| {
         assert_eq!(PackedLabels::of(it.labels).class, Some(LatencyClass::Open));
-        copies += it.wall_ns;
+        copies += it.times.wall_ns;
     });
     assert_eq!(copies, 30);
     let out = put(&mut requests, &[ended(2, LatencyClass::First)]);
@@ -84,7 +87,7 @@ fn samples_wait_for_the_end_of_their_request_and_remainders_get_its_class() {
     );
     assert_eq!(out, []);
     let mut rest = Vec::new();
-    requests.let_go(|it| rest.push(it.wall_ns));
+    requests.let_go(|it| rest.push(it.times.wall_ns));
     assert_eq!(rest, [7]);
     assert_eq!(requests.samples, 0);
 }
@@ -111,7 +114,7 @@ fn samples_of_a_kept_request_are_told_apart_until_it_is_let_go() {
         .into_iter()
         .map(|(request, key, values)| {
             let class = PackedLabels::of(key.labels).class;
-            (request.0, class, values.wall_ns)
+            (request.0, class, values.times.wall_ns)
         })
         .collect();
     let tail = Some(LatencyClass::Tail);
@@ -121,7 +124,7 @@ fn samples_of_a_kept_request_are_told_apart_until_it_is_let_go() {
     sums.let_go(RequestNumber(2), LIMITS);
     take(&mut sums, sample(2, 1, 7));
     assert_eq!(sums.kept.rows(), 1);
-    let rest = sums.sums.values().map(|values| values.wall_ns);
+    let rest = sums.sums.values().map(|values| values.times.wall_ns);
     assert_eq!(rest.sum::<u64>(), 30 + 35 + 7);
 }
 
@@ -129,10 +132,10 @@ fn samples_of_a_kept_request_are_told_apart_until_it_is_let_go() {
 fn what_a_request_has_waited_for_takes_a_row_for_each_stack_however_often_it_waits() {
     let mut requests = OpenRequests::default();
     let waited = |node, waited_for_ns| Sample {
-        wall_ns: 0,
-        cpu_ns: 0,
-        blame_ns: 0,
-        waited_for_ns,
+        times: Times {
+            waited_for_ns,
+            ..Times::default()
+        },
         count: 0,
         ..sample(1, node, 0)
     };
@@ -144,7 +147,7 @@ fn what_a_request_has_waited_for_takes_a_row_for_each_stack_however_often_it_wai
     put(&mut requests, &samples);
     assert_eq!(requests.samples, 6, "samples stay apart");
     let mut sum = 0;
-    requests.let_go(|it| sum += it.waited_for_ns);
+    requests.let_go(|it| sum += it.times.waited_for_ns);
     assert_eq!(sum, 1_000 * (5 + 7) + 1 + 2 * 2);
     assert_eq!(requests.samples, 0);
 }

@@ -33,7 +33,7 @@ impl ProfileBuilder {
             nodes: self.limits.nodes,
             rows: self.limits.rows,
         };
-        let weight = |values: &Values| values.weight_ns(self.limits.mode);
+        let weight = |values: &Values| values.times.weight_ns(self.limits.mode);
         let rows: Vec<FoldRow> = self
             .sums()
             .map(|(key, values)| (key.row(key.labels), weight(&values)))

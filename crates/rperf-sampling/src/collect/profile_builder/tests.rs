@@ -1,6 +1,7 @@
 //! Profiles of several epochs, within their limits.
 
 use super::*;
+use crate::Times;
 use crate::collect::packed_labels::{with_class, with_op};
 use crate::collect::sample::SumLimits;
 use proptest::prelude::*;
@@ -25,8 +26,7 @@ fn epoch(stacks: &[&[usize]]) -> (CapturedTree, Vec<Arc<ResolvedFrame>>, SampleS
         };
         let values = Values {
             count: 1,
-            wall_ns: 10,
-            ..Values::default()
+            times: Times::of(Mode::Wall, 10),
         };
         collected.sums.entry(key).or_default().add(values);
     }
@@ -56,7 +56,7 @@ fn stacks_of_different_epochs_with_the_same_names_are_one() {
         }
     );
     assert_eq!(builder.sums.len(), 2);
-    assert!(builder.sums.values().all(|values| values.wall_ns == 30));
+    assert!(builder.sums.values().all(|it| it.times.wall_ns == 30));
 }
 
 fn limits(nodes: usize) -> ProfileLimits {
@@ -92,10 +92,10 @@ fn epoch_of(
         assert!(!interned.truncated);
         let sample = Sample {
             time_ns: 1,
-            wall_ns: *wall_ns,
-            cpu_ns: *wall_ns / 2,
-            blame_ns: 0,
-            waited_for_ns: 0,
+            times: Times {
+                cpu_ns: *wall_ns / 2,
+                ..Times::of(Mode::Wall, *wall_ns)
+            },
             node: interned.node,
             thread: *thread,
             labels: LabelSetId(0),
@@ -216,8 +216,7 @@ fn rows_of_many_labels_are_folded_and_no_time_is_lost() {
             };
             let values = Values {
                 count: 1,
-                wall_ns: 1,
-                ..Values::default()
+                times: Times::of(Mode::Wall, 1),
             };
             sums.sums.insert(key, values);
         }
@@ -225,14 +224,14 @@ fn rows_of_many_labels_are_folded_and_no_time_is_lost() {
         assert!(builder.sums.len() <= most);
     }
     assert_eq!(builder.counts().lost, Values::default());
-    let time: u64 = builder.sums.values().map(|values| values.wall_ns).sum();
+    let time: u64 = builder.sums.values().map(|it| it.times.wall_ns).sum();
     assert_eq!(time, 6 * u64::from(rows));
 }
 
 #[test]
 fn an_op_is_the_leaf_of_its_samples_and_its_time_is_kept() {
     let (tree, names, mut sums) = epoch(&[&[1], &[1, 2], &[3]]);
-    let before: u64 = sums.sums.values().map(|it| it.wall_ns).sum();
+    let before: u64 = sums.sums.values().map(|it| it.times.wall_ns).sum();
     let named: Vec<_> = sums.sums.drain().collect();
     for (place, (mut key, values)) in named.into_iter().enumerate() {
         // The last one has no name.
@@ -275,7 +274,7 @@ fn an_op_is_the_leaf_of_its_samples_and_its_time_is_kept() {
 #[test]
 fn why_a_collection_ran_is_a_label_beside_all_others_and_no_time_is_lost() {
     let (tree, names, mut sums) = epoch(&[&[1], &[1, 2], &[3]]);
-    let before: u64 = sums.sums.values().map(|it| it.wall_ns).sum();
+    let before: u64 = sums.sums.values().map(|it| it.times.wall_ns).sum();
     let named: Vec<_> = sums.sums.drain().collect();
     let causes = [Some(GcCause::MajorStart), Some(GcCause::MinorMalloc), None];
     for (key, values) in named {
@@ -285,7 +284,7 @@ fn why_a_collection_ran_is_a_label_beside_all_others_and_no_time_is_lost() {
                 _ => LabelSetId(0),
             };
             let values = Values {
-                wall_ns: place as u64 + 1,
+                times: Times::of(Mode::Wall, place as u64 + 1),
                 ..values
             };
             sums.sums.insert(SampleKey { gc, labels, ..key }, values);

@@ -36,7 +36,7 @@ fn a_wait_on_the_same_stack_as_the_last_one_needs_no_stack() {
     let (sums, snapshot) = sums(&session, &vm);
     let blocked = sum_of(&sums, State::GvlBlocked);
     assert!(
-        blocked.count >= 6 && blocked.wall_ns >= 18_000_000,
+        blocked.count >= 6 && blocked.times.wall_ns >= 18_000_000,
         "{blocked:?}"
     );
     let rows = sums.iter().filter(|row| row.0 == State::GvlBlocked);
@@ -142,11 +142,11 @@ fn wait_behind_main(config: SessionConfig, labels: Option<LabelSet>) -> (u64, u6
     resumed(&session, &vm, other);
     let (_, snapshot) = sums(&session, &vm);
     let sums = snapshot.collected.sums.iter();
-    let found: Vec<_> = sums.filter(|(_, it)| it.waited_for_ns > 0).collect();
-    let sum = found.iter().map(|(_, it)| it.waited_for_ns).sum();
+    let found: Vec<_> = sums.filter(|(_, it)| it.times.waited_for_ns > 0).collect();
+    let sum = found.iter().map(|(_, it)| it.times.waited_for_ns).sum();
     let names = found.iter().map(|(key, values)| {
         assert_eq!(
-            (key.state, values.count, values.wall_ns),
+            (key.state, values.count, values.times.wall_ns),
             (State::Running, 0, 0)
         );
         let number = PackedLabels::of(key.labels).number.0 as usize;
@@ -208,11 +208,11 @@ fn nobody_is_to_blame_for_the_waits_of_a_thread_that_is_left_out() {
         vm.thread.set(OTHER);
         resumed(&session, &vm, other);
         let (sums, snapshot) = sums(&session, &vm);
-        let blame: u64 = sums.iter().map(|(_, values)| values.blame_ns).sum();
+        let blame: u64 = sums.iter().map(|(_, values)| values.times.blame_ns).sum();
         assert_eq!(blame == 0, is_left_out, "{blame} ns");
         assert_eq!(snapshot.counted.counters.unknown_holder_ns, 0);
         assert!(
-            sum_of(&sums, State::GvlWait).wall_ns > 6_000_000,
+            sum_of(&sums, State::GvlWait).times.wall_ns > 6_000_000,
             "it waits all the same"
         );
         // SAFETY: OTHER's native thread is this one.

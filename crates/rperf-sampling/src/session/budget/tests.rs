@@ -120,10 +120,10 @@ impl Program {
             let known = thread.accounting.last_point_of(&due);
             let known = known.filter(|_| due.is_remainder());
             let known = known.map(|point| point.node.0 as usize);
-            thread.recorded += due.values.wall_ns;
+            thread.recorded += due.values.times.wall_ns;
             match known.or(at) {
                 Some(stack) => {
-                    self.seen[stack] += due.values.wall_ns;
+                    self.seen[stack] += due.values.times.wall_ns;
                     let point = SamplePoint {
                         node: NodeId(stack as u32),
                         labels: LabelSetId::default(),
@@ -134,7 +134,7 @@ impl Program {
                         self.seen[stack] += std::mem::take(&mut self.unattributed);
                     }
                 }
-                None => self.unattributed += due.values.wall_ns,
+                None => self.unattributed += due.values.times.wall_ns,
             }
         }
     }

@@ -23,10 +23,7 @@ fn epoch_of_requests(
             let is_kept = kept.contains(&request);
             let sample = Sample {
                 time_ns: 1,
-                wall_ns: 10 * u64::from(request),
-                cpu_ns: 0,
-                blame_ns: 0,
-                waited_for_ns: 0,
+                times: Times::of(Mode::Wall, 10 * u64::from(request)),
                 node: key.node,
                 thread: 1,
                 labels: with_class(LabelSetId(0), LatencyClass::Tail),
