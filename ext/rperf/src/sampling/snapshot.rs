@@ -273,7 +273,7 @@ fn take_objects(
     looked: Look,
     clear: bool,
 ) -> Option<TakenObjects> {
-    if let Some(sampler) = &session.sampled_objects {
+    if let Some(sampler) = &session.sums.sampled_objects {
         let mut sampler = sampler.borrow(gvl)?;
         gc_cost::share(gvl, session, &mut sampler, looked.has_seen);
         let session = format!("{}-{}", process::token(), session.id.0);
@@ -284,7 +284,7 @@ fn take_objects(
         let elsewhere = sampled_objects::made_elsewhere(clear);
         return Some(TakenObjects::Sampled(sums, elsewhere));
     }
-    let mut objects = session.objects.as_ref()?.borrow(gvl)?;
+    let mut objects = session.sums.objects.as_ref()?.borrow(gvl)?;
     let sums = objects.sums();
     if clear {
         objects.clear();
@@ -294,7 +294,7 @@ fn take_objects(
 
 /// What tests took so far; it is let go of if `clear`.
 fn take_suite(gvl: &Gvl<'_>, session: &SamplingSession, clear: bool) -> Suite {
-    let suite = session.suite.borrow(gvl);
+    let suite = session.sums.suite.borrow(gvl);
     suite.map_or_else(Suite::default, |mut suite| match clear {
         true => suite.take(),
         false => suite.suite().clone(),
@@ -304,6 +304,7 @@ fn take_suite(gvl: &Gvl<'_>, session: &SamplingSession, clear: bool) -> Suite {
 /// The requests that have ended so far, if they are judged; they are let go of if `clear`.
 fn take_requests(gvl: &Gvl<'_>, session: &SamplingSession, clear: bool) -> Vec<Requests> {
     let judged = session
+        .sums
         .requests
         .as_ref()
         .and_then(|it| it.judged.borrow(gvl));
@@ -312,7 +313,7 @@ fn take_requests(gvl: &Gvl<'_>, session: &SamplingSession, clear: bool) -> Vec<R
 
 /// What ops took so far, which is let go of if `clear`, and their names.
 fn take_ops(gvl: &Gvl<'_>, session: &SamplingSession, clear: bool) -> TakenOps {
-    let ops = session.ops.as_ref().and_then(|ops| ops.borrow(gvl));
+    let ops = session.sums.ops.as_ref().and_then(|ops| ops.borrow(gvl));
     ops.map_or_else(TakenOps::default, |mut ops| TakenOps {
         told: ops.told(clear),
         names: ops.names(),

@@ -60,7 +60,7 @@ pub fn made_elsewhere(clear: bool) -> u64 {
 
 /// Time counts from here on.
 pub fn add(gvl: &Gvl<'_>, session: &SamplingSession) {
-    if let Some(sampler) = &session.sampled_objects
+    if let Some(sampler) = &session.sums.sampled_objects
         && let Some(mut sampler) = sampler.borrow(gvl)
     {
         COUNTDOWN.set(Some(sampler.next_gap()));
@@ -83,6 +83,7 @@ fn moment() -> Moment {
 
 fn sample(gvl: &Gvl<'_>, session: &SamplingSession, object: Option<NewObject>) {
     let Some(mut sampler) = session
+        .sums
         .sampled_objects
         .as_ref()
         .and_then(|it| it.borrow(gvl))
