@@ -1,7 +1,7 @@
 //! The start of a sampling session. On a thread of the main Ractor, with the GVL.
 
 use super::section;
-use crate::probes::sampling::{ended_ractors, gc_cost, objects_in_use, sampled_objects};
+use crate::probes::sampling::{ended_ractors, gc_cost, objects_in_use};
 use crate::profile::errors;
 use crate::ruby::frames::{Interrupted, RubyVm};
 use crate::ruby::live_threads::LiveThreads;
@@ -46,9 +46,7 @@ pub fn begin(
         options(settings),
     );
     let running = running.map_err(|error| errors::rperf(ruby, error.to_string()))?;
-    let sampled_objects = settings.samples_objects();
-    let sampled_objects = sampled_objects.then(|| sampled_objects::sampler(settings));
-    let sums = SessionSums::new(settings, sampled_objects, followed_in);
+    let sums = SessionSums::new(settings, followed_in);
     let session = SamplingSession::new(running, sums);
     if settings.shares_gc() {
         session.gc.unshared.begin();
