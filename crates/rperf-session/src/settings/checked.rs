@@ -3,13 +3,15 @@
 
 use super::check::{InvalidSetting, check, quoted};
 use super::form::{Form, Given, Source, Value};
+use super::map::Settings;
+use super::measure::{ALLOC, ALLOC_SAMPLED, CPU, GC_COST, HEAP};
 use super::setting::Setting;
 use super::table::{
     AGGREGATE, ALL, CALLS, CAPTURE, CLOCK, DEFER, DEPTH, EXCLUDE, EXCLUDE_COMMON, FORMAT, INHERIT,
     LINES, MEASURE, MODE, ONLY, OUTPUT, SIGNAL, SPANS, STAT,
 };
-use super::values::{Capture, Clock, Inherit, Settings, Signal};
-use super::words::{ALLOC, ALLOC_SAMPLED, CPU, GC_COST, HEAP, RUBY, SAFEPOINT, TRACE, WALL};
+use super::values::{Capture, Clock, Inherit, Signal};
+use super::words::{RUBY, SAFEPOINT, TRACE, WALL};
 use rperf_format::Format;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
