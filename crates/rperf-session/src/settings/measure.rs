@@ -1,4 +1,4 @@
-//! The words of `measure`, for what can be measured beside times: which there are, the
+//! The words of `measure`, for what can be measured beside times: which there are, what each goes with, the
 //! settings that take them, and what they ask for. Used by `table` and `checked`, and by those who measure; any thread.
 
 use super::form::Form::{self, Words};
@@ -26,18 +26,42 @@ const OPS: &str = "ops";
 /// Which requests and jobs are slow.
 const REQUESTS: &str = "requests";
 
+/// The sessions in which a word is allowed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Within {
+    /// Samples or traced calls.
+    All,
+    /// Samples, in any of their modes.
+    Samples,
+    /// Samples in wall mode: without waits there is nobody to blame, and nothing to tell of most slow
+    /// requests.
+    Wall,
+    /// Traced calls.
+    Traces,
+}
+
 /// All words, in the order in which they are listed.
-const WORDS: [&str; 9] = [
-    ALLOC,
-    ALLOC_SAMPLED,
-    BLAME,
-    CPU,
-    GC_COST,
-    HEAP,
-    LATENCY,
-    OPS,
-    REQUESTS,
+const ALL: [(&str, Within); 9] = [
+    (ALLOC, Within::All),
+    (ALLOC_SAMPLED, Within::Samples),
+    (BLAME, Within::Wall),
+    (CPU, Within::Traces),
+    (GC_COST, Within::Samples),
+    (HEAP, Within::Samples),
+    (LATENCY, Within::Traces),
+    (OPS, Within::Samples),
+    (REQUESTS, Within::Wall),
 ];
+
+const WORDS: [&str; ALL.len()] = {
+    let mut words = [""; ALL.len()];
+    let mut row = 0;
+    while row < ALL.len() {
+        words[row] = ALL[row].0;
+        row += 1;
+    }
+    words
+};
 
 /// What is measured beside times.
 pub static MEASURE: Setting = Setting {
@@ -143,5 +167,11 @@ impl Settings {
 
     fn measures(&self, word: &str) -> bool {
         matches!(self.get(&MEASURE), Some(Value::Words(words)) if words.contains(&word))
+    }
+
+    /// Whether something is measured that goes with this alone.
+    pub(super) fn measures_within(&self, within: Within) -> bool {
+        let mut words = ALL.iter().filter(|(_, it)| *it == within);
+        words.any(|(word, _)| self.measures(word))
     }
 }
