@@ -7,6 +7,8 @@ mod checked;
 mod excluded;
 mod form;
 mod label_texts;
+mod map;
+mod measure;
 mod method_names;
 mod path_pattern;
 mod setting;
@@ -17,10 +19,11 @@ mod words;
 pub use check::{InvalidSetting, check, quoted};
 pub use excluded::Excluded;
 pub use form::{Given, Source, Value, loopback};
+pub use map::Settings;
+pub use measure::BLAME;
 pub use setting::{Defaults, Flag, Flags, PREFIX, Setting, Takes, Tracing};
 pub use table::*;
-pub use values::{Capture, Clock, Inherit, Settings, Signal};
-pub use words::BLAME;
+pub use values::{Capture, Clock, Inherit, Signal};
 
 #[cfg(test)]
 mod tests;

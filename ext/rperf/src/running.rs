@@ -9,6 +9,7 @@ pub mod label_set;
 pub mod open_op;
 pub mod roots;
 pub mod sampling;
+pub mod session_sums;
 pub mod tracing;
 pub mod weak_maps;
 

@@ -5,7 +5,6 @@ pub mod objects_made;
 pub mod section;
 pub mod snapshot;
 pub mod start;
-mod taken_objects;
 mod taken_profile;
 
 pub use taken_profile::Finish;

@@ -3,13 +3,15 @@
 
 use super::check::{InvalidSetting, check, quoted};
 use super::form::{Form, Given, Source, Value};
+use super::map::Settings;
+use super::measure::{ALLOC, ALLOC_SAMPLED, CPU, GC_COST, HEAP, Within};
 use super::setting::Setting;
 use super::table::{
     AGGREGATE, ALL, CALLS, CAPTURE, CLOCK, DEFER, DEPTH, EXCLUDE, EXCLUDE_COMMON, FORMAT, INHERIT,
     LINES, MEASURE, MODE, ONLY, OUTPUT, SIGNAL, SPANS, STAT,
 };
-use super::values::{Capture, Clock, Inherit, Settings, Signal};
-use super::words::{ALLOC, ALLOC_SAMPLED, CPU, GC_COST, HEAP, RUBY, SAFEPOINT, TRACE, WALL};
+use super::values::{Capture, Clock, Inherit, Signal};
+use super::words::{RUBY, SAFEPOINT, TRACE, WALL};
 use rperf_format::Format;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -173,15 +175,11 @@ impl Settings {
             return Err(self.refuse(&CAPTURE, Form::Word(SAFEPOINT), &SIGNAL, source));
         }
         self.check_tracing(source)?;
-        // Without waits there is nobody to blame, and nothing to tell of most slow requests.
-        let needs_waits = self.measures_blame() || self.measures_requests();
-        if needs_waits && self.mode() != WALL {
+        if self.measures_within(Within::Wall) && self.mode() != WALL {
             return Err(self.refuse(&MODE, Form::Word(WALL), &MEASURE, source));
         }
-        // Objects are not kept one by one, nor are waits that nobody is to blame for, requests and ops.
-        let has_objects = self.measures_objects() || self.samples_objects();
-        let has_sums = has_objects || needs_waits || self.measures_ops();
-        if has_sums && !self.aggregate() {
+        // Nothing but time is kept one by one.
+        if self.get(&MEASURE).is_some() && !self.aggregate() {
             return Err(self.refuse(&AGGREGATE, Form::True, &MEASURE, source));
         }
         if self.measures_objects() && self.samples_objects() {
@@ -211,7 +209,7 @@ impl Settings {
             let given = of_traces.into_iter().find(|it| self.is_given(it));
             return match given {
                 Some(given) => Err(self.refuse(&MODE, Form::Word(TRACE), given, source)),
-                None if self.measures_cpu() || self.measures_latency() => {
+                None if self.measures_within(Within::Traces) => {
                     Err(self.refuse(&MODE, Form::Word(TRACE), &MEASURE, source))
                 }
                 None => Ok(()),
@@ -220,7 +218,7 @@ impl Settings {
         if self.measures_ops() {
             return Err(self.refuse(&MODE, Form::Word(WALL), &MEASURE, source));
         }
-        if self.samples_objects() {
+        if self.measures_within(Within::Samples) {
             let [cpu, wall] = [CPU, WALL].map(|it| Form::Word(it).listed(source));
             let allowed = format!("{cpu} or {wall}");
             return Err(self.refuse_all_but(&MODE, &allowed, &MEASURE, source));

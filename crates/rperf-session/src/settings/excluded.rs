@@ -1,9 +1,9 @@
 //! The frames that a trace leaves out: those of methods and files that a user has named, and Ruby's
 //! own iterators. Used by the extension as a profile is made; any thread.
 
+use super::map::Settings;
 use super::method_names;
 use super::path_pattern::PathPattern;
-use super::values::Settings;
 use rperf_model::frame_kind::{FrameKind, method_of};
 use std::path::Path;
 

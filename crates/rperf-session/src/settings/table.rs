@@ -3,19 +3,17 @@
 
 use super::form::{FORMATS, Form};
 use super::setting::{Defaults, Flags, Setting, Takes, Tracing};
-use super::words::{
-    ALL_CALLS, ALLOC, ALLOC_SAMPLED, AUTO, BLAME, COUNT, COUNT_ALL, CPU, GC_COST, HEAP, LATENCY,
-    MONOTONIC, OPS, REQUESTS, RUBY, SAFEPOINT, TICK, TRACE,
-};
+use super::words::{ALL_CALLS, AUTO, COUNT, COUNT_ALL, MONOTONIC, RUBY, SAFEPOINT, TICK, TRACE};
 use Form::{
     Directory, False, Labels, Loopback, Methods, NoSignal, Number, OutputPath, Text, Time,
-    TimerSignal, True, Word, WordWithTimerSignals, Words,
+    TimerSignal, True, Word, WordWithTimerSignals,
 };
 use rperf_model::FREQUENCIES;
 
 mod asked;
 mod limits;
 
+pub use super::measure::MEASURE;
 pub use asked::{ATTACH, PUSH};
 pub use limits::{MAX_NODES, MAX_OVERHEAD};
 
@@ -101,40 +99,6 @@ pub static CLOCK: Setting = Setting {
         "clock",
         &[Word(AUTO), Word(MONOTONIC), Word(TICK)],
         "clock of traced calls",
-    )
-};
-
-/// What is measured beside times.
-pub static MEASURE: Setting = Setting {
-    tracing: Tracing::Also,
-    unset: Some("nothing more"),
-    flags: Some(Flags {
-        short: None,
-        takes: Takes::Value(
-            "MEASURES",
-            "alloc: objects, by method, line and class; alloc=sampled: some of them, with their \
-             callers; heap: these, and which of them stay; gc_cost: these, and the time of collections that they \
-             cost; ops: queries and other ops, with their names; in wall mode also blame: how long others \
-             waited for the GVL while a method had it, and requests: their accounts, and which are slow \
-             for their endpoint, for 'rperf why'; of traced calls also cpu: CPU time, and latency: p50, \
-             p99 and maximum of each method",
-        ),
-        record_only: true,
-    }),
-    ..Setting::named(
-        "measure",
-        &[Words(&[
-            ALLOC,
-            ALLOC_SAMPLED,
-            BLAME,
-            CPU,
-            GC_COST,
-            HEAP,
-            LATENCY,
-            OPS,
-            REQUESTS,
-        ])],
-        "what to measure beside times",
     )
 };
 

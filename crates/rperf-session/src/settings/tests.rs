@@ -241,6 +241,18 @@ fn what_is_measured_goes_with_sums_and_with_times() {
             "RPERF_MEASURE=blame goes with RPERF_MODE=wall, not with RPERF_MODE=cpu",
         ),
         (
+            &[("MEASURE", "ops"), ("AGGREGATE", "0")][..],
+            "RPERF_MEASURE=ops goes with RPERF_AGGREGATE=1, not with RPERF_AGGREGATE=0",
+        ),
+        (
+            &[("MODE", "trace"), ("MEASURE", "requests")][..],
+            "RPERF_MEASURE=requests goes with RPERF_MODE=wall, not with RPERF_MODE=trace",
+        ),
+        (
+            &[("MODE", "wall"), ("MEASURE", "alloc,latency")][..],
+            "RPERF_MEASURE=alloc,latency goes with RPERF_MODE=trace, not with RPERF_MODE=wall",
+        ),
+        (
             &[("MODE", "trace"), ("CALLS", "count"), ("MEASURE", "cpu")][..],
             "RPERF_MEASURE=cpu can't be combined with RPERF_CALLS=count: leave one of them out",
         ),

@@ -1,19 +1,15 @@
-//! Settings that have been checked: the value of each. Used by the command and the extension; any
+//! Methods of settings that have been checked, one for each value. Used by the command and the extension; any
 //! thread.
 
 use super::form::{Source, Value};
-use super::setting::Setting;
+use super::map::Settings;
 use super::table::{
     AGGREGATE, ALL, CALLS, CAPTURE, CLOCK, DEFER, DEPTH, EXCLUDE, EXCLUDE_COMMON, FORMAT,
-    FREQUENCY, INHERIT, LINES, MAX_NODES, MAX_OVERHEAD, MEASURE, MODE, ONLY, OUTPUT, SIGNAL, SPANS,
-    STAT, STAT_COMMAND, STAT_REPORT, VERBOSE,
+    FREQUENCY, INHERIT, LINES, MAX_NODES, MAX_OVERHEAD, MODE, ONLY, OUTPUT, SIGNAL, SPANS, STAT,
+    STAT_COMMAND, STAT_REPORT, VERBOSE,
 };
-use super::words::{
-    ALL_CALLS, ALLOC, ALLOC_SAMPLED, BLAME, COUNT, COUNT_ALL, CPU, GC_COST, HEAP, LATENCY,
-    MONOTONIC, OPS, REQUESTS, TICK, TRACE,
-};
+use super::words::{ALL_CALLS, COUNT, COUNT_ALL, MONOTONIC, TICK, TRACE};
 use rperf_format::Format;
-use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
@@ -57,23 +53,7 @@ pub enum Inherit {
     All,
 }
 
-/// All settings, each with a value that is allowed, if it has any.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settings(pub(super) BTreeMap<&'static str, Value>);
-
 impl Settings {
-    /// The value of `setting`, if it has one.
-    pub fn get(&self, setting: &Setting) -> Option<&Value> {
-        self.0.get(setting.name)
-    }
-
-    pub(super) fn put(&mut self, setting: &Setting, value: Option<Value>) {
-        match value {
-            Some(value) => _ = self.0.insert(setting.name, value),
-            None => _ = self.0.remove(setting.name),
-        }
-    }
-
     /// Returns these settings with another output, which nobody has checked.
     pub fn with_output(mut self, path: impl Into<PathBuf>) -> Self {
         self.put(&OUTPUT, Some(Value::Path(path.into())));
@@ -87,17 +67,6 @@ impl Settings {
             let value = self.get(setting)?;
             Some((setting.key(), value.spelled(Source::Variable)))
         })
-    }
-
-    pub(super) fn is_on(&self, setting: &Setting) -> bool {
-        self.get(setting) == Some(&Value::Bool(true))
-    }
-
-    pub(super) fn word(&self, setting: &Setting) -> Option<&'static str> {
-        match self.get(setting)? {
-            Value::Word(word) => Some(word),
-            _ => None,
-        }
     }
 
     /// Samples per second.
@@ -115,13 +84,6 @@ impl Settings {
         self.number(&MAX_NODES)
     }
 
-    fn number(&self, setting: &Setting) -> u32 {
-        match self.get(setting) {
-            Some(Value::Integer(number)) => *number,
-            _ => 0,
-        }
-    }
-
     /// Whether calls are traced, and nothing is sampled.
     pub fn is_traced(&self) -> bool {
         self.mode() == TRACE
@@ -135,13 +97,6 @@ impl Settings {
     /// The methods that a trace leaves out.
     pub fn exclude(&self) -> &[String] {
         self.methods(&EXCLUDE)
-    }
-
-    fn methods(&self, setting: &Setting) -> &[String] {
-        match self.get(setting) {
-            Some(Value::Methods(names)) => names,
-            _ => &[],
-        }
     }
 
     /// Whether it leaves out Ruby's own iterators.
@@ -174,55 +129,6 @@ impl Settings {
             Some(TICK) => Clock::Tick,
             _ => Clock::Best,
         }
-    }
-
-    /// Whether objects that are made are sampled, with their stacks.
-    pub fn samples_objects(&self) -> bool {
-        self.measures(ALLOC_SAMPLED) || self.follows_objects() || self.shares_gc()
-    }
-
-    /// Whether the time of collections is shared among the sites of objects.
-    pub fn shares_gc(&self) -> bool {
-        self.measures(GC_COST)
-    }
-
-    /// Whether those that are sampled are followed for as long as they live.
-    pub fn follows_objects(&self) -> bool {
-        self.measures(HEAP)
-    }
-
-    /// Whether each object that is made is counted.
-    pub fn measures_objects(&self) -> bool {
-        self.measures(ALLOC)
-    }
-
-    /// Whether waits for the GVL are charged to the thread that has it.
-    pub fn measures_blame(&self) -> bool {
-        self.measures(BLAME)
-    }
-
-    /// Whether requests and jobs are judged by how long they took.
-    pub fn measures_requests(&self) -> bool {
-        self.measures(REQUESTS)
-    }
-
-    /// Whether ops have frames and sums of their own.
-    pub fn measures_ops(&self) -> bool {
-        self.measures(OPS)
-    }
-
-    /// Whether traced calls have CPU time, too.
-    pub fn measures_cpu(&self) -> bool {
-        self.measures(CPU)
-    }
-
-    /// Whether it is kept how long the traced calls of each method took.
-    pub fn measures_latency(&self) -> bool {
-        self.measures(LATENCY)
-    }
-
-    fn measures(&self, word: &str) -> bool {
-        matches!(self.get(&MEASURE), Some(Value::Words(words)) if words.contains(&word))
     }
 
     /// The ns from which on traced calls are in the time line, if there is one.

@@ -201,13 +201,13 @@ pub fn end_request(
     of: RequestName<'_>,
     class: Option<LatencyClass>,
 ) {
-    let ops = session.ops.as_ref().and_then(|ops| ops.borrow(gvl));
+    let ops = session.sums.ops.as_ref().and_then(|ops| ops.borrow(gvl));
     if let Some(mut ops) = ops {
         ops.end_request(request, of, class);
     }
 }
 
 fn with_ops<T>(gvl: &Gvl<'_>, work: impl FnOnce(&mut SessionOps) -> T) -> Option<T> {
-    let mut ops = sampling(gvl)?.ops.as_ref()?.borrow(gvl)?;
+    let mut ops = sampling(gvl)?.sums.ops.as_ref()?.borrow(gvl)?;
     Some(work(&mut ops))
 }

@@ -16,7 +16,8 @@ use crate::labels::scope;
 use crate::recording::sample;
 use crate::ruby::threads::RubyThread;
 use crate::running::label_set::{self, SetObject};
-use crate::running::sampling::{Requests, catching, counting_session, sampling};
+use crate::running::sampling::{catching, counting_session, sampling};
+use crate::running::session_sums::SessionRequests;
 use crate::text;
 use magnus::{Error, RArray, RHash, Ruby, TryConvert, TypedData, Value, prelude::*};
 use rperf_accounts::{Figures, OTHER, RequestName};
@@ -26,7 +27,7 @@ use rperf_vm::{Gvl, LabelSet, RequestNumber, clock};
 
 /// The number of a request or a job that is about to begin, if the session judges them.
 pub fn next(gvl: &Gvl<'_>) -> Option<RequestNumber> {
-    requests(gvl).map(Requests::next_number)
+    requests(gvl).map(SessionRequests::next_number)
 }
 
 /// The labels of a request or a job with this number are there; `undo` has what was there before. Its
@@ -143,8 +144,8 @@ pub fn session_over(gvl: &Gvl<'_>) {
 }
 
 /// The requests of the running session, if it judges them.
-fn requests<'a>(gvl: &'a Gvl<'_>) -> Option<&'a Requests> {
-    sampling(gvl)?.requests.as_ref()
+fn requests<'a>(gvl: &'a Gvl<'_>) -> Option<&'a SessionRequests> {
+    sampling(gvl)?.sums.requests.as_ref()
 }
 
 /// The label with this key, and the key as the profile has it.

@@ -142,6 +142,6 @@ fn with_suite<T>(
 ) -> Option<T> {
     let is_that = |session: &&SamplingSession| Some(session.id.0) == id;
     let session = sampling(gvl).filter(is_that)?;
-    let mut suite = session.suite.borrow(gvl)?;
+    let mut suite = session.sums.suite.borrow(gvl)?;
     Some(work(&mut suite))
 }

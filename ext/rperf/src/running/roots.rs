@@ -126,13 +126,7 @@ unsafe extern "C" fn mark_tables(_: *mut c_void) {
             match &running.kind {
                 Kind::Sampling(session) => {
                     session.each_frame(mark);
-                    let words = session.objects.iter().flat_map(|it| it.peek().words());
-                    words.copied().for_each(mark);
-                    let words = session.sampled_objects.iter();
-                    words.flat_map(|it| it.peek().words()).for_each(mark);
-                    let maps = session.objects_in_use.iter();
-                    let maps = maps.flat_map(|it| it.peek().objects());
-                    maps.for_each(|map| rb_sys::rb_gc_mark(map));
+                    session.sums.words().for_each(mark);
                 }
                 Kind::Tracing(session) | Kind::Calibration(session) => {
                     let tracer = session.tracer.peek();
@@ -167,8 +161,7 @@ unsafe extern "C" fn mark_held(_: *mut c_void) {
     // SAFETY: as in `mark_tables`.
     unsafe {
         if let Some(Kind::Sampling(session)) = unguarded().map(|it| &it.kind) {
-            let sampler = session.sampled_objects.iter();
-            let held = sampler.flat_map(|it| it.peek().held());
+            let held = session.sums.held();
             held.for_each(|word| rb_sys::rb_gc_mark(object(word)));
         }
     }
@@ -188,13 +181,7 @@ unsafe extern "C" fn memory_size(_: *const c_void) -> rb_sys::size_t {
             return 0;
         };
         let of_kind = match &running.kind {
-            Kind::Sampling(session) => {
-                let objects = session.objects.as_ref();
-                let sampled = session.sampled_objects.as_ref();
-                session.memory()
-                    + objects.map_or(0, |it| it.peek().memory())
-                    + sampled.map_or(0, |it| it.peek().memory())
-            }
+            Kind::Sampling(session) => session.memory() + session.sums.memory(),
             Kind::Tracing(session) | Kind::Calibration(session) => session.tracer.peek().memory(),
             Kind::Chosen => 0,
         };

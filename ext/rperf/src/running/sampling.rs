@@ -1,20 +1,15 @@
 //! A session that samples, and the way to it: with the GVL by a token, in hooks and handlers without it
 //! by a promise. A panic in a hook ends here.
 
-use super::weak_maps::WeakMaps;
+use super::session_sums::SessionSums;
 use crate::message;
-use crate::profile::description;
 use crate::ruby::ractor::AnyGvl;
-use crate::ruby::weak_map::WeakMap;
-use rperf_accounts::{JudgedRequests, SessionOps, SuiteAccounts};
-use rperf_sampling::objects::ObjectSampler;
 use rperf_sampling::threads::ThreadState;
 use rperf_sampling::{RunningSession, Session};
-use rperf_session::settings::Settings;
-use rperf_vm::{Allocations, Gvl, GvlCell, RequestNumber, SessionPart};
+use rperf_vm::{Gvl, SessionPart};
 use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// The running session, if it samples.
 pub(super) static SAMPLING: SessionPart<SamplingSession> = SessionPart::none();
@@ -50,72 +45,14 @@ impl Drop for Ending {
 
 /// A session that samples.
 pub struct SamplingSession {
-    /// Objects, if they are counted, by frames with lines or without.
-    pub objects: Option<GvlCell<Allocations>>,
-    pub has_lines: bool,
-    /// Objects, if they are sampled.
-    pub sampled_objects: Option<GvlCell<ObjectSampler>>,
-    /// The sampled objects that are followed for as long as they live, by number.
-    pub objects_in_use: Option<GvlCell<WeakMaps>>,
-    /// The tests and factories that have ended.
-    pub suite: GvlCell<SuiteAccounts>,
-    /// Requests and jobs, if they are judged.
-    pub requests: Option<Requests>,
-    /// Ops, if they are measured.
-    pub ops: Option<GvlCell<SessionOps>>,
+    /// What is summed beside samples.
+    pub sums: SessionSums,
     running: RunningSession,
 }
 
-/// The requests and jobs of a session.
-pub struct Requests {
-    /// Which have ended, and how they are judged.
-    pub judged: GvlCell<JudgedRequests>,
-    /// The number of the one that has begun last.
-    last: AtomicU32,
-}
-
-impl Requests {
-    fn new() -> Self {
-        Self {
-            judged: GvlCell::new(JudgedRequests::default()),
-            last: AtomicU32::new(0),
-        }
-    }
-
-    /// The number of a new one.
-    pub fn next_number(&self) -> RequestNumber {
-        let number = self.last.fetch_add(1, Relaxed).wrapping_add(1);
-        if number == RequestNumber::NONE.0 {
-            return self.next_number();
-        }
-        RequestNumber(number)
-    }
-}
-
-/// No ops yet, of this program.
-fn no_ops() -> GvlCell<SessionOps> {
-    let roots = description::roots(&description::program());
-    GvlCell::new(SessionOps::of_program_in(roots))
-}
-
 impl SamplingSession {
-    pub fn new(
-        settings: &Settings,
-        running: RunningSession,
-        sampled_objects: Option<ObjectSampler>,
-        objects_in_use: Option<WeakMap>,
-    ) -> Self {
-        let counts = settings.measures_objects();
-        Self {
-            objects: counts.then(|| GvlCell::new(Allocations::new(true))),
-            has_lines: settings.lines() != Some(false),
-            sampled_objects: sampled_objects.map(GvlCell::new),
-            objects_in_use: objects_in_use.map(|map| GvlCell::new(WeakMaps::new(map))),
-            suite: GvlCell::new(SuiteAccounts::default()),
-            requests: settings.measures_requests().then(Requests::new),
-            ops: settings.measures_ops().then(no_ops),
-            running,
-        }
+    pub fn new(running: RunningSession, sums: SessionSums) -> Self {
+        Self { sums, running }
     }
 
     /// The engine's session and the threads' states: the session is taken down.
@@ -174,7 +111,7 @@ pub fn sampling<'a>(gvl: &'a Gvl<'_>) -> Option<&'a SamplingSession> {
 
 /// Whether the running session measures ops.
 pub fn measures_ops(gvl: &Gvl<'_>) -> bool {
-    sampling(gvl).is_some_and(|session| session.ops.is_some())
+    sampling(gvl).is_some_and(|session| session.sums.ops.is_some())
 }
 
 /// The running session if it samples, time counts in it, and it hasn't failed.

@@ -30,7 +30,7 @@ pub struct ObjectsMade {
 pub fn take(gvl: &mut Gvl<'_>) -> Result<Option<ObjectsMade>, Error> {
     let looked = objects_in_use::look_now(gvl).at;
     let followed = sampling(gvl).and_then(|session| {
-        let sampler = session.sampled_objects.as_ref()?.borrow(gvl)?;
+        let sampler = session.sums.sampled_objects.as_ref()?.borrow(gvl)?;
         Some((session.id, sampler.followed(looked)?))
     });
     let Some((session, samples)) = followed else {

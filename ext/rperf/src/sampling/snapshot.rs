@@ -11,24 +11,22 @@
 //!
 //! Until everything is taken, interrupts take effect at once; afterwards they wait.
 
-use super::taken_objects::TakenObjects;
-use super::taken_profile::{Finish, TakenFrames, TakenOps, TakenProfile};
+use super::taken_profile::{Finish, TakenFrames, TakenProfile};
 use crate::interrupts::{Interrupts, LIMIT, let_others_run, without_gvl_if_possible};
 use crate::probes;
+use crate::probes::sampling::gc_cost;
 use crate::probes::sampling::objects_in_use::{self, Look};
-use crate::probes::sampling::{gc_cost, sampled_objects};
 use crate::profile::errors;
 use crate::recording::{epoch, sample};
 use crate::ruby::live_threads::LiveThreads;
-use crate::ruby::process;
 use crate::ruby::thread_names::ThreadName;
 use crate::ruby::threads::RubyThread;
 use crate::running::roots;
 use crate::running::sampling::{Ending, SamplingSession, sampling};
+use crate::running::session_sums::TakenSums;
 use crate::running::{self, Kind, running};
 use crate::without_gvl::without_gvl;
 use magnus::{Error, Ruby, Value};
-use rperf_model::{Requests, Suite};
 use rperf_sampling::threads::ThreadState;
 use rperf_sampling::{AtWork, Session};
 use rperf_session::settings::Settings;
@@ -60,22 +58,15 @@ pub fn stop(
         session.ticks.pause();
     }
     let finish = finish(gvl);
-    let session = sampling(gvl);
-    let objects = session.and_then(|it| take_objects(gvl, it, looked, false));
-    let requests = session.map_or_else(Vec::new, |it| take_requests(gvl, it, false));
-    let suite = session.map(|it| take_suite(gvl, it, true));
-    // Requests that go on don't end in this session: their ops are told now.
-    let ops = session.map(|it| take_ops(gvl, it, false));
-    let collections = session.map(|it| it.gc.by_cause.told(false));
+    // Requests that go on don't end in this session: what belongs to them is told now.
+    let sums = sampling(gvl).map(|session| take_sums(gvl, session, looked, false));
     // No collection runs until the frames are kept alive again.
     let ending = Ending::begin();
     let Some((settings, engine)) = take_down(gvl, id, &threads) else {
         return Ok(Default::default());
     };
-    let mut taken = TakenProfile::keep(ruby, gvl, settings, engine.stop(now), objects)?;
-    (taken.requests, taken.suite) = (requests, suite.unwrap_or_default());
-    taken.ops = ops.unwrap_or_default();
-    taken.collections = collections.unwrap_or_default();
+    let sums = sums.unwrap_or_default();
+    let mut taken = TakenProfile::keep(ruby, gvl, settings, engine.stop(now), sums)?;
     taken.finish = finish?;
     // No interrupt takes effect until the worker has ended: what it ran could begin a session.
     let complete = taken.complete(ruby, gvl, |_, wait| without_gvl(wait))?;
@@ -114,16 +105,11 @@ pub fn snapshot(
         (take_copy(gvl, session, now, room), tree)
     };
     let taken = taken.ok_or_else(|| errors::rperf(ruby, INSIDE_CALLBACK))?;
-    let collections = session.gc.by_cause.told(clear);
-    let objects = take_objects(gvl, session, looked, clear);
-    let suite = take_suite(gvl, session, clear);
-    let requests = take_requests(gvl, session, clear);
-    let ops = take_ops(gvl, session, clear);
-    let taken = TakenProfile::keep(ruby, gvl, settings, taken, objects);
+    let sums = take_sums(gvl, session, looked, clear);
+    let taken = TakenProfile::keep(ruby, gvl, settings, taken, sums);
     let finish = finish(gvl);
     let mut taken = taken?;
-    (taken.tree, taken.suite, taken.requests) = (tree, suite, requests);
-    (taken.ops, taken.collections) = (ops, collections);
+    taken.tree = tree;
     taken.finish = finish?;
     let mut interrupts = Interrupts::default();
     let complete = taken.complete(ruby, gvl, |gvl, wait| interrupts.without_gvl(gvl, wait))?;
@@ -265,58 +251,10 @@ fn take_copy(
     Some(state.engine.snapshot(now, room))
 }
 
-/// The objects that were counted or sampled so far, if they are; they are let go of if `clear`. Those in use
-/// were `looked` at after that moment.
-fn take_objects(
-    gvl: &Gvl<'_>,
-    session: &SamplingSession,
-    looked: Look,
-    clear: bool,
-) -> Option<TakenObjects> {
-    if let Some(sampler) = &session.sampled_objects {
-        let mut sampler = sampler.borrow(gvl)?;
-        gc_cost::share(gvl, session, &mut sampler, looked.has_seen);
-        let session = format!("{}-{}", process::token(), session.id.0);
-        let sums = sampler.sums(looked.at, &session);
-        if clear {
-            sampler.clear();
-        }
-        let elsewhere = sampled_objects::made_elsewhere(clear);
-        return Some(TakenObjects::Sampled(sums, elsewhere));
-    }
-    let mut objects = session.objects.as_ref()?.borrow(gvl)?;
-    let sums = objects.sums();
-    if clear {
-        objects.clear();
-    }
-    Some(TakenObjects::Counted(sums))
-}
-
-/// What tests took so far; it is let go of if `clear`.
-fn take_suite(gvl: &Gvl<'_>, session: &SamplingSession, clear: bool) -> Suite {
-    let suite = session.suite.borrow(gvl);
-    suite.map_or_else(Suite::default, |mut suite| match clear {
-        true => suite.take(),
-        false => suite.suite().clone(),
-    })
-}
-
-/// The requests that have ended so far, if they are judged; they are let go of if `clear`.
-fn take_requests(gvl: &Gvl<'_>, session: &SamplingSession, clear: bool) -> Vec<Requests> {
-    let judged = session
-        .requests
-        .as_ref()
-        .and_then(|it| it.judged.borrow(gvl));
-    judged.map_or_else(Vec::new, |mut judged| judged.told(clear))
-}
-
-/// What ops took so far, which is let go of if `clear`, and their names.
-fn take_ops(gvl: &Gvl<'_>, session: &SamplingSession, clear: bool) -> TakenOps {
-    let ops = session.ops.as_ref().and_then(|ops| ops.borrow(gvl));
-    ops.map_or_else(TakenOps::default, |mut ops| TakenOps {
-        told: ops.told(clear),
-        names: ops.names(),
-    })
+/// What is summed beside samples; it is let go of if `clear`. Objects in use were `looked` at.
+fn take_sums(gvl: &Gvl<'_>, session: &SamplingSession, looked: Look, clear: bool) -> TakenSums {
+    gc_cost::share_all(gvl, session, looked.has_seen);
+    session.sums.take(gvl, session, looked.at, clear)
 }
 
 /// Room for the call tree's nodes, and for some more.

@@ -1,7 +1,7 @@
 //! The start of a sampling session. On a thread of the main Ractor, with the GVL.
 
 use super::section;
-use crate::probes::sampling::{ended_ractors, gc_cost, objects_in_use, sampled_objects};
+use crate::probes::sampling::{ended_ractors, gc_cost, objects_in_use};
 use crate::profile::errors;
 use crate::ruby::frames::{Interrupted, RubyVm};
 use crate::ruby::live_threads::LiveThreads;
@@ -9,6 +9,7 @@ use crate::ruby::weak_map::WeakMap;
 use crate::ruby::{safepoint, threads, version};
 use crate::running::facts::Beginner;
 use crate::running::sampling::{SamplingSession, sampling};
+use crate::running::session_sums::SessionSums;
 use crate::running::{self, Kind, Running, roots};
 use magnus::{Error, Ruby};
 use rperf_sampling::{Capture, Mode, RunningSession, SessionConfig, StartOptions, TimerKind};
@@ -45,9 +46,8 @@ pub fn begin(
         options(settings),
     );
     let running = running.map_err(|error| errors::rperf(ruby, error.to_string()))?;
-    let sampled_objects = settings.samples_objects();
-    let sampled_objects = sampled_objects.then(|| sampled_objects::sampler(settings));
-    let session = SamplingSession::new(settings, running, sampled_objects, followed_in);
+    let sums = SessionSums::new(settings, followed_in);
+    let session = SamplingSession::new(running, sums);
     if settings.shares_gc() {
         session.gc.unshared.begin();
     }

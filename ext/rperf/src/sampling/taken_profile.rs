@@ -2,7 +2,6 @@
 //! their names, and the profile is made. On the Ruby thread that stops the session or takes a
 //! snapshot; it needs no session, and other threads run in between.
 
-use super::taken_objects::TakenObjects;
 use crate::interrupts::{Interrupts, LIMIT};
 use crate::probes::sampling::gc;
 use crate::profile::{self, description, errors};
@@ -10,9 +9,10 @@ use crate::ruby::version::{self, Lacks};
 use crate::ruby::{blocks, frames, ractor, resolve, thread_names};
 use crate::running::roots;
 use crate::running::sampling::sampling;
+use crate::running::session_sums::TakenSums;
 use magnus::{Error, Ruby, Value};
-use rperf_model::{Collections, Note, Ops, Profile, Requests, Suite};
-use rperf_sampling::{Capture, Snapshot, Taken, WorkerEnded, other_ractors};
+use rperf_model::{Note, Profile};
+use rperf_sampling::{Capture, Snapshot, Taken, WorkerEnded};
 use rperf_session::settings::Settings;
 use rperf_vm::{CapturedNode, FrameNames, Gvl, JobId, SessionId, Unknown};
 use std::mem;
@@ -31,15 +31,6 @@ pub type Wait = Box<dyn FnOnce() -> Option<Completed> + Send>;
 /// Makes the profile of samples the one that is asked for.
 pub type Finish = Box<dyn FnOnce(Profile) -> Profile + Send>;
 
-/// The ops of a session.
-#[derive(Default)]
-pub struct TakenOps {
-    /// What they took.
-    pub told: Ops,
-    /// Their names, from number 1.
-    pub names: Vec<Arc<str>>,
-}
-
 /// What was taken, and whatever else belongs to it. `T` is [`Taken`], and later what it becomes.
 pub struct TakenProfile<T> {
     taken: T,
@@ -49,16 +40,10 @@ pub struct TakenProfile<T> {
     /// The session that has these frames still, and the number of its call tree: they have to be
     /// named once.
     pub tree: Option<(SessionId, u64)>,
-    /// Objects, if there are some, and their frames and classes.
-    objects: Option<(TakenObjects, JobId)>,
-    /// What tests took.
-    pub suite: Suite,
-    /// What ops took, and the names of those that samples have.
-    pub ops: TakenOps,
-    /// What collections took.
-    pub collections: Collections,
-    /// Requests, if they were judged.
-    pub requests: Vec<Requests>,
+    /// What was summed beside samples.
+    sums: TakenSums,
+    /// The frames and classes of that, which are kept alive.
+    words: JobId,
     pub finish: Option<Finish>,
 }
 
@@ -72,24 +57,22 @@ impl TakenProfile<Taken> {
         gvl: &Gvl<'_>,
         settings: Arc<Settings>,
         taken: TakenFrames,
-        objects: Option<TakenObjects>,
+        sums: TakenSums,
     ) -> Result<Self, Error> {
         let (taken, frames) = taken.map_err(|error| errors::rperf(ruby, error.to_string()))?;
-        let frames = roots::keep_until_named(gvl, frames)
+        let frames = roots::keep_until_named(gvl, frames);
+        // Kept as the frames are, or not at all.
+        let words = roots::keep_words_until_named(gvl, sums.words());
+        let (frames, words) = frames
+            .zip(words)
             .ok_or_else(|| errors::rperf(ruby, "can't read the profile inside a collection"))?;
         Ok(Self {
             taken,
             settings,
             frames,
             tree: None,
-            objects: objects.and_then(|sums| {
-                let job = roots::keep_words_until_named(gvl, sums.words())?;
-                Some((sums, job))
-            }),
-            suite: Suite::default(),
-            ops: TakenOps::default(),
-            collections: Collections::default(),
-            requests: Vec::new(),
+            sums,
+            words,
             finish: None,
         })
     }
@@ -118,9 +101,7 @@ impl TakenProfile<Taken> {
         };
         let taken = completed.map_err(|error| {
             roots::take_named(gvl, self.frames);
-            if let Some((_, job)) = &self.objects {
-                roots::take_named(gvl, *job);
-            }
+            roots::take_named(gvl, self.words);
             errors::rperf(ruby, error.to_string())
         })?;
         Ok(Some(TakenProfile {
@@ -128,11 +109,8 @@ impl TakenProfile<Taken> {
             settings: self.settings,
             frames: self.frames,
             tree: self.tree,
-            objects: self.objects,
-            suite: self.suite,
-            ops: self.ops,
-            collections: self.collections,
-            requests: self.requests,
+            sums: self.sums,
+            words: self.words,
             finish: self.finish,
         }))
     }
@@ -149,8 +127,7 @@ impl CompleteProfile {
     ) -> Result<(Option<Value>, Interrupts), Error> {
         let process = process::id();
         let frames = named(gvl, self.frames, &mut interrupts);
-        let job = self.objects.as_ref().map(|(_, job)| *job);
-        let words = job.map(|job| named(gvl, job, &mut interrupts));
+        let words = named(gvl, self.words, &mut interrupts);
         if process != process::id() {
             return Ok((None, interrupts));
         }
@@ -160,26 +137,15 @@ impl CompleteProfile {
         let Self {
             taken: (mut snapshot, nodes),
             settings,
-            objects,
-            suite,
-            ops,
-            collections,
-            requests,
+            mut sums,
             finish,
             ..
         } = self;
         let profile = interrupts.without_gvl(gvl, move || {
-            snapshot.texts.ops = ops.names;
+            snapshot.texts.ops = mem::take(&mut sums.op_names);
             let mut profile = snapshot.into_profile(&nodes, frames.names(), program, notes);
             profile.meta.missing = missing;
-            profile.suite = suite;
-            profile.ops = ops.told;
-            profile.collections = collections;
-            profile.requests = requests;
-            profile.label_slowest_alone();
-            if let Some(((sums, _), words)) = objects.zip(words) {
-                sums.add_to(&mut profile, words.names());
-            }
+            sums.add_to(&mut profile, words.names());
             let profile = match finish {
                 Some(finish) => finish(profile),
                 None => profile,
@@ -219,10 +185,8 @@ impl CompleteProfile {
                  tick interrupts compiled code)"
             }
         }));
-        if let Some((objects, _)) = self.objects.as_ref().filter(|_| other_ractors()) {
-            notes.push(objects.note_on_others());
-        }
-        if self.objects.is_some() && gc::HOOK.has_missed() {
+        notes.extend(self.sums.note_on_others());
+        if self.sums.has_objects() && gc::HOOK.has_missed() {
             notes.push(version::NOTE_ON_SILENT_OBJECTS.into());
         }
         let others = snapshot.other_ractors();

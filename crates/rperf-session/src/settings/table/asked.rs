@@ -1,9 +1,9 @@
 //! The settings of commands that profile programs that run already: what their ports take. They
 //! stand for those of the same names.
 
-use super::super::form::Form::{self, Number, Word, Words};
+use super::super::form::Form::{self, Number, Word};
+use super::super::measure::{ATTACH_MEASURE, PUSH_MEASURE};
 use super::super::setting::{Defaults, Flags, Setting, Takes};
-use super::super::words::{ALLOC_SAMPLED, BLAME, CPU, HEAP, OPS, REQUESTS};
 use rperf_model::{ASKED_FREQUENCIES, Mode};
 
 /// The settings of `rperf attach`.
@@ -11,42 +11,6 @@ pub static ATTACH: [&Setting; 3] = [&MODE, &ATTACH_FREQUENCY, &ATTACH_MEASURE];
 
 /// The settings of `rperf push`.
 pub static PUSH: [&Setting; 3] = [&MODE, &PUSH_FREQUENCY, &PUSH_MEASURE];
-
-static ATTACH_MEASURE: Setting = Setting {
-    flags: Some(Flags {
-        short: None,
-        takes: Takes::Value(
-            "MEASURES",
-            "alloc=sampled: some of the objects that are made, with their callers; heap: these, and which \
-             of them stay; ops: queries and other ops, with their names; requests, in wall mode: which \
-             are slow, for 'rperf why'; blame is always measured in wall mode",
-        ),
-        record_only: false,
-    }),
-    ..measure(&[Words(&[ALLOC_SAMPLED, BLAME, HEAP, OPS, REQUESTS])])
-};
-
-/// Its sessions are too short to see what stays, and what servers keep of samples doesn't tell requests
-/// apart.
-static PUSH_MEASURE: Setting = Setting {
-    flags: Some(Flags {
-        short: None,
-        takes: Takes::Value(
-            "MEASURES",
-            "alloc=sampled: some of the objects that are made, with their callers; ops: queries and other \
-             ops are frames, with their names",
-        ),
-        record_only: false,
-    }),
-    ..measure(&[Words(&[ALLOC_SAMPLED, OPS])])
-};
-
-const fn measure(forms: &'static [Form]) -> Setting {
-    Setting {
-        unset: Some("nothing more"),
-        ..Setting::named("measure", forms, "what to measure beside times")
-    }
-}
 
 static MODE: Setting = Setting {
     default: Defaults::is(Mode::Wall.name()),
@@ -60,7 +24,7 @@ static MODE: Setting = Setting {
     }),
     ..Setting::named(
         "mode",
-        &[Word(CPU), Word(Mode::Wall.name())],
+        &[Word(Mode::Cpu.name()), Word(Mode::Wall.name())],
         "what to measure",
     )
 };

@@ -29,6 +29,14 @@ pub fn tell_begun(session: &SamplingSession, sampler: &mut ObjectSampler, collec
     }
 }
 
+/// Shares all that collections have taken, if it is shared at all, as [`share`].
+pub fn share_all(gvl: &Gvl<'_>, session: &SamplingSession, has_looked: bool) {
+    let sampler = session.sums.sampled_objects.as_ref();
+    if let Some(mut sampler) = sampler.and_then(|it| it.borrow(gvl)) {
+        share(gvl, session, &mut sampler, has_looked);
+    }
+}
+
 /// Shares all that collections have taken, as it has to be in a profile. After a look if objects are followed;
 /// `has_looked`: there was memory for it. Outside of hooks.
 pub fn share(

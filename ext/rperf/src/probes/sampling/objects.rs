@@ -24,14 +24,14 @@ impl OnNewObject for Objects {
 }
 
 fn add(gvl: &Gvl<'_>, session: &SamplingSession, object: NewObject) {
-    let Some(mut objects) = session.objects.as_ref().and_then(|it| it.borrow(gvl)) else {
+    let Some(mut objects) = session.sums.objects.as_ref().and_then(|it| it.borrow(gvl)) else {
         return;
     };
     let (frame, line) = innermost_ruby_frame(RubyVm::new(gvl));
     let site = AllocationSite {
         thread: session.ticks.holder_seq(),
         place: frame,
-        line: if session.has_lines { line } else { 0 },
+        line: if session.sums.has_lines { line } else { 0 },
         class: object.class,
         labels: LabelSetId::default(),
     };

@@ -73,7 +73,7 @@ pub fn end_section() {
 /// middle of marking. In the hook on collections.
 pub fn collected(session: &SamplingSession, is_marking: bool) {
     let is_to_share = || !is_marking && session.gc.unshared.marking_ns() > 0;
-    if HELD.load(Relaxed) > 0 || session.objects_in_use.is_some() && is_to_share() {
+    if HELD.load(Relaxed) > 0 || session.sums.objects_in_use.is_some() && is_to_share() {
         JOB.trigger();
     }
 }
@@ -281,12 +281,12 @@ fn move_all(gvl: &mut Gvl<'_>, map: WeakMap, numbers: Vec<u64>) {
 }
 
 fn with_maps<T>(gvl: &Gvl<'_>, act: impl FnOnce(&mut WeakMaps) -> T) -> Option<T> {
-    let mut maps = sampling(gvl)?.objects_in_use.as_ref()?.borrow(gvl)?;
+    let mut maps = sampling(gvl)?.sums.objects_in_use.as_ref()?.borrow(gvl)?;
     Some(act(&mut maps))
 }
 
 fn with_sampler<T>(gvl: &Gvl<'_>, act: impl FnOnce(&mut ObjectSampler) -> T) -> Option<T> {
     let session = sampling(gvl)?;
-    let mut sampler = session.sampled_objects.as_ref()?.borrow(gvl)?;
+    let mut sampler = session.sums.sampled_objects.as_ref()?.borrow(gvl)?;
     Some(act(&mut sampler))
 }

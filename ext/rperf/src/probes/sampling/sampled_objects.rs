@@ -8,16 +8,11 @@ use crate::ruby::object_hook::{NewObject, ObjectHook, OnDrawnObject};
 use crate::ruby::process::collections;
 use crate::ruby::threads::RubyThread;
 use crate::running::sampling::{SamplingSession, catching, counting_session};
-use crate::running::{label_set, roots};
-use rperf_sampling::objects::{Countdown, Moment, ObjectSampler, SampledObject};
-use rperf_session::settings::Settings;
+use crate::running::{label_set, roots, session_sums};
+use rperf_sampling::objects::{Countdown, Moment, SampledObject};
 use rperf_vm::{Gvl, clock};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 static HOOK: ObjectHook = ObjectHook::on_drawn::<Drawn>();
-
-/// Objects that other Ractors have made.
-static ELSEWHERE: AtomicU64 = AtomicU64::new(0);
 
 struct Drawn;
 
@@ -32,35 +27,13 @@ impl OnDrawnObject for Drawn {
     }
 
     fn made_elsewhere() {
-        ELSEWHERE.fetch_add(1, Relaxed);
-    }
-}
-
-/// A sampler of objects for a new session.
-pub fn sampler(settings: &Settings) -> ObjectSampler {
-    ELSEWHERE.store(0, Relaxed);
-    let now_ns = clock::monotonic_ns();
-    let mut sampler = ObjectSampler::new(now_ns, settings.max_overhead(), now_ns);
-    if settings.follows_objects() {
-        sampler = sampler.with_objects_in_use(!now_ns);
-    }
-    if settings.shares_gc() {
-        sampler = sampler.with_gc_costs();
-    }
-    sampler
-}
-
-/// How many objects other Ractors have made in the session, or since this was asked with `clear`.
-pub fn made_elsewhere(clear: bool) -> u64 {
-    match clear {
-        true => ELSEWHERE.swap(0, Relaxed),
-        false => ELSEWHERE.load(Relaxed),
+        session_sums::note_made_elsewhere();
     }
 }
 
 /// Time counts from here on.
 pub fn add(gvl: &Gvl<'_>, session: &SamplingSession) {
-    if let Some(sampler) = &session.sampled_objects
+    if let Some(sampler) = &session.sums.sampled_objects
         && let Some(mut sampler) = sampler.borrow(gvl)
     {
         COUNTDOWN.set(Some(sampler.next_gap()));
@@ -83,6 +56,7 @@ fn moment() -> Moment {
 
 fn sample(gvl: &Gvl<'_>, session: &SamplingSession, object: Option<NewObject>) {
     let Some(mut sampler) = session
+        .sums
         .sampled_objects
         .as_ref()
         .and_then(|it| it.borrow(gvl))
