@@ -89,7 +89,7 @@ RSpec.describe "rperf memory", vm: true, if: Gem::Platform.local.os == "linux" d
   # Bytes of an object without instance variables.
   let(:slot) { ObjectSpace.memsize_of(Object.new) }
 
-  it "has objects in Ruby's heap", musl: false do
+  it "has objects in Ruby's heap", musl: false, emulated: false do
     changes = moved("$objects = Array.new(1_000_000) { Object.new }")
     expect(changes["heap_live"]).to be_within(2).of(1_000_000.0 * slot / mb)
     # The Array's, and what the collector needs to know of the pages.
@@ -149,7 +149,7 @@ RSpec.describe "rperf memory", vm: true, if: Gem::Platform.local.os == "linux" d
     expect_others_to_stay(changes, "heap_live", "heap_free", "heap_empty", "malloc_in_use", "malloc_free", of: 36)
   end
 
-  it "has the stacks of threads", musl: false do
+  it "has the stacks of threads", musl: false, emulated: false do
     deep = "def deep(n) = n.zero? ? sleep : deep(n - 1)"
     changes = moved("200.times { Thread.new { deep(800) } }; sleep 1", before: deep)
     # A frame is some 56 bytes of the VM's stack, with its locals and environment.
@@ -188,14 +188,14 @@ RSpec.describe "rperf memory", vm: true, if: Gem::Platform.local.os == "linux" d
       expect_others_to_stay(changes, "malloc_code", of: 100)
     end
 
-    it "has small blocks there, too" do
+    it "has small blocks there, too", emulated: false do
       changes = moved("Blocks.take(100_000, 1024)", "--objects", before: "require './blocks'")
       # With the word in front of each, and the list of them.
       expect(changes["malloc_code"]).to be_within(rounding).of((100_000 * (1024 + 16 + 8)) / mb.to_f)
       expect_others_to_stay(changes, "malloc_code", of: 100)
     end
 
-    it "has what it gives back, and malloc keeps, in the row of free memory" do
+    it "has what it gives back, and malloc keeps, in the row of free memory", emulated: false do
       before = "require './blocks'; Blocks.take(100_000, 1024)"
       changes = moved("Blocks.give_back", "--objects", before:)
       expect(changes["malloc_free"]).to be_within(rounding).of(99)
@@ -216,7 +216,7 @@ RSpec.describe "rperf memory", vm: true, if: Gem::Platform.local.os == "linux" d
     end
   end
 
-  it "says what a forked program shares", musl: false do
+  it "says what a forked program shares", musl: false, emulated: false do
     code = "fork { File.write('pid', Process.pid.to_s); File.rename('pid', 'child'); sleep }; " \
            "sleep 0.01 until File.exist?('child')"
     doing(code, before: "$strings = Array.new(50) { 'x' * #{mb} }") do

@@ -3,7 +3,7 @@
 RSpec.describe "rperf ps", vm: true do
   include Ports
 
-  it "lists programs with a port" do
+  it "lists programs with a port", emulated: false do
     code = "puts Rperf.listen; Process.setproctitle(\"puma: \\e[31m[shop]\"); Rperf.start(mode: :wall); sleep"
     listening(code) do |program|
       wait_until("title") { rperf("ps").stdout.include?("puma") }

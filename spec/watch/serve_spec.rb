@@ -45,7 +45,7 @@ RSpec.describe "rperf serve", if: RUBY_PLATFORM.include?("linux") do
 
   def pids(message) = message.labels.map { |labels| labels["%pid"] }.uniq.map(&:to_i)
 
-  it "gives ops and objects, too, if it is asked for them" do
+  it "gives ops and objects, too, if it is asked for them", emulated: false do
     listening("$0 = 'app of #{name}'; puts Rperf.listen; loop { Rperf.op('SELECT 4711', kind: :sql) { '1' * 9 } }") do
       serving("--http", "127.0.0.1:0", "--match", "^app of #{name}") do |line|
         url, path = told(line)
@@ -60,7 +60,7 @@ RSpec.describe "rperf serve", if: RUBY_PLATFORM.include?("linux") do
     end
   end
 
-  it "gives one profile of the programs that match then, and says who is missing" do
+  it "gives one profile of the programs that match then, and says who is missing", emulated: false do
     listening(busy("fork { puts Rperf.listen; loop { 1.to_s } }")) do |program|
       outcome = serving("--http", "127.0.0.1:0", "--match", "^app of #{name}") do |line|
         url, path = told(line)

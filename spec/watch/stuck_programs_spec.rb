@@ -90,7 +90,7 @@ RSpec.describe "rperf about a program that", vm: true do
     soon("table") { File.size?(path_to("out-top")) }
   end
 
-  it "hangs in a C call with the GVL" do
+  it "hangs in a C call with the GVL", emulated: false do
     kept = /the VM doesn't answer: a thread keeps the GVL in native code, or the main thread waits/
     waits = /#{quiet}; /
     hanging do |program|

@@ -378,7 +378,7 @@ RSpec.describe "rperf top" do
       listening("#{work}\n#{code}", &)
     end
 
-    it "merges those that match, and follows the ones that come and go" do
+    it "merges those that match, and follows the ones that come and go", emulated: false do
       cluster do |program|
         name, *workers = program.lines.drop(1)
         wait_until("workers") { rperf("ps", "--match", name).stdout.scan(name).size == 2 }
@@ -401,7 +401,7 @@ RSpec.describe "rperf top" do
       end
     end
 
-    it "has a JSON object for each of them, and profiles those that are there" do
+    it "has a JSON object for each of them, and profiles those that are there", emulated: false do
       cluster do |program|
         name, *workers = program.lines.drop(1)
         wait_until("workers") { rperf("ps", "--match", name).stdout.scan(name).size == 2 }
