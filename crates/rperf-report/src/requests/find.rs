@@ -40,9 +40,9 @@ pub enum NoSuchRequests {
 /// Names of endpoints, as pages have them, in quotes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Others {
-    /// Those that may be meant.
+    /// Names that may be meant.
     Alike(Vec<String>),
-    /// Those with the most requests, and how many others there are; none may be meant.
+    /// The names with the most requests, and how many more there are; none may be meant.
     There(Vec<String>, usize),
 }
 
