@@ -7,15 +7,18 @@ module Rperf
   # deploy removes them, or the program becomes a user who can't read them. They are compiled at the first use, because
   # that takes most of the time.
   class Deferred
+    # As they are now: a program may put others in their place.
     COMPILE = RubyVM::InstructionSequence.method(:new)
-    private_constant :COMPILE
+    RUN = RubyVM::InstructionSequence.instance_method(:eval)
+    private_constant :COMPILE, :RUN
 
     # @param directory [String] where the files are
     # @param names [Array<String>] theirs, without .rb; each needs files before it only
+    # @raise [LoadError] if one can't be read
     def initialize(directory, *names)
       @files = names.map do |name|
         path = "#{directory}/#{name}.rb"
-        [path, File.binread(path).force_encoding(Encoding::UTF_8)]
+        [path, source(path)]
       end
       @lock = Thread::Mutex.new
     end
@@ -28,6 +31,12 @@ module Rperf
 
     private
 
+    def source(path)
+      File.binread(path).force_encoding(Encoding::UTF_8)
+    rescue SystemCallError
+      raise LoadError, "cannot load such file -- #{path}"
+    end
+
     # In a handler of a signal a lock can't be waited for.
     def run_rest
       until @lock.try_lock
@@ -36,12 +45,17 @@ module Rperf
         Thread.pass
       end
       begin
-        while (path, source = @files.first)
-          COMPILE.call(source, path, path).eval
-          @files.shift
-        end
+        run(@files.map { |path, source| COMPILE.call(source, path, path) })
       ensure
         @lock.unlock
+      end
+    end
+
+    # What has run isn't to run again, whatever comes in between.
+    def run(codes)
+      codes.each do |code|
+        RUN.bind_call(code)
+        @files.shift
       end
     end
   end

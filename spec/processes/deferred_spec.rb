@@ -2,6 +2,7 @@
 
 require "fileutils"
 require "json"
+require "zlib"
 
 # Code of the gem that few programs need is read with the gem, and compiled at its first use.
 RSpec.describe "Code that is compiled later", vm: true do
@@ -38,6 +39,30 @@ RSpec.describe "Code that is compiled later", vm: true do
     expect([installed, calls, classes]).to match([/Rperf/, 3, include("Work")])
     expect(fibers).to be > 0
     expect(JSON.parse(File.read(path_to("saved.json")))).to include("top")
+  end
+
+  it "is told of in a line where it can't be read, and the program runs" do
+    FileUtils.rm(File.join(copy, "rperf/ops/tilt.rb"))
+    enabled = { "RPERF_ENABLED" => "1", "RPERF_OUTPUT" => path_to("p.pb.gz") }
+    outcomes = [enabled, {}].map { |env| run(ruby, "-I#{path_to("gem/lib")}", "-rrperf", "-e", "puts 1", env:) }
+    expect(outcomes.map(&:stdout)).to eq(["1\n", ""])
+    expect(outcomes.first.stderr).to match(/\Arperf: .*ops.tilt\.rb.*; running without profiling\n\z/)
+    expect(outcomes.last.stderr).to match(%r{cannot load such file -- .*/ops/tilt\.rb \(LoadError\)})
+  end
+
+  it "isn't compiled in the time of a session, and makes no objects there" do
+    write_file("program.rb", <<~RUBY)
+      require "#{Commands::ROOT}/lib/rperf"
+      Rperf.start(measure: %i[alloc ops], only: "Object#work")
+      def work = Array.new(1000) { Object.new }
+      work
+      2.times { Rperf.snapshot }
+      Rperf.stop.save("p.pb.gz")
+    RUBY
+    expect(run(ruby, "-w", "program.rb").stderr).to eq("")
+    names = PprofMessage.new(Zlib.gunzip(File.binread(path_to("p.pb.gz")))).function_names
+    expect(names).to include("Object#work")
+    expect(names.grep(/Deferred|InstructionSequence|<module:/)).to eq([])
   end
 
   # What the files of `contents` print that are loaded together as `program` says.

@@ -28,7 +28,7 @@ RSpec.describe "Sidekiq with a port", skip: Servers.missing("sidekiq", "redis-se
     sidekiq = start_sidekiq(redis, "app.rb", "-c", "2", env: { "RPERF_LISTEN" => "1" })
     wait_until("title") do
       # An emulator's command line has no titles.
-      listed[sidekiq.pid]&.then { |it| Commands::SLOWNESS > 1 || it["program"].start_with?("sidekiq ") }
+      listed[sidekiq.pid]&.then { |it| Commands::SLOWNESS > 1 || it["program"].to_s.start_with?("sidekiq ") }
     end
     outcome = rperf("attach", sidekiq.pid.to_s, "--duration", "1", "-o", "x.pb.gz")
     expect(outcome.stderr).to match(/\Arperf: wrote x\.pb\.gz /)

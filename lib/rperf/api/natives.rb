@@ -6,34 +6,16 @@ module Rperf
   module Natives
     # Names under which the samples are found.
     SAMPLES = %i[samples aggregated_samples raw_samples].freeze
-
-    # The native profile that a Hash was made from, and what it held then.
-    Origin = Struct.new(:profile, :content) do
-      # Whether `data` still holds the same.
-      def untouched?(data)
-        data.size == content.size && content.all? { |key, value| LazyValues.kept?(data, key, value) }
-      end
-
-      # No other process could use the profile.
-      def marshal_dump = nil
-      def marshal_load(_nothing) = nil
-    end
-    private_constant :SAMPLES, :Origin
+    private_constant :SAMPLES
 
     class << self
-      # Has `data`, which holds `content`, remember where that is from.
-      def remember(data, profile, content)
-        data.instance_variable_set(:@rperf_origin, Origin.new(profile, content))
-        data
-      end
-
       # @return [NativeProfile] the one that the Hash was made from, or a new one
       def of(data)
         unless Argument.a?(data, Hash)
           raise ArgumentError, "data: must be the Hash that Rperf.stop returned, not #{Argument.shown(data)}"
         end
 
-        origin = data.instance_variable_get(:@rperf_origin)
+        origin = Origin.of(data)
         return NativeProfile.from_h(data) unless origin&.profile
         return origin.profile if origin.untouched?(data)
 

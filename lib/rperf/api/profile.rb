@@ -4,6 +4,7 @@ require_relative "../argument"
 require_relative "../session/options"
 require_relative "asking"
 require_relative "lazy_values"
+require_relative "origin"
 
 module Rperf
   # A profile: the Hash that docs/guide/ruby-api.md describes, which answers questions. The answers are those of
@@ -20,7 +21,7 @@ module Rperf
     # @return [Profile] what {Rperf.stop} returns
     def self.from_native(profile)
       content = profile.facts.merge(lazy_arrays(profile)).freeze
-      Asking.natives.remember(self[content], profile, content)
+      Origin.note(self[content], profile, content)
     end
 
     # Of 100,000 stacks the Arrays have millions of elements, and most programs only save a profile, or ask it

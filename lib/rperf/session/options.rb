@@ -36,6 +36,9 @@ module Rperf
     # @return [Boolean] whether equal samples are added up
     def aggregate? = self[:aggregate]
 
+    # @return [Boolean] whether ops are measured
+    def ops? = Array(self[:measure]).include?(:ops)
+
     # @return [Boolean] whether a text report has a table of lines
     def show_lines? = self[:lines] == true
 

@@ -59,6 +59,8 @@ module Rperf
     def begin
       @process = Native.process
       targets = Targets.of(options[:only])
+      # To hook into libraries may take a while, which isn't to be the session's time.
+      Ops.prepare if options.ops?
       destination.start(options.sampling)
       Session.current = self
       Targets.begin(targets) if targets

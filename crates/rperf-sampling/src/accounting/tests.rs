@@ -298,7 +298,7 @@ proptest! {
         let mut next = Simulated::new(2, mode, thread.now, seed);
         next.apply(&Step::Run(1_000_000), &mut recorded);
         next.apply(&Step::Tick { before: 0 }, &mut recorded);
-        prop_assert_eq!(recorded.sum(|row| row.thread == UNATTRIBUTED && row.state == State::Running), unattributed.times);
+        prop_assert_eq!(recorded.values(|row| row.thread == UNATTRIBUTED && row.state == State::Running), unattributed);
         prop_assert!(recorded.recording.unattributed[State::Running as usize].is_zero());
     }
 

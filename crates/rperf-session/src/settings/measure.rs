@@ -82,7 +82,7 @@ pub static MEASURE: Setting = Setting {
     ..measure(&[Words(&WORDS)])
 };
 
-/// For `rperf attach`.
+/// The words that `rperf attach` has.
 pub(super) static ATTACH_MEASURE: Setting = Setting {
     flags: Some(Flags {
         short: None,
@@ -97,8 +97,8 @@ pub(super) static ATTACH_MEASURE: Setting = Setting {
     ..measure(&[Words(&[ALLOC_SAMPLED, BLAME, HEAP, OPS, REQUESTS])])
 };
 
-/// For `rperf push`. Its sessions are too short to see what stays, and what servers keep of samples doesn't
-/// tell requests apart.
+/// The words that `rperf push` has. Its sessions are too short to see what stays, and what servers keep of
+/// samples doesn't tell requests apart.
 pub(super) static PUSH_MEASURE: Setting = Setting {
     flags: Some(Flags {
         short: None,

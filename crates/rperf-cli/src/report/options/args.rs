@@ -56,7 +56,8 @@ pub struct ReportArgs {
     #[arg(long, value_name = "FILE|METHOD", allow_hyphen_values = true)]
     pub annotate: Option<String>,
     /// Convert to pprof, collapsed, text, markdown, json, html, dot, callgrind or
-    /// spans [default with -o: by the file's extension]; text, markdown and json also of --boot, --tests, --ops and --gc
+    /// spans [default with -o: by the file's extension]; text, markdown and json also of --boot, --tests, --ops and
+    /// --gc, text and json of --callers
     #[arg(long, value_name = "FORMAT", allow_hyphen_values = true)]
     pub format: Option<String>,
     /// Rows of --top and --methods, and nodes of call graphs: method, class, file, dir, gem, gem:c

@@ -94,11 +94,15 @@ impl Recorded {
         assert_eq!(self.recording.counters.uncaptured, Values::default());
     }
 
-    pub fn sum(&self, keep: impl Fn(&Row) -> bool) -> Times {
-        let mut sum = Times::default();
+    pub fn values(&self, keep: impl Fn(&Row) -> bool) -> Values {
+        let mut sum = Values::default();
         let rows = self.samples.iter().filter(|row| keep(row));
-        rows.for_each(|row| sum.add(row.values.times));
+        rows.for_each(|row| sum.add(row.values));
         sum
+    }
+
+    pub fn sum(&self, keep: impl Fn(&Row) -> bool) -> Times {
+        self.values(keep).times
     }
 
     pub fn sum_of_thread(&self, seq: u32) -> Times {
