@@ -103,7 +103,7 @@ RSpec.describe "rperf memory", vm: true, if: Gem::Platform.local.os == "linux" d
     expect_others_to_stay(changes, "malloc_objects", of: 100)
   end
 
-  it "has what a thread has from malloc, in whatever many heaps that is", musl: false do
+  it "has what a thread has from malloc, in whatever many heaps that is", musl: false, emulated: false do
     strings = 300_000
     changes = moved("Thread.new { $a = Array.new(#{strings}) { 'x' * 1000 } }.join")
     malloc = strings * (1000 + 16 + 8) / mb.to_f
