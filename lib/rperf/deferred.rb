@@ -26,7 +26,7 @@ module Rperf
     # Runs the files, if they haven't run.
     # @raise [Rperf::Error] in a handler of a signal that has come just as they run
     def load
-      Thread.handle_interrupt(Object => :never) { run_rest } unless @files.empty?
+      Thread.handle_interrupt(Object => :never) { run_rest } unless @has_run
     end
 
     private
@@ -57,6 +57,7 @@ module Rperf
         RUN.bind_call(code)
         @files.shift
       end
+      @has_run = true
     end
   end
   private_constant :Deferred

@@ -45,7 +45,7 @@ RSpec.describe "Tracing of the methods of chosen files", vm: true do
       require "rperf"
       Dir.chdir(__dir__)
       #{program}
-      text = Rperf.const_get(:Natives).of(profile).encode(:text).force_encoding("UTF-8")
+      text = Rperf.const_get(:Asking).natives.of(profile).encode(:text).force_encoding("UTF-8")
       lines = text.lines.grep(/^Traced: /)
       puts({ rows: profile.top(value: "calls").to_h { |row| [row[:name], row[:self]] }, lines: }.to_json)
     RUBY

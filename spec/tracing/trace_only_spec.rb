@@ -37,7 +37,7 @@ RSpec.describe "Tracing of chosen methods", vm: true do
         stack = stack.take(row[:depth]) << row[:name]
         rows[stack.join(" > ")] += row[:self]
       end
-      text = Rperf.const_get(:Natives).of(profile).encode(:text).force_encoding("UTF-8")
+      text = Rperf.const_get(:Asking).natives.of(profile).encode(:text).force_encoding("UTF-8")
       { rows:, lines: text.lines.grep(/^Traced: /) }
     end
 

@@ -34,7 +34,8 @@ pub fn init(ruby: &Ruby, rperf: RModule) -> Result<(), Error> {
     class.define_singleton_method("of_member", function!(of_member, 1))?;
     class.define_singleton_method("check", function!(check, 3))?;
     class.define_singleton_method("table", function!(table_rows, 0))?;
-    class.define_method("[]", method!(SettingsObject::get, 1))
+    class.define_method("[]", method!(SettingsObject::get, 1))?;
+    class.define_method("ops?", method!(SettingsObject::has_ops, 0))
 }
 
 /// `from_keywords(hash, shown)`: of `Rperf.start`; `shown` gives a short text for any object.
@@ -216,6 +217,11 @@ pub fn texts(hash: RHash) -> Result<HashMap<String, OsString>, Error> {
 }
 
 impl SettingsObject {
+    /// `ops?`: whether ops are measured. A child whose program has redefined what Arrays do asks for it, too.
+    fn has_ops(&self) -> bool {
+        self.0.measures_ops()
+    }
+
     /// `#[](name)`: a value as `Rperf.start` takes it; what has no simple one is a String.
     fn get(ruby: &Ruby, rb_self: &Self, name: Symbol) -> Result<Option<Value>, Error> {
         let name = name.name()?;

@@ -37,7 +37,7 @@ module Rperf
     def aggregate? = self[:aggregate]
 
     # @return [Boolean] whether ops are measured
-    def ops? = Array(self[:measure]).include?(:ops)
+    def ops? = @settings.ops?
 
     # @return [Boolean] whether a text report has a table of lines
     def show_lines? = self[:lines] == true
