@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 module Rperf
-  # Methods of Ruby as they are when the gem is loaded, because a program may put its own in their place. For code that
-  # is compiled later.
+  # Methods of Ruby as they are when the gem is loaded, because a program may put its own in their place. For several
+  # files, and for code that is compiled later.
   module Builtin
     # Of Kernel.
     CLASS, SINGLETON_CLASS, SINGLETON_METHODS =

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "builtin"
 require_relative "deferred"
 require_relative "ops/guard"
 require_relative "ops/loaded"

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../builtin"
 require_relative "../deferred"
 require_relative "../session/session"
 require_relative "fiber_methods"
@@ -19,10 +20,8 @@ module Rperf
     SLEEP = Kernel.method(:sleep)
     WAKEUP = Thread.instance_method(:wakeup)
     READABLE = IO.instance_method(:wait_readable)
-    CLASS = Kernel.instance_method(:class)
-    NAME = Module.instance_method(:name)
     FIBER_STACKS = Deferred.new(__dir__, "fiber_stacks")
-    private_constant :FIBER_STACKS, :REST, :PATIENCE, :SLEEP, :WAKEUP, :READABLE, :CLASS, :NAME
+    private_constant :FIBER_STACKS, :REST, :PATIENCE, :SLEEP, :WAKEUP, :READABLE
 
     class << self
       # @return [Thread] the helper, which is the calling thread
@@ -48,8 +47,8 @@ module Rperf
       # @param error [Exception, Class] it, or its class: the program's may have methods of its own
       # @return [String] what its class is called
       def class_of(error)
-        type = CLASS.bind_call(error)
-        NAME.bind_call(Class.equal?(type) ? error : type) || "a class without a name"
+        type = Builtin::CLASS.bind_call(error)
+        Builtin::NAME.bind_call(Class.equal?(type) ? error : type) || "a class without a name"
       end
 
       # Makes one that waits for questions all the time.
