@@ -102,9 +102,7 @@ RSpec.describe "Markdown of what isn't about stacks", vm: true do
       %w[--gc --ops -o x.txt] => "--ops and --gc can't be combined: give one of them",
       %w[--callers Shop#query -o x.md] => "-o x.md: --callers writes .txt and .json, unless --format text or json is " \
                                           "given",
-      %w[--callers Shop#query --format markdown] => "--format markdown: --callers is written as text or json only",
-      %w[--top -o x.txt] => "-o goes with --html, --text, --format, --dot, --svg, --boot, --tests, --ops, --gc or " \
-                            "--callers, not with --top"
+      %w[--callers Shop#query --format markdown] => "--format markdown: --callers is written as text or json only"
     }.each { |options, message| expect(refusal("report", *options, "p.pb.gz")).to eq("rperf: #{message}\n") }
     expect(printed("report", "--ops", "--format", "markdown", "-o", "-", "p.pb.gz")).to include("### Ops\n")
   end
@@ -115,6 +113,12 @@ RSpec.describe "Markdown of what isn't about stacks", vm: true do
       expect(page).to start_with("Type: wall")
       expect(written("page.txt", "report", *view, "p.pb.gz")).to eq(page)
       expect(written("page", "report", *view, "--format", "text", "p.pb.gz")).to eq(page)
+      expect(printed("report", *view, "-o", "-", "p.pb.gz")).to eq(page)
+    end
+    [%w[--top], %w[--methods], %w[--tree], %w[--annotate Shop#query]].each do |view|
+      page = printed("report", *view, "p.pb.gz")
+      expect(page).to start_with("Type: wall")
+      expect(written("page.txt", "report", *view, "p.pb.gz")).to eq(page)
       expect(printed("report", *view, "-o", "-", "p.pb.gz")).to eq(page)
     end
   end

@@ -192,8 +192,11 @@ RSpec.describe "looking at profiles" do
       %w[--callers Nobody --format json] => "no method in the profile matches 'Nobody'",
       %w[--ignore Nobody|work --callers work] => "no method in what the filters leave matches 'work'",
       %w[-n -1] => "-n must be a number of rows, 0 for all, not '-1'",
-      %w[--top -o x] => "-o goes with --html, --text, --format, --dot, --svg, --boot, --tests, --ops, --gc or " \
-                        "--callers, not with --top",
+      %w[--top -o x] => "-o x: --top writes .txt",
+      %w[--tree -o x.json] => "-o x.json: --tree writes .txt",
+      %w[--top --html -o x.html] => "--html and --top can't be combined: give one of them",
+      %w[--web -o x.txt] => "-o goes with --html, --top, --text, --methods, --tree, --annotate, --format, --dot, " \
+                            "--svg, --boot, --tests, --ops, --gc or --callers, not with --web",
       %w[--format svg] => "--format must be pprof, collapsed, text, markdown, json, html, dot, callgrind or " \
                           "spans, not 'svg'",
       %w[--least 5] => "--least goes with --tree",

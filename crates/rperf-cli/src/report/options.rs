@@ -75,9 +75,15 @@ impl Options {
         };
         let keeps_idle = view.is_complete();
         let page = match view {
-            View::Boot | View::Tests | View::Ops | View::Gc | View::Callers(_) => {
-                args.view.output()?
-            }
+            View::Top
+            | View::Methods
+            | View::Tree(_)
+            | View::Boot
+            | View::Tests
+            | View::Ops
+            | View::Gc
+            | View::Callers(_)
+            | View::Annotate(_) => args.view.output()?,
             _ => None,
         };
         let files: Vec<PathBuf> = args.files.iter().map(PathBuf::from).collect();
@@ -130,6 +136,7 @@ fn view(args: &ReportArgs, on_terminal: bool) -> Result<View, Refusal> {
         ("--svg", args.graph.svg),
         ("--format", args.format.is_some() && !is_page),
     ])?;
+    refuse_other_files(asked, args)?;
     let view = match asked {
         Some("--web") => web(args),
         Some("--html") => html(args)?,
@@ -209,6 +216,21 @@ fn refuse_other_notations(args: &ReportArgs, format: Option<Format>) -> Result<(
         ),
         (None, None) => return Ok(()),
     }))
+}
+
+/// Refuses a file that is named as another format, for a page about stacks, which is text alone.
+fn refuse_other_files(asked: Option<&str>, args: &ReportArgs) -> Result<(), Refusal> {
+    let page = asked.filter(|view| ["--top", "--methods", "--tree", "--annotate"].contains(view));
+    let path = args.view.output.as_ref().map(Path::new);
+    match (page, path) {
+        (Some(view), Some(path))
+            if path.as_os_str() != "-" && Format::of_report(path) != Format::Text =>
+        {
+            let path = path.display();
+            Err(Refusal::usage(format!("-o {path}: {view} writes .txt")))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The view where none is asked for by name.

@@ -83,10 +83,14 @@ const WITH_VALUES: &[&str] = &[
     "--format callgrind",
 ];
 
-/// The views that can be a file. Of the last ones it is text, JSON or Markdown, which is checked before.
+/// The views that can be a file. Which ones can be which file is checked before.
 const IN_FILES: &[&str] = &[
     "--html",
+    "--top",
     "--text",
+    "--methods",
+    "--tree",
+    "--annotate",
     "--format",
     "--dot",
     "--svg",
