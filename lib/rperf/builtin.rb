@@ -9,11 +9,15 @@ module Rperf
       %i[class singleton_class singleton_methods].map { |name| Kernel.instance_method(name) }
     ID = BasicObject.instance_method(:__id__)
     CURRENT_THREAD = Thread.method(:current)
+    SYMBOL_NAME = Symbol.instance_method(:name)
     # Of Module.
     NAME, ANCESTORS, CONST_GET, HAS_CONST, AUTOLOAD, INSTANCE_METHOD, HAS_METHOD, HAS_PRIVATE, METHODS,
-      PRIVATE_METHODS, IS_SINGLETON =
+      PRIVATE_METHODS, IS_SINGLETON, DEFINE_METHOD, PRIVATE =
       %i[name ancestors const_get const_defined? autoload? instance_method method_defined? private_method_defined?
-         instance_methods private_instance_methods singleton_class?].map { |name| Module.instance_method(name) }
+         instance_methods private_instance_methods singleton_class? define_method private]
+      .map { |name| Module.instance_method(name) }
+    # Of methods without an object.
+    OWNER, SUPER_METHOD = %i[owner super_method].map { |name| UnboundMethod.instance_method(name) }
   end
   private_constant :Builtin
 end

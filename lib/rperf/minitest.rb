@@ -6,6 +6,7 @@ require "minitest"
 require_relative "suite"
 require_relative "suite/factories"
 require_relative "suite/op_limit"
+require_relative "hooks/wrapped"
 
 module Rperf
   # Names the tests of Minitest in the profile that is being taken: its samples have the labels `example`, as
@@ -23,11 +24,11 @@ module Rperf
 
     # A test runs.
     def run
-      return super unless Suite.recorded?
+      return __rperf_run unless Suite.recorded?
 
       Suite.attempt { Suite::Factories.watch }
       group, text = Suite.attempt { MinitestTests.names(self.class, name) }
-      text ? Suite.test(group, text) { super } : super
+      text ? Suite.test(group, text) { __rperf_run } : __rperf_run
     end
 
     class << self
@@ -63,5 +64,5 @@ module Rperf
   private_constant :MinitestAssertions
 end
 
-Minitest::Test.prepend(Rperf.const_get(:MinitestTests))
+Rperf.const_get(:Wrapped).install(Minitest::Test, Rperf.const_get(:MinitestTests))
 Minitest::Test.include(Rperf.const_get(:MinitestAssertions))

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "deferred"
+require_relative "hooks/wrapped"
 require_relative "ops/guard"
 require_relative "ops/loaded"
 

@@ -3,6 +3,7 @@
 return if defined?(Rperf) && Rperf.respond_to?(:instead_of, true) && Rperf.send(:instead_of, __FILE__)
 
 require_relative "argument"
+require_relative "hooks/wrapped"
 require_relative "middleware/work"
 
 module Rperf

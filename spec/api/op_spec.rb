@@ -45,6 +45,40 @@ RSpec.describe "Rperf.op", vm: true do
     end
   end
 
+  # A program must not fail as it is measured alone.
+  it "takes names and kinds or refuses them as without a session" do
+    program = <<~RUBY
+      require "json"
+      Rperf.start(mode: :wall, measure: :ops) if ARGV == ["measured"]
+      calls = [[:checkout, :op], ["checkout", "grpc"], [nil, :op], [5, :op], ["x", nil], ["x", :""], ["x", 5]]
+      answers = calls.map do |name, kind|
+        Rperf.op(name, kind:) { "run" }
+      rescue => e
+        [e.class, e.message]
+      end
+      puts [answers, Rperf.stop&.ops&.fetch(:ops)&.map { it[:name] }&.sort].to_json
+    RUBY
+    (within, ops), (without,) = %w[measured no].map do |argument|
+      JSON.parse(run(ruby, "-I#{Commands::ROOT}/lib", "-rrperf", "-e", program, argument).stdout)
+    end
+    expect(within).to eq(without)
+    expect(ops).to eq(["[grpc] checkout", "[op] checkout"])
+    name = "name: must be a String or a Symbol"
+    kind = "kind: must be a Symbol or a String, not an empty one"
+    refusals = ["#{name}, not nil", "#{name}, not 5", "#{kind}, not nil", "#{kind}, not :\"\"", "#{kind}, not 5"]
+    expect(within).to eq(["run", "run", *refusals.map { ["ArgumentError", it] }])
+  end
+
+  it "isn't counted in a handler of a signal" do
+    answer = told(<<~RUBY)
+      trap("USR1") { $told = (Rperf.op_calls { Rperf.op("x") { nil } } rescue [$!.class, $!.message]) }
+      Process.kill(:USR1, $$)
+      sleep 0.01 until $told
+      puts $told.to_json
+    RUBY
+    expect(answer).to eq(["Rperf::Error", "ops can't be counted in a handler of a signal"])
+  end
+
   it "has rows in tables, and leaves its time to its caller where it is hidden" do
     told_of(<<~RUBY, settings: 'mode: :wall, frequency: 1000, measure: :ops, output: "app.pb.gz"')
       10.times { |id| query(id, 0.01) }
@@ -175,11 +209,11 @@ RSpec.describe "Rperf.op", vm: true do
 
   it "refuses what is no name, and then its block doesn't run" do
     told = told_of(<<~RUBY)
-      errors = [nil, 5, :name].map { |name| (Rperf.op(name) { abort } rescue $!.class.name) }
+      errors = [nil, 5, BasicObject.new].map { |name| (Rperf.op(name) { abort } rescue $!.class.name) }
       Rperf.op("odd \\xFF name\\nof two lines") {}
       puts [errors, Rperf.stop.ops[:ops].map { _1[:name] }].to_json
     RUBY
-    expect(told).to eq([["TypeError"] * 3, ["[op] odd \u{FFFD} name of two lines"]])
+    expect(told).to eq([["ArgumentError"] * 3, ["[op] odd \u{FFFD} name of two lines"]])
   end
 
   it "isn't put back with labels when it has ended within them" do

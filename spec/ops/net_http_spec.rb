@@ -32,6 +32,64 @@ RSpec.describe "Ops of Net::HTTP", vm: true do
                            "[HTTP] PUT #{server(port)}" => 1)
   end
 
+  # Each kind of wrapper notes that it was called, for requests of a connection that there is.
+  wrappers = <<~'RUBY'
+    CALLED = []
+    def wrap_by_alias(kind)
+      Net::HTTP.class_eval do
+        alias_method :"request_without_#{kind}", :request
+        define_method(:request) do |*arguments, &block|
+          CALLED << kind if started?
+          __send__(:"request_without_#{kind}", *arguments, &block)
+        end
+      end
+    end
+
+    def wrap_by_module
+      Net::HTTP.prepend(Module.new do
+        def request(...)
+          CALLED << "module" if started?
+          super
+        end
+      end)
+    end
+
+    def get = Net::HTTP.get(URI("http://127.0.0.1:#{PORT}/"))
+  RUBY
+
+  it "are those of programs that wrap the method by an alias, before and while they are measured" do
+    port, called = told_of(<<~RUBY)
+      #{wrappers}
+      wrap_by_alias("first")
+      measured do
+        get
+        wrap_by_alias("second")
+        get
+      end
+      wrap_by_alias("third")
+      get
+      puts [PORT, CALLED].to_json
+    RUBY
+    expect(called).to eq(%w[first second first third second first])
+    expect(op_calls).to eq("[HTTP] GET #{server(port)}" => 2)
+  end
+
+  it "are those of programs that wrap the method by a module, before and while they are measured" do
+    port, called = told_of(<<~RUBY)
+      #{wrappers}
+      wrap_by_alias("alias")
+      wrap_by_module
+      measured do
+        get
+        wrap_by_module
+        get
+      end
+      puts [PORT, CALLED].to_json
+    RUBY
+    expect(called).to eq(%w[module alias module module alias])
+    expect(op_calls).to eq("[HTTP] GET #{server(port)}" => 2)
+  end
+
   it "have the port only where it isn't the protocol's own, and IPv6 addresses in brackets" do
     told_of(<<~RUBY)
       # Nobody is asked for it: the request fails before, within the op.

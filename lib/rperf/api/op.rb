@@ -1,5 +1,8 @@
 # frozen_string_literal: true
 
+require_relative "../argument"
+require_relative "../builtin"
+
 # Ops: work that has a name while it lasts, such as a query or a request to another server.
 module Rperf
   class << self
@@ -8,20 +11,23 @@ module Rperf
     # fiber. One inside another is the leaf meanwhile. Of the kind `render`, whose text is a path, samples
     # have the op around it, and of `perform` none: their methods say more.
     #
-    # Does nothing but run the block in all other sessions, without one, and outside of the main Ractor.
+    # Does nothing but check its arguments and run the block in all other sessions, without one, and outside of the main
+    # Ractor.
     #
-    # @param name [String] must tell few ops apart, up to 4,000: no ids or values. Of statements of SQL
+    # @param name [String, Symbol] must tell few ops apart, up to 4,000: no ids or values. Of statements of SQL
     #   (`kind: :sql`) the values are left out.
     # @param kind [Symbol, String] such as `:sql`, `:http`, `:redis`; stands in front of the name
     # @return the block's value
+    # @raise [ArgumentError] if the name or the kind is something else, also where no session runs
     # @example
     #   Rperf.op("exchange rates", kind: :grpc) { client.rates(date) }
     def op(name, kind: :op)
+      OpName.check(name, kind)
       return yield unless Native.main_ractor? && Native.ops?
 
       undo = []
       begin
-        Native.begin_op(undo, kind, name)
+        Native.begin_op(undo, kind, OpName.text(name))
         yield
       ensure
         # One call of C: no interrupt can come before it has done its work.
@@ -35,17 +41,41 @@ module Rperf
     #
     # @param kind [Symbol, String, nil] such as `:sql`, `:http`, `:redis`; nil: all
     # @return [Hash{String => Integer}] calls by the op's name, as in {Profile#ops}, most first
-    # @raise [ArgumentError] without a block
-    # @raise [Rperf::Error] if the session that runs doesn't measure ops, if none can begin, and if the block ends it
+    # @raise [ArgumentError] without a block, and for another kind
+    # @raise [Rperf::Error] if the session that runs doesn't measure ops, if none can begin, if the block ends it, and
+    #   in a handler of a signal
     # @example
     #   Rperf.op_calls(kind: :sql) { Order.recent.each(&:customer) }
     #   # => {"[SQL] SELECT * FROM customers WHERE id = ?" => 40, "[SQL] SELECT * FROM orders LIMIT ?" => 1}
     def op_calls(kind: nil, &block)
       raise ArgumentError, "Rperf.op_calls needs a block" unless block
 
+      OpName.check_kind(kind) unless kind.nil?
       OpCalls.count(kind&.to_s, &block)
     end
   end
+
+  # Names and kinds of ops, as programs give them. What is wrong is so without a session, too: a program must not fail
+  # as it is measured alone.
+  module OpName
+    class << self
+      def check(name, kind)
+        check_kind(kind)
+        return if Argument.a?(name, String) || Argument.a?(name, Symbol)
+
+        Argument.reject(:name, name, "a String or a Symbol")
+      end
+
+      def check_kind(kind)
+        return if (Argument.a?(kind, Symbol) || Argument.a?(kind, String)) && !kind.empty?
+
+        Argument.reject(:kind, kind, "a Symbol or a String, not an empty one")
+      end
+
+      def text(name) = Argument.a?(name, Symbol) ? Builtin::SYMBOL_NAME.bind_call(name) : name
+    end
+  end
+  private_constant :OpName
 
   # The calls of ops while a block runs. Blocks of several threads, as of tests that run in parallel, share the session
   # that the first one begins and the last one ends.
@@ -91,6 +121,8 @@ module Rperf
           @users = 1
           true
         end
+      rescue ThreadError
+        raise Error, "ops can't be counted in a handler of a signal"
       end
 
       # The program may have ended it, and begun one of its own.

@@ -3,6 +3,7 @@
 require_relative "../message"
 require_relative "../session/session"
 require_relative "../session/standalone"
+require_relative "wrapped"
 
 module Rperf
   # Hooks into the ways in which a program ends, and those in which a process goes on as another one: the profile until
@@ -14,7 +15,7 @@ module Rperf
     module BeforeExit
       def exit!(*arguments)
         Native.finish(arguments) if Native.main_ractor?
-        super
+        __rperf_exit!(*arguments)
       end
     end
 
@@ -22,11 +23,11 @@ module Rperf
     # profiling goes on.
     module BeforeExec
       def exec(*arguments)
-        return super unless Native.main_ractor?
+        return __rperf_exec(*arguments) unless Native.main_ractor?
 
         begin
           Native.hand_over(arguments)
-          super
+          __rperf_exec(*arguments)
         ensure
           # Only a failed exec comes back.
           Native.take_back
@@ -37,12 +38,12 @@ module Rperf
     # Wraps daemon, which goes on in a child and ends this process.
     module BeforeDaemon
       def daemon(*)
-        return super unless Native.main_ractor?
+        return __rperf_daemon(*) unless Native.main_ractor?
 
         settings = Session.current&.destination&.settings
         begin
           Native.begin_daemon
-          result = super
+          result = __rperf_daemon(*)
           is_daemon = true
         ensure
           Native.end_daemon(is_daemon || false)
@@ -69,15 +70,13 @@ module Rperf
       @installed = true
       # Nothing comes before the call: a handler of a signal may raise where a method of Ruby returns.
       at_exit { Native.finish(nil) }
-      [Process.singleton_class, Kernel.singleton_class].each { |owner| owner.prepend(BeforeExit, BeforeExec) }
-      Process.singleton_class.prepend(BeforeDaemon)
-      # With boxes on, Ruby 4.0 finds no methods that Kernel gets once it has a prepended module. What Object includes
-      # comes before Kernel just the same.
-      boxes? ? Object.include(KernelEnds) : Kernel.prepend(KernelEnds)
+      [Process.singleton_class, Kernel.singleton_class].each do |owner|
+        Wrapped.install(owner, BeforeExit)
+        Wrapped.install(owner, BeforeExec)
+      end
+      Wrapped.install(Kernel, KernelEnds)
+      Wrapped.install(Process.singleton_class, BeforeDaemon)
     end
-
-    def self.boxes? = defined?(::Ruby::Box.enabled?) && ::Ruby::Box.enabled?
-    private_class_method :boxes?
 
     # Begins a session of the daemon's own.
     def self.go_on(settings)

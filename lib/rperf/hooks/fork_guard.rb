@@ -6,6 +6,7 @@ require_relative "../ops"
 require_relative "../session/member"
 require_relative "../session/session"
 require_relative "../session/targets"
+require_relative "wrapped"
 
 module Rperf
   # Ends the session in forked children, which have neither its worker nor its timer. Children that are to be profiled
@@ -15,14 +16,14 @@ module Rperf
     module Hook
       def _fork
         # Only the main Ractor may call Native.
-        return super unless Native.main_ractor?
+        return __rperf_forking__fork unless Native.main_ractor?
 
         parent = Native.process
         shared = Session.current&.shared
         labels = shared && Native.labels
         begin
           Native.forking(true)
-          pid = super
+          pid = __rperf_forking__fork
         ensure
           Native.forking(false)
         end
@@ -39,7 +40,7 @@ module Rperf
 
       # Returns in a child only; the parent has ended.
       def daemon(*)
-        return super unless Native.main_ractor?
+        return __rperf_forking_daemon(*) unless Native.main_ractor?
 
         session = Session.current
         # A session that the parent has made ends with the parent: the daemon can't join it.
@@ -47,7 +48,7 @@ module Rperf
         labels = shared && Native.labels
         begin
           Native.forking(true)
-          result = super
+          result = __rperf_forking_daemon(*)
         ensure
           Native.forking(false)
         end
@@ -60,11 +61,12 @@ module Rperf
     private_constant :Hook
 
     class << self
-      # Takes effect once, however often it is called: with each account, and to prepend anew takes longer than that.
+      # Takes effect once, however often it is called: with each account.
       def install
         return if @installed
 
-        Process.singleton_class.prepend(Hook)
+        # Another wrapper of daemon may be there.
+        Wrapped.install(Process.singleton_class, Hook, "__rperf_forking")
         @installed = true
       end
 

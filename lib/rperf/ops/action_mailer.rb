@@ -10,10 +10,12 @@ module Rperf
         KIND = "mail"
         private_constant :KIND
 
-        def deliver_mail(*)
-          return super unless Native.main_ractor? && Native.ops? && (mailer = Builtin::NAME.bind_call(self))
+        def deliver_mail(*, &)
+          unless Native.main_ractor? && Native.ops? && (mailer = Builtin::NAME.bind_call(self))
+            return __rperf_deliver_mail(*, &)
+          end
 
-          Named.call(KIND, mailer) { super }
+          Named.call(KIND, mailer) { __rperf_deliver_mail(*, &) }
         end
       end
       private_constant :Delivery
@@ -23,7 +25,7 @@ module Rperf
         found if found.respond_to?(:deliver_mail)
       end
 
-      def self.install(base) = base.singleton_class.prepend(Delivery)
+      def self.install(base) = Wrapped.install(base.singleton_class, Delivery)
     end
   end
 end

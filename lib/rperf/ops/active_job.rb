@@ -15,11 +15,13 @@ module Rperf
 
       # Wraps the method that performs a job.
       module Performing
-        def perform_now(*, **)
-          return super unless Native.main_ractor? && Native.ops?
+        def perform_now(*, **, &)
+          return __rperf_perform_now(*, **, &) unless Native.main_ractor? && Native.ops?
 
           name = Guard.attempt("of jobs are missing") { ActiveJob.performed(self) }
-          name ? Named.call(PERFORM, name) { super } : super
+          return __rperf_perform_now(*, **, &) unless name
+
+          Named.call(PERFORM, name) { __rperf_perform_now(*, **, &) }
         end
       end
       private_constant :Performing
@@ -31,7 +33,7 @@ module Rperf
         end
 
         def install(base)
-          base.prepend(Performing)
+          Wrapped.install(base, Performing)
           subscriber = Notifications::Subscriber.new(ENQUEUE, self)
           EVENTS.each { |event| Notifications.find.subscribe(event, subscriber) }
         end

@@ -13,16 +13,16 @@ module Rperf
       # Wraps a request.
       module Request
         def request(*arguments, **, &)
-          return super unless Native.main_ractor? && Native.ops?
+          return __rperf_request(*arguments, **, &) unless Native.main_ractor? && Native.ops?
 
           name, outer = Guard.attempt("of Net::HTTP are missing") { NetHTTP.name_of(self, arguments.first) }
-          return super unless name
+          return __rperf_request(*arguments, **, &) unless name
 
           undo = []
           begin
             NetHTTP.calling = self
             Native.begin_op(undo, KIND, name)
-            super
+            __rperf_request(*arguments, **, &)
           ensure
             Native.end_op(undo)
             NetHTTP.calling = outer
@@ -37,7 +37,7 @@ module Rperf
           found if found.is_a?(Class)
         end
 
-        def install(http) = http.prepend(Request)
+        def install(http) = Wrapped.install(http, Request)
 
         # @return [Array, nil] the name, and the Net::HTTP that is calling already; nil if this call is part of its own,
         #   or has no name

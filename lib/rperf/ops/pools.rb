@@ -16,9 +16,9 @@ module Rperf
           private
 
           def wait_poll(*)
-            return super unless Native.main_ractor? && Native.ops?
+            return __rperf_wait_poll(*) unless Native.main_ractor? && Native.ops?
 
-            Named.call(KIND, ActiveRecord.name_of(@lock)) { super }
+            Named.call(KIND, ActiveRecord.name_of(@lock)) { __rperf_wait_poll(*) }
           end
         end
         private_constant :Waiting
@@ -29,7 +29,7 @@ module Rperf
             found if found.is_a?(Class) && found.private_method_defined?(:wait_poll)
           end
 
-          def install(queue) = queue.prepend(Waiting)
+          def install(queue) = Wrapped.install(queue, Waiting)
 
           def name_of(pool)
             database = Guard.attempt("of pools have no names") { pool.db_config.name if pool.respond_to?(:db_config) }
@@ -45,10 +45,10 @@ module Rperf
 
         # Wraps the method that takes a connection, and may wait for one. Its arguments differ by version.
         module Waiting
-          def pop(*, **)
-            return super unless Native.main_ractor? && Native.ops? && ConnectionPool.all_taken?(self)
+          def pop(*, **, &)
+            return __rperf_pop(*, **, &) unless Native.main_ractor? && Native.ops? && ConnectionPool.all_taken?(self)
 
-            Named.call(KIND, NAME) { super }
+            Named.call(KIND, NAME) { __rperf_pop(*, **, &) }
           end
         end
         private_constant :Waiting
@@ -59,7 +59,7 @@ module Rperf
             found if found.is_a?(Class) && found.method_defined?(:pop) && found.method_defined?(:empty?)
           end
 
-          def install(stack) = stack.prepend(Waiting)
+          def install(stack) = Wrapped.install(stack, Waiting)
 
           def all_taken?(stack) = Guard.attempt("of pools are missing") { stack.empty? }
         end

@@ -9,11 +9,13 @@ module Rperf
         KIND = "sql"
         private_constant :KIND
 
-        def log_connection_yield(*arguments)
-          return super unless Native.main_ractor? && Native.ops?
-
+        def log_connection_yield(*arguments, &)
           sql = arguments.first
-          sql.is_a?(String) ? Named.call(KIND, sql) { super } : super
+          unless Native.main_ractor? && Native.ops? && sql.is_a?(String)
+            return __rperf_log_connection_yield(*arguments, &)
+          end
+
+          Named.call(KIND, sql) { __rperf_log_connection_yield(*arguments, &) }
         end
       end
       private_constant :Statement
@@ -24,7 +26,7 @@ module Rperf
           found if found.is_a?(Class) && found.method_defined?(:log_connection_yield)
         end
 
-        def install(database) = database.prepend(Statement)
+        def install(database) = Wrapped.install(database, Statement)
       end
     end
   end

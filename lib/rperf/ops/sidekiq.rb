@@ -9,16 +9,16 @@ module Rperf
         KIND = "enqueue"
         private_constant :KIND
 
-        def push(*arguments)
-          return super unless Native.main_ractor? && Native.ops? && (name = Sidekiq.name_of(arguments.first))
+        def push(*arguments, &)
+          return __rperf_push(*arguments, &) unless (name = Sidekiq.pushed(arguments.first))
 
-          Named.call(KIND, name) { super }
+          Named.call(KIND, name) { __rperf_push(*arguments, &) }
         end
 
-        def push_bulk(*arguments)
-          return super unless Native.main_ractor? && Native.ops? && (name = Sidekiq.name_of(arguments.first))
+        def push_bulk(*arguments, &)
+          return __rperf_push_bulk(*arguments, &) unless (name = Sidekiq.pushed(arguments.first))
 
-          Named.call(KIND, name) { super }
+          Named.call(KIND, name) { __rperf_push_bulk(*arguments, &) }
         end
       end
       private_constant :Pushing
@@ -29,7 +29,12 @@ module Rperf
           found if found.is_a?(Class) && found.method_defined?(:push) && found.method_defined?(:push_bulk)
         end
 
-        def install(client) = client.prepend(Pushing)
+        def install(client) = Wrapped.install(client, Pushing)
+
+        # The name of a job that is being pushed, if ops are measured.
+        def pushed(job) = Native.main_ractor? && Native.ops? ? name_of(job) : nil
+
+        private
 
         def name_of(job)
           Guard.attempt("of jobs are missing") do
@@ -38,8 +43,6 @@ module Rperf
             end
           end
         end
-
-        private
 
         def name_of_class(job_class)
           case job_class

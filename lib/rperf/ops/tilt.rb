@@ -10,12 +10,12 @@ module Rperf
         KIND = "render"
         private_constant :KIND
 
-        def render(*, **)
-          return super unless Native.main_ractor? && Native.ops?
+        def render(*, **, &)
+          return __rperf_render(*, **, &) unless Native.main_ractor? && Native.ops?
 
           case path = @file
-          when String then Named.call(KIND, path) { super }
-          else super
+          when String then Named.call(KIND, path) { __rperf_render(*, **, &) }
+          else __rperf_render(*, **, &)
           end
         end
       end
@@ -27,7 +27,7 @@ module Rperf
           found if found.is_a?(Class) && found.method_defined?(:render)
         end
 
-        def install(template) = template.prepend(Rendering)
+        def install(template) = Wrapped.install(template, Rendering)
       end
     end
   end

@@ -13,9 +13,9 @@ module Rperf
       module SinatraHook
         private
 
-        def route_eval
+        def route_eval(&)
           Routing.sinatra(env)
-          super
+          __rperf_route_eval(&)
         end
       end
       private_constant :SinatraHook
@@ -24,7 +24,7 @@ module Rperf
         # Takes effect once for each framework, when it is loaded.
         def watch
           watch_rails if defined?(::ActiveSupport::Notifications)
-          ::Sinatra::Base.prepend(SinatraHook) if defined?(::Sinatra::Base)
+          watch_sinatra if defined?(::Sinatra::Base)
         end
 
         def sinatra(env)
@@ -35,6 +35,13 @@ module Rperf
         end
 
         private
+
+        def watch_sinatra
+          return if @watches_sinatra
+
+          Wrapped.install(::Sinatra::Base, SinatraHook)
+          @watches_sinatra = true
+        end
 
         def watch_rails
           @watch_rails ||= ::ActiveSupport::Notifications.subscribe("start_processing.action_controller") do |event|
