@@ -6,7 +6,9 @@ RSpec.describe "Libraries whose waits are ops", vm: true do
 
   # Whether requests of Net::HTTP are wrapped, and how many TracePoints are on.
   probes = <<~'RUBY'
-    def wrapped?(library = Net::HTTP) = library.ancestors.first.to_s.include?("Rperf")
+    def wrapped?(library = Net::HTTP, method = :request)
+      library.instance_method(method).source_location.first.include?("/rperf/ops/")
+    end
     def watches = ObjectSpace.each_object(TracePoint).count(&:enabled?)
   RUBY
 
@@ -56,7 +58,7 @@ RSpec.describe "Libraries whose waits are ops", vm: true do
         Object.class_eval("class RedisClient; class Middlewares; end; def self.register(it) = Middlewares.include(it); end")
         eval("nil")
       end
-      puts [wrapped?(Sequel::Database), RedisClient::Middlewares.ancestors[1].to_s].to_json
+      puts [wrapped?(Sequel::Database, :log_connection_yield), RedisClient::Middlewares.ancestors[1].to_s].to_json
     RUBY
     expect(told).to match([true, /Rperf/])
   end
@@ -132,7 +134,7 @@ RSpec.describe "Libraries whose waits are ops", vm: true do
       module Sequel; class Database; def log_connection_yield(sql, conn) = yield; end; end
       class RedisClient; class Middlewares; end; def self.register(*) = raise("no"); end
       2.times { measured { eval("nil") } }
-      puts [wrapped?(Sequel::Database), watches].to_json
+      puts [wrapped?(Sequel::Database, :log_connection_yield), watches].to_json
     RUBY
     expect(told).to eq([true, 0])
   end

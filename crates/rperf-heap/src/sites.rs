@@ -143,7 +143,8 @@ pub fn of(
     Some(sites)
 }
 
-/// Makes the estimates of a class' rows smaller, so that they have no more than `all` together.
+/// Makes the estimates of a class' rows smaller, so that they have no more than `all` together. A sample that stands
+/// for too many bytes stands for too many objects: a row's objects become fewer as its bytes do.
 fn fit(mut estimates: Vec<&mut Estimate>, all: Sum) {
     let left = |power: f64| -> f64 {
         let bytes = estimates.iter().map(|it| it.bytes * it.part_left(power));
@@ -151,10 +152,19 @@ fn fit(mut estimates: Vec<&mut Estimate>, all: Sum) {
     };
     let power = power_for(left, all.bytes as f64);
     let bytes = part(all.bytes, left(power));
-    let objects = part(all.objects, estimates.iter().map(|it| it.objects).sum());
     for estimate in &mut estimates {
         let bytes = bytes * estimate.part_left(power);
-        **estimate = estimate.of_parts(Parts { objects, bytes });
+        **estimate = estimate.of_parts(Parts {
+            objects: bytes,
+            bytes,
+        });
+    }
+    let objects = part(all.objects, estimates.iter().map(|it| it.objects).sum());
+    for estimate in &mut estimates {
+        **estimate = estimate.of_parts(Parts {
+            objects,
+            bytes: 1.0,
+        });
     }
 }
 
@@ -430,6 +440,24 @@ mod tests {
             told.total.bytes
         );
         assert!(told.total.bytes <= all as u64 + 1);
+    }
+
+    #[test]
+    fn a_row_whose_bytes_become_fewer_has_fewer_objects() {
+        let mut graph = graph(2_000);
+        for object in 2..2_002 {
+            graph.bytes[object] = 40;
+        }
+        // Five samples of 1,639 objects each, four of them of one site.
+        graph.sampled.samples.truncate(5);
+        graph.sampled.samples[0].site = 0;
+        let told = sites(&graph);
+        assert_eq!(told.rows.len(), 2);
+        for row in &told.rows {
+            let bytes = row.bytes as f64 / row.objects as f64;
+            assert!((39.0..=41.0).contains(&bytes), "{row:?}");
+        }
+        assert_eq!((told.total.objects, told.total.bytes), (2_000, 80_000));
     }
 
     #[test]
