@@ -8,6 +8,8 @@
 #![forbid(unsafe_code)]
 
 mod account_ops;
+#[cfg(test)]
+mod draw;
 mod endpoint;
 mod figures;
 mod judged;

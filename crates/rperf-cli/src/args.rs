@@ -253,7 +253,7 @@ pub enum Subcommand {
     #[command(after_help = REPORT_NOTES)]
     Report(ReportArgs),
     /// Tell what the slow requests have that the usual ones don't
-    #[command(after_help = why::NOTES)]
+    #[command(after_help = why::NOTES, override_usage = why::USAGE)]
     Why(WhyArgs),
     /// Compare two profiles, or two groups of them, and tell change from noise
     #[command(after_help = diff::NOTES)]

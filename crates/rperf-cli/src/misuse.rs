@@ -133,6 +133,11 @@ mod tests {
                 "rperf attach",
                 "'PID' is missing; see 'rperf attach --help'",
             ),
+            ("rperf why", "'FILE' is missing; see 'rperf why --help'"),
+            (
+                "rperf why a.pb.gz --jsn",
+                "there is no option '--jsn'; did you mean '--json'? 'rperf why --help' has all",
+            ),
             (
                 "rperf push --to http://h -n 0",
                 "'-n <N>' can't be '0': 0 is not in 1..18446744073709551615; see 'rperf push --help'",

@@ -1,6 +1,7 @@
 //! `rperf why`: what the slow requests of an endpoint have that the usual ones don't. Called by `run`, on
 //! the main thread.
 
+mod arguments;
 mod find;
 mod heading;
 mod ops;
@@ -12,12 +13,16 @@ use crate::report::screen::Screen;
 use crate::report::write_text;
 use crate::shared_args::checked;
 use crate::shared_args::path_args::PathArgs;
+use arguments::Asked;
 use rperf_format::Format;
 use rperf_format::answers::{self, ENDPOINTS_TOLD};
 use rperf_format::markdown::{markdown_of_endpoint, markdown_of_endpoints};
 use rperf_report::{EndpointTimes, Why};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+
+/// How the command is called. A file and an endpoint are arguments alike.
+pub const USAGE: &str = "rperf why [OPTIONS] <FILE>... [ENDPOINT]";
 
 /// What the help of the command ends with.
 pub const NOTES: &str = "\
@@ -27,6 +32,7 @@ Examples:
   rperf why rperf.data 'GET /orders/:id'       one of them
   rperf why rperf.data '^GET /orders$'         or a part of its name, or a regex
   rperf why rperf.data orders -o orders.md     to paste into an issue
+  rperf why worker.*.pb.gz 'GET /orders/:id'   of several processes or machines together
 
 The program needs rperf's middleware. An endpoint's first 100 requests tell how long they
 usually take; each later one is judged as it ends, and its samples have the class as label
@@ -40,13 +46,10 @@ Run 'rperf help slow-requests' for more.";
 /// Options of `rperf why`.
 #[derive(Debug, clap::Args)]
 pub struct WhyArgs {
-    /// The profile; '-' is stdin
-    #[arg(value_name = "FILE")]
-    pub file: OsString,
-    /// An endpoint or a job: its name, a part of it, or a regex; without it there is a table of
-    /// all
-    #[arg(value_name = "ENDPOINT", allow_hyphen_values = true)]
-    pub endpoint: Option<String>,
+    /// The profiles; several are merged; '-' is stdin. The last one may be an endpoint or a job
+    /// instead: its name, a part of it, or a regex; without it there is a table of all
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<OsString>,
     /// Write the answer as text, as markdown, to paste, or as json, with times in nanoseconds [default
     /// with -o: by the file's extension]
     #[arg(long, value_name = "FORMAT", allow_hyphen_values = true)]
@@ -79,22 +82,25 @@ enum Notation {
 /// Tells it, and returns the exit status.
 pub fn run(args: &WhyArgs) -> Result<i32, Refusal> {
     let (notation, output) = (notation(args)?, file(args)?);
-    let path = Path::new(&args.file);
-    let mut profile = load::profile(path)?;
+    let Asked { files, endpoint } = Asked::of(&args.files)?;
+    let mut profile = load::merged(&files)?;
     profile.path_view = args.paths.view();
     if profile.requests.is_empty() {
+        let where_none_are = match &files[..] {
+            [file] => format!("{} has no requests", file.display()),
+            _ => format!("none of these {} files has requests", files.len()),
+        };
         return Err(Refusal::usage(format!(
-            "{} has no requests: they are in profiles of 'rperf record -m wall --measure requests,blame,ops' \
+            "{where_none_are}: they are in profiles of 'rperf record -m wall --measure requests,blame,ops' \
              or 'rperf attach --measure requests,ops' of a program with rperf's middleware \
-             ('rperf help slow-requests')",
-            path.display()
+             ('rperf help slow-requests')"
         )));
     }
     let screen = match &output {
         Some(_) => Screen::default(),
         None => Screen::stdout(!args.no_pager),
     };
-    let text = match &args.endpoint {
+    let text = match endpoint {
         None if notation == Notation::Json => format!("{}\n", answers::endpoints(&profile)),
         None => {
             let all = EndpointTimes::all(&profile);

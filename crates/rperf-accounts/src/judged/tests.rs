@@ -1,20 +1,11 @@
 //! Tests of the classes of requests, with made-up times.
 
 use super::*;
+use crate::draw::Draw;
+
+mod overload;
 
 const MS: u64 = 1_000_000;
-
-/// Numbers from 0 up to `most`, drawn evenly.
-struct Draw(u64);
-
-impl Draw {
-    fn next(&mut self, most: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) % most
-    }
-}
 
 fn named<'a>(key: &'a str, name: &'a str) -> RequestName<'a> {
     RequestName { key, name }

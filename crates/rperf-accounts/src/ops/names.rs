@@ -132,6 +132,20 @@ impl OpNames {
         known.copied().unwrap_or(OpFrame::Nothing)
     }
 
+    /// Bytes held for names, and for texts as they came.
+    #[cfg(test)]
+    pub(super) fn memory(&self) -> usize {
+        let names = self.names.iter().map(|name| name.len());
+        let known = self.known.iter().flatten();
+        let known = known.map(|it| it.kind.len() + it.text.len());
+        let number = size_of::<(Arc<str>, OpNumber)>() + 1;
+        names.chain(known).sum::<usize>()
+            + self.names.capacity() * size_of::<Arc<str>>()
+            + self.frames.capacity() * size_of::<OpFrame>()
+            + self.numbers.capacity() * number
+            + self.known.capacity() * size_of::<Option<Known>>()
+    }
+
     fn look_up(&mut self, kind: &str, text: &[u8]) -> OpNumber {
         let kind = kind.trim();
         let written = written(kind);

@@ -2,6 +2,8 @@
 
 use super::*;
 
+mod many_statements;
+
 fn call(wall_ns: u64, blocked_ns: u64, objects: u64) -> OpCall {
     let sums = Sums {
         running_ns: wall_ns - blocked_ns,

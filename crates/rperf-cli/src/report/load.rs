@@ -1,5 +1,5 @@
-//! Reads the profiles that a user names, and says how far it is. Used by `rperf report` and `rperf
-//! diff`, on the main thread.
+//! Reads the profiles that a user names, and says how far it is. Used by `rperf report`, `rperf why` and
+//! `rperf diff`, on the main thread.
 
 use crate::Refusal;
 use rperf_model::Profile;
@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_millis(500);
 const INTERVAL: Duration = Duration::from_millis(100);
 
 /// The file's name that stands for stdin.
-const STDIN: &str = "-";
+pub const STDIN: &str = "-";
 
 /// Whether stdin has been read to its end.
 static IS_STDIN_READ: AtomicBool = AtomicBool::new(false);

@@ -180,6 +180,35 @@ fn beyond_the_bound_the_oldest_requests_samples_go_as_open() {
     assert_eq!(out, [(3, Some(LatencyClass::Tail))], "what came since");
 }
 
+#[test]
+fn a_minute_of_ten_thousand_requests_a_second_beside_one_is_all_counted() {
+    let (mut requests, mut sums) = <(OpenRequests, SampleSums)>::default();
+    let mut take = |sample| {
+        requests.take(&sample, &mut |it: &Sample| sums.add_one(it, LIMITS));
+        assert!(requests.samples <= MOST);
+    };
+    let short = 2..600_002;
+    for number in short.clone() {
+        take(sample(1, 1, 100_000));
+        take(sample(number, 2, 90_000));
+        take(ended(number, LatencyClass::Typical));
+    }
+    take(ended(1, LatencyClass::Tail));
+    assert_peak(&requests, 0);
+    let mut found = FxHashMap::default();
+    for (key, values) in &sums.sums {
+        let class = PackedLabels::of(key.labels).class;
+        *found.entry((key.node.0, class)).or_insert(0) += values.times.wall_ns;
+    }
+    let (all, open) = (short.len() as u64, 2 * MOST as u64);
+    let expected = [
+        ((1, Some(LatencyClass::Open)), open * 100_000),
+        ((1, Some(LatencyClass::Tail)), (all - open) * 100_000),
+        ((2, Some(LatencyClass::Typical)), all * 90_000),
+    ];
+    assert_eq!(found, FxHashMap::from_iter(expected));
+}
+
 /// So many samples of few requests wait, with the memory that the bounds allow: 17 MB for all of them,
 /// and no more than that is allotted.
 fn assert_peak(requests: &OpenRequests, samples: usize) {
