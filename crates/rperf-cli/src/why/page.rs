@@ -129,12 +129,12 @@ fn few(why: &Why<'_>, tail: u64) -> String {
     let first = requests.class(LatencyClass::First).count;
     if first == requests.count() {
         return "No request was judged: the first 100 of an endpoint tell how long they usually take. \
-                These are the slowest:\n"
+                The slowest of all:\n"
             .into();
     }
     let tail = counted(tail, "request");
     format!(
-        "The tail has {tail} only: from {} on the comparison can be relied on. These are the slowest:\n",
+        "The tail has {tail} only: from {} on the comparison can be relied on. The slowest of all:\n",
         Why::FEW
     )
 }
