@@ -9,7 +9,7 @@ require_relative "support/child"
 
 NAMES = %w[
   startup sample_cost encode report overhead middleware web wakeups trace trace_only allocations gc_cost jit accuracy
-  blame memory snapshot live
+  blame memory snapshot heap live
 ].freeze
 
 if ARGV.intersect?(%w[-h --help])

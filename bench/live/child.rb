@@ -10,9 +10,9 @@ require_relative "../support/interleave"
 require_relative "../support/native"
 require_relative "../support/proc_status"
 
-# A program that is asked by its port: child.rb busy=N blocked=N:DEPTH session=HERTZ nodes=N makes such threads, such a
-# session, or a session with so many nodes. It prints its port's path, if it has one, when all is there; then takes
-# commands, one a line, and answers each with JSON. It ends when its input does.
+# A program that is asked by its port: child.rb busy=N blocked=N:DEPTH session=HERTZ nodes=N objects=N makes such
+# threads, such a session, a session with so many nodes, or so many objects. It prints its port's path, if it has one,
+# when all is there; then takes commands, one a line, and answers each with JSON. It ends when its input does.
 module Program
   module_function
 
@@ -29,6 +29,14 @@ module Program
   def descend(depth) = depth.zero? ? sleep : descend(depth - 1)
 
   def session(hertz) = Rperf.start(mode: :wall, frequency: Integer(hertz), max_overhead: 100)
+
+  # Rows of a cache, with a String and an Array each.
+  def objects(count)
+    @rows = Array.new(Integer(count) / 3) { |number| Row.new("row #{number}", [number]) }
+    3.times { GC.start }
+  end
+
+  Row = Struct.new(:name, :numbers)
 
   # A session whose program has come through so many ways: each node of a tree is a method's call at a line.
   def nodes(count)
@@ -108,6 +116,21 @@ module Commands
 
   # How long another thread couldn't get the GVL at most.
   def gap(seconds) = { gap_ns: Bench::Gap.longest { sleep(Float(seconds)) } }
+
+  # The same until a line comes.
+  def gap_until_told = { gap_ns: Bench::Gap.longest { $stdin.gets } }
+
+  # The same while the program forks, in the middle of that time.
+  def gap_of_fork(seconds)
+    half = Float(seconds) / 2
+    gap = Bench::Gap.longest do
+      sleep(half)
+      pid = fork { exit!(true) }
+      sleep(half)
+      Process.wait(pid)
+    end
+    { gap_ns: gap }
+  end
 
   # A thread that only reads the clock: how long it stood still at most, in each tenth of a second.
   def stops(tenths)

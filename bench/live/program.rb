@@ -13,7 +13,7 @@ module Live
     attr_reader :path
 
     # Starts it, yields, and ends it.
-    # @param setup [Hash] what it has: busy:, blocked:, session:, nodes:
+    # @param setup [Hash] what it has: busy:, blocked:, session:, nodes:, objects:
     # @param listens [Boolean] whether it has a port
     # @param env [Hash{String => String}] its variables
     # @param how [Hash] as Bench::Child.command takes it: engine:, real_time:
@@ -43,6 +43,15 @@ module Live
     def begin(*words) = @pipe.puts(words.join("\t"))
 
     def answer = JSON.parse(@pipe.readline, symbolize_names: true)
+
+    # Yields during a command that goes on until it is told that this is over.
+    # @return [Integer] the longest gap, in ns
+    def meanwhile(*words)
+      self.begin(*words)
+      yield
+      @pipe.puts
+      answer.fetch(:gap_ns)
+    end
 
     def command(*words)
       self.begin(*words)

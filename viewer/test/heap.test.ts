@@ -15,14 +15,16 @@ import {
   markedRows,
   matcher,
   objectsWithoutClass,
+  partsOfHolders,
   pathRows,
   pathText,
+  pathTitle,
   siteRows,
 } from "../src/model/heap.ts";
 import { type Box, boxAt, type Rect, squarify, treemap } from "../src/model/treemap.ts";
 import { formatElapsed } from "../src/model/units.ts";
 import { random } from "./support/generate.ts";
-import { anyTrees, type Draft, heapBytes, itemHeap, rows, SHOP, shopHeap } from "./support/heap.ts";
+import { anyTrees, type Draft, heapBytes, itemHeap, partOfCarts, rows, SHOP, shopHeap } from "./support/heap.ts";
 
 const read = (change: Record<string, unknown> = {}) => readHeap(heapBytes(shopHeap(change)));
 const treeOf = (seed: number, count: number) => new HeapTree(read({ tree: rows(anyTrees(seed, count)) }).tree);
@@ -231,9 +233,24 @@ test("the class of paths is known without a session, and a search looks at all s
   for (const text of ["C15", '"C15"', "@v15 C15", "$deep"])
     assert.deepEqual(siteRows({ ...heap, sites }, text), sites?.rows.slice(1), text);
   assert.deepEqual(siteRows({ ...heap, sites }, '"C"'), []);
-  const path = { holder: "$deep", steps, objects: 1, bytes: 1, retained: 1 };
-  for (const text of ["C15", '"@v15"', "@v15 C15", '"$deep"'])
+  const path = { holder: "$deep", steps, objects: 1, bytes: 1, retained: 1, within: "$pool" };
+  for (const text of ["C15", '"@v15"', "@v15 C15", '"$deep"', "$POOL"])
     assert.deepEqual(pathRows([...(heap.paths ?? []), path], text), [path], text);
+});
+
+test("a holder that is part of another one says so", () => {
+  const all = read({ holders: partOfCarts().holders });
+  const parts = partsOfHolders(all);
+  assert.deepEqual(
+    all.holders.map(({ within }) => within),
+    ["", "Shop::CARTS", "a\u202eb"],
+  );
+  assert.equal(pathTitle(all.holders[0]), "Shop::CARTS → Hash → 5,000 Cart");
+  assert.deepEqual(parts.map(pathTitle), [
+    "[:page] of a Fiber in Shop::CARTS → Array → 20 String (part of Shop::CARTS)",
+    "class #<Class> @rows → Hash (part of \u2068a\u202eb\u2069)",
+  ]);
+  assert.throws(() => read({ holders: [{ ...partOfCarts().holders[1], within: 7 }] }), /within is not a text/);
 });
 
 test("paths lose their middle, and text that turns its direction leaves the rest alone", () => {

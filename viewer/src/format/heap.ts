@@ -31,6 +31,8 @@ export interface HeapPath {
   /** Of the instances; null for holders, which tell only what would go with them. */
   bytes: number | null;
   retained: number;
+  /** The holder of which it is a part, whose bytes count it, too; the empty string for none. */
+  within: string;
 }
 
 export interface CodePlace {
@@ -162,6 +164,7 @@ export function readHeap(data: Uint8Array): Heap {
       objects: row.amount("objects"),
       bytes: null,
       retained: row.amount("retained_bytes"),
+      within: row.has("within") ? row.text("within") : "",
     })),
     tree: top.has("tree") ? tree(top.list("tree")) : [],
     sites: top.has("sites") ? sites(top.object("sites")) : null,
@@ -260,7 +263,8 @@ function countedStep(row: Reader): Step {
 }
 
 function path(row: Reader): HeapPath {
-  return { holder: row.text("holder"), steps: steps(row), ...sum(row), retained: row.amount("retained_bytes") };
+  const retained = row.amount("retained_bytes");
+  return { holder: row.text("holder"), steps: steps(row), ...sum(row), retained, within: "" };
 }
 
 function place(row: Reader): CodePlace {

@@ -27,6 +27,17 @@ export function pathText(holder: string, steps: Step[], most = STEPS): string {
   return words.join(" → ");
 }
 
+/** A path as a row of a table, which says in which other row it counts, too. */
+export function pathTitle({ holder, steps, within }: HeapPath): string {
+  const path = pathText(holder, steps);
+  return within === "" ? path : `${path} (part of ${apart(within)})`;
+}
+
+/** Holders that are part of others: the tree has them below these, without their names. */
+export function partsOfHolders({ holders }: Heap): HeapPath[] {
+  return holders.filter(({ within }) => within !== "");
+}
+
 /** What a search looks at in a path: each of its names, and all of it. */
 export function pathNames({ holder, steps }: { holder: string; steps: Step[] }): string[] {
   const names = steps.flatMap(({ className, name }) => [className, name]);
@@ -52,7 +63,7 @@ export function siteRows({ sites }: Heap, search: string): HeapSite[] {
 export function pathRows(paths: HeapPath[], search: string): HeapPath[] {
   if (search === "") return paths;
   const matches = matcher(search);
-  return paths.filter((path) => matches(...pathNames(path)));
+  return paths.filter((path) => matches(...pathNames(path), path.within));
 }
 
 /** Files have no more rows than these of sites, of paths and of holders: the largest ones. */

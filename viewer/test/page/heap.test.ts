@@ -13,7 +13,7 @@ import {
   text,
   writePage,
 } from "../support/browser.ts";
-import { alike, anyTrees, heapBytes, itemHeap, rows, shopHeap } from "../support/heap.ts";
+import { alike, anyTrees, heapBytes, itemHeap, partOfCarts, rows, shopHeap } from "../support/heap.ts";
 
 const VIEWS = ["sites", "holders", "map", "classes", "paths"];
 
@@ -164,6 +164,55 @@ test("the tree of holders opens and closes by keys, is searched, and leads to th
     await page.goBack();
     await page.locator("#search").fill("nothing of that name");
     await page.waitForSelector("#panel .empty");
+  });
+});
+
+test("holders that are part of others are told below the tree, with the holder that counts them", async () => {
+  const url = writePage("heap-parts", heapBytes(partOfCarts()));
+  await visit(`${url}#view=holders`, async (page) => {
+    const parts = page.locator("section[aria-label='Parts of other holders']");
+    const told = () => parts.locator("tbody tr").allInnerTexts();
+    assert.match(await text(page, ".view"), /Their bytes count in those holders, too\./);
+    const [first, second, ...more] = await told();
+    assert.match(
+      first,
+      /^1\.00 MB\s+21\s+\[:page\] of a Fiber in Shop::CARTS → Array → 20 String \(part of Shop::CARTS\)$/,
+    );
+    assert.match(second, /class #<Class> @rows → Hash \(part of .a\u202eb.\)$/);
+    assert.deepEqual(more, []);
+    await parts.getByRole("button", { name: "[:page]" }).click();
+    const path = page.locator("section[aria-label='The path']");
+    assert.match(
+      await path.innerText(),
+      /^\[:page\] of a Fiber in Shop::CARTS, part of Shop::CARTS\s+Array\s+20 String$/,
+    );
+    assert.deepEqual(await axeViolations(page), []);
+    await assertFits(page);
+    await path.getByRole("button", { name: "Shop::CARTS" }).click();
+    assert.equal(await crumbs(page), "All › Shop::CARTS");
+    await page.goBack();
+    // The tree has neither of these words.
+    for (const [search, rows] of [
+      ["[:page] of", 1],
+      ["@rows", 1],
+      ["a Fiber in shop", 1],
+    ] as const) {
+      await page.locator("#search").fill(search);
+      await page.waitForURL(/search=/);
+      assert.equal((await told()).length, rows, search);
+      assert.match(await text(page, "header"), /1 row$/m);
+      assert.equal(await page.getByRole("treegrid").count(), 0);
+    }
+    await page.locator("#search").fill("settings");
+    await page.waitForSelector("[role=treegrid]");
+    assert.equal(await parts.count(), 0);
+  });
+  await visit(`${shop}#view=holders`, async (page) => {
+    assert.equal(await page.locator("section[aria-label='Parts of other holders']").count(), 0);
+  });
+  const old = { ...partOfCarts(), tree: null };
+  await visit(`${writePage("heap-old-parts", heapBytes(old))}#view=holders`, async (page) => {
+    assert.match((await lines(page))[1], /20 String \(part of Shop::CARTS\)$/);
   });
 });
 

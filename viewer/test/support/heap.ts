@@ -231,6 +231,19 @@ export const itemHeap = () =>
     ],
   });
 
+/** The same with holders that are part of others: one of CARTS, and one of a holder that has no row. */
+export function partOfCarts(): { holders: Row[] } & Row {
+  const { holders } = shopHeap() as { holders: Row[] };
+  const page = { class: "String", name: "", objects: 20, retained_bytes: 800_000 };
+  const part = { name: "[:page] of a Fiber in Shop::CARTS", class: "Array", objects: 21, retained_bytes: MB };
+  const other = { name: "class #<Class> @rows", class: "Hash", objects: 1, retained_bytes: 40 };
+  const parts = [
+    { ...part, path: [page], within: "Shop::CARTS" },
+    { ...other, path: [], within: "a\u202eb" },
+  ];
+  return { ...shopHeap(), holders: [...holders, ...parts] };
+}
+
 /** Trees of any shape. */
 export function anyTrees(seed: number, count: number): Draft[] {
   const next = random(seed);

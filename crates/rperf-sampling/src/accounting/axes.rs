@@ -130,7 +130,8 @@ impl Axes {
     }
 
     /// A point has been crossed in `state`, and `weight` is due. Returns what goes to the last
-    /// sample, and what to this one.
+    /// sample, and what to this one: something always does. Where `settled` is negative, it was taken
+    /// from time that has passed since the last point, so the weight is as much and that time.
     pub(super) fn settle(&mut self, state: State, weight: u64) -> (u64, u64) {
         let settled = &mut self.settled[state as usize];
         let less = weight.min(settled.unsigned_abs());

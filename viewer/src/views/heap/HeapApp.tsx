@@ -5,7 +5,7 @@ import { HEAP_VIEWS, type HeapState, type HeapViewName, INITIAL_HEAP } from "../
 import { useKeys, useNewShell } from "../../app/shell.ts";
 import type { Store } from "../../app/store.ts";
 import type { Heap } from "../../format/heap.ts";
-import { FoundTree, foundWords, HeapTree, pathRows, siteRows } from "../../model/heap.ts";
+import { FoundTree, foundWords, HeapTree, partsOfHolders, pathRows, siteRows } from "../../model/heap.ts";
 import { counted, formatSize, formatTime, formatWhen } from "../../model/units.ts";
 import { SearchBox } from "../../ui/SearchBox.tsx";
 import { Tabs, tabOfKey } from "../../ui/Tabs.tsx";
@@ -103,7 +103,10 @@ function foundCount({ heap, state, found }: HeapPage, view: HeapViewName): numbe
   if (view === "sites") return siteRows(heap, state.search).length;
   if (view === "classes") return classRows(heap, state.search).length;
   if (view === "paths") return pathRows(heap.paths ?? [], state.search).length;
-  return heap.tree.length > 0 ? (found?.found.size ?? 0) : pathRows(heap.holders, state.search).length;
+  const inTree = found?.found.size ?? 0;
+  if (view === "map") return inTree;
+  const holders = heap.tree.length > 0 ? partsOfHolders(heap) : heap.holders;
+  return inTree + pathRows(holders, state.search).length;
 }
 
 /** What the heap is of, and what there is in all. */

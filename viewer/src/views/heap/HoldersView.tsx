@@ -1,4 +1,5 @@
 import { useEffect, useMemo } from "preact/hooks";
+import { partsOfHolders, pathRows } from "../../model/heap.ts";
 import { counted, formatCount, formatShare, formatSize } from "../../model/units.ts";
 import { Bar } from "../../ui/Table.tsx";
 import { TreeGrid } from "../../ui/TreeGrid.tsx";
@@ -20,21 +21,31 @@ export function HoldersView() {
     arrives.current = false;
   }, []);
   // Files of older versions have no tree, but a path of each holder.
-  if (heap.tree.length === 0) {
-    return (
-      <div class="view">
-        <Paths
-          paths={heap.holders}
-          caption="Holders"
-          chosen={state.holder}
-          onChoose={(holder) => store.set({ holder })}
-          sort={state.holderSort}
-          onSort={(holderSort) => store.set({ holderSort }, true)}
-        />
-      </div>
-    );
+  const hasTree = heap.tree.length > 0;
+  const holders = useMemo(() => (hasTree ? partsOfHolders(heap) : heap.holders), [heap]);
+  const table = (
+    <Paths
+      paths={holders}
+      caption={hasTree ? "Parts of other holders" : "Holders"}
+      of={hasTree ? tree.all : undefined}
+      chosen={state.holder}
+      onChoose={(holder) => store.set({ holder })}
+      sort={state.holderSort}
+      onSort={(holderSort) => store.set({ holderSort }, true)}
+    />
+  );
+  if (!hasTree) return <div class="view">{table}</div>;
+  const parts = pathRows(holders, state.search).length > 0 && (
+    <section class="detail" aria-label="Parts of other holders">
+      <p class="muted">
+        Parts of other holders, which have names of their own. Their bytes count in those holders, too.
+      </p>
+      {table}
+    </section>
+  );
+  if (found?.found.size === 0) {
+    return parts ? <div class="view">{parts}</div> : <p class="empty">Nothing matches.</p>;
   }
-  if (found?.found.size === 0) return <p class="empty">Nothing matches.</p>;
   return (
     <div class="view">
       <p class="muted">
@@ -83,6 +94,7 @@ export function HoldersView() {
         onOpen={show}
         isFound={found ? (row) => found.found.has(row) : undefined}
       />
+      {parts}
     </div>
   );
 }

@@ -1,6 +1,6 @@
 import { useMemo } from "preact/hooks";
 import type { HeapPath } from "../../format/heap.ts";
-import { classOfPaths, pathRows, pathText } from "../../model/heap.ts";
+import { classOfPaths, pathRows, pathTitle } from "../../model/heap.ts";
 import { formatSize } from "../../model/units.ts";
 import { Bar, type Column, number, Table } from "../../ui/Table.tsx";
 import { useHeap } from "./context.ts";
@@ -33,6 +33,8 @@ export function PathsView() {
 interface PathsProps {
   paths: HeapPath[];
   caption: string;
+  /** Of which bytes the bars show a part; without it, those of all paths. */
+  of?: number;
   /** Counted from 1; 0: none. */
   chosen: number;
   onChoose(path: number): void;
@@ -41,10 +43,10 @@ interface PathsProps {
 }
 
 /** A table of paths, and the one that is chosen. */
-export function Paths({ paths, caption, chosen, onChoose, sort, onSort }: PathsProps) {
+export function Paths({ paths, caption, of, chosen, onChoose, sort, onSort }: PathsProps) {
   const { state } = useHeap();
   const rows = useMemo(() => pathRows(paths, state.search), [paths, state.search]);
-  const all = useMemo(() => paths.reduce((sum, { retained }) => sum + retained, 0), [paths]);
+  const all = useMemo(() => of ?? paths.reduce((sum, { retained }) => sum + retained, 0), [paths, of]);
   const path = paths[chosen - 1];
   const columns: Column<HeapPath>[] = [
     {
@@ -67,7 +69,7 @@ export function Paths({ paths, caption, chosen, onChoose, sort, onSort }: PathsP
         rows={rows}
         sort={sort}
         onSort={onSort}
-        name={({ holder, steps }) => pathText(holder, steps)}
+        name={pathTitle}
         nameTitle="path"
         onOpen={(row) => onChoose(row === path ? 0 : paths.indexOf(row) + 1)}
         isCurrent={(row) => row === path}
@@ -76,7 +78,7 @@ export function Paths({ paths, caption, chosen, onChoose, sort, onSort }: PathsP
       <Largest count={paths.length} words={caption.toLowerCase()} />
       {path && (
         <section class="detail" aria-label="The path" tabIndex={0}>
-          <Steps holder={path.holder} steps={path.steps} />
+          <Steps holder={path.holder} steps={path.steps} within={path.within} />
         </section>
       )}
     </>

@@ -2,20 +2,23 @@ import type { Step } from "../../format/heap.ts";
 import { stepText } from "../../model/heap.ts";
 import { useHeap, useShowInMap } from "./context.ts";
 
-/** A way from a holder down, one step below the other. */
-export function Steps({ holder, steps }: { holder: string; steps: Step[] }) {
+/** A way from a holder down, one step below the other; `within`: the holder of which that is a part. */
+export function Steps({ holder, steps, within = "" }: { holder: string; steps: Step[]; within?: string }) {
   const { tree } = useHeap();
   const show = useShowInMap();
-  const row = tree.holder(holder, steps[0]?.className);
+  // A part of another holder has no row in the tree by its own name.
+  const inTree = within || holder;
+  const row = tree.holder(inTree, within === "" ? steps[0]?.className : undefined);
   return (
     <ol class="steps">
       <li>
+        {within !== "" && `${holder || "(no name)"}, part of `}
         {row > 0 ? (
           <button type="button" class="link" title="In the map" onClick={() => show(row)}>
-            {holder}
+            {inTree}
           </button>
         ) : (
-          holder || "(no name)"
+          inTree || "(no name)"
         )}
       </li>
       {steps.map((step, i) => (

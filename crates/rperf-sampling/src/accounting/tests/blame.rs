@@ -8,6 +8,7 @@ use rperf_vm::{Waiters, Waits};
 
 /// Threads that share a GVL, and take turns as `next` says.
 struct Turns {
+    pace: Arc<Pace>,
     waiters: Waiters,
     threads: Vec<Accounting>,
     recorded: Recorded,
@@ -32,9 +33,11 @@ impl Turns {
             accounting.begin_off_gvl(1);
             accounting
         });
+        let threads = threads.collect();
         Turns {
+            pace,
             waiters: Waiters::default(),
-            threads: threads.collect(),
+            threads,
             recorded: Recorded::default(),
             now: 1,
             ready: vec![0; count as usize],
@@ -147,10 +150,15 @@ proptest! {
         turns in prop::collection::vec(
             (0_usize..4, 0_u64..3_000_000, any::<[bool; 4]>(), 0_u64..20_000, 0_u8..4),
             1..80,
-        )
+        ),
+        // Before so many turns an interval of so many ns comes into force.
+        intervals in prop::collection::vec((0_usize..80, 1_u64..20_000_000), 0..12),
     ) {
         let mut sim = Turns::new(4);
-        for (row, length, others, gap, what) in turns {
+        for (turn, (row, length, others, gap, what)) in turns.into_iter().enumerate() {
+            for &(_, interval) in intervals.iter().filter(|it| it.0 == turn) {
+                sim.pace.set(interval, interval);
+            }
             sim.resume(row);
             for (other, is_ready) in others.into_iter().enumerate() {
                 sim.pass(length / 8, Some(row));
@@ -179,6 +187,10 @@ proptest! {
         let ended = sim.waiters.take_hand_over();
         prop_assert_eq!(ended, sim.ended_hand_over);
         prop_assert_eq!(blamed + sim.hand_over, waits);
+        // What longer intervals have taken ahead never is all of the next sample, which has the blame.
+        for row in sim.recorded.samples.iter().filter(|row| row.values.count > 0) {
+            prop_assert!(row.state == State::Running || row.values.times.wall_ns > 0, "{row:?}");
+        }
     }
 }
 
