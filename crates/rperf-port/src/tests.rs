@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::task::Reply;
+use rperf_model::Mode;
 use rperf_protocol::hello::Session;
 use rperf_protocol::refusal::{Code, Refusal};
 use rperf_protocol::stacks::{Source, ThreadState};
@@ -41,7 +42,7 @@ fn program() -> Program {
         session: || {
             let session = Session {
                 frequency: 99,
-                mode: "wall".into(),
+                mode: Mode::Wall.into(),
             };
             let is_live = false;
             Some(Running { session, is_live })

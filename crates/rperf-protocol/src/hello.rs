@@ -1,9 +1,10 @@
 //! What a port says of its program without asking the VM: the answer to `/v1/hello`. Any thread.
 
 use crate::text::{cut, fit};
-use rperf_model::TRACE;
+use rperf_model::{Mode, SessionMode};
 use rperf_report::terminal_text::shown;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::fmt::{Display, Formatter, Result as FmtResult};
 use std::time::Duration;
 
 /// Characters of a text that are kept; a command line is the longest.
@@ -12,20 +13,59 @@ const MAX_TEXT: usize = 4096;
 /// Directories of each kind that are kept.
 const MAX_DIRECTORIES: usize = 16;
 
+/// The mode of a session in a program of whichever version. On the wire it is the mode's name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AnyMode {
+    /// A mode that is known here.
+    Known(SessionMode),
+    /// A word of a later version.
+    Other(String),
+}
+
+impl From<Mode> for AnyMode {
+    fn from(mode: Mode) -> Self {
+        Self::Known(mode.into())
+    }
+}
+
+impl Display for AnyMode {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> FmtResult {
+        formatter.write_str(match self {
+            Self::Known(mode) => mode.name(),
+            Self::Other(word) => word,
+        })
+    }
+}
+
+impl Serialize for AnyMode {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for AnyMode {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let word = fit::<_, MAX_TEXT>(deserializer)?;
+        Ok(match SessionMode::from_name(&word) {
+            Some(mode) => Self::Known(mode),
+            None => Self::Other(word),
+        })
+    }
+}
+
 /// A profiling session that runs in the program; also the answer to `/v1/session`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Session {
     /// Samples per second; 0 if calls are traced.
     pub frequency: u32,
-    /// `cpu`, `wall` or `trace`.
-    #[serde(deserialize_with = "fit::<_, MAX_TEXT>")]
-    pub mode: String,
+    /// What the session does.
+    pub mode: AnyMode,
 }
 
 impl Session {
     /// Whether calls are traced.
     pub fn is_trace(&self) -> bool {
-        self.mode == TRACE
+        self.mode == AnyMode::Known(SessionMode::Trace)
     }
 }
 
@@ -130,7 +170,7 @@ mod tests {
             ruby: "3.4.5".into(),
             session: Some(Session {
                 frequency: 99,
-                mode: "wall".into(),
+                mode: Mode::Wall.into(),
             }),
             silent_ns: 3,
             start: 5,
@@ -162,6 +202,31 @@ mod tests {
         }
         let session = written(&hello().session) + "\n";
         assert_eq!(session, include_str!("../golden/session.json"));
+    }
+
+    #[test]
+    fn modes_of_other_versions_keep_their_words() {
+        let found = |mode: &str| {
+            let body = json!({ "frequency": 7, "mode": mode }).to_string();
+            let session: Session = read(body.as_bytes()).expect("a session");
+            assert_eq!(written(&session), body, "{mode}");
+            (session.mode.to_string(), session.is_trace(), session.mode)
+        };
+        for (mode, known) in [
+            ("cpu", SessionMode::Sampling(Mode::Cpu)),
+            ("wall", SessionMode::Sampling(Mode::Wall)),
+            ("trace", SessionMode::Trace),
+        ] {
+            let is_trace = mode == "trace";
+            assert_eq!(found(mode), (mode.into(), is_trace, AnyMode::Known(known)));
+        }
+        for mode in ["real", "Trace", ""] {
+            let other = AnyMode::Other(mode.into());
+            assert_eq!(found(mode), (mode.into(), false, other));
+        }
+        let long = json!({ "frequency": 7, "mode": "x".repeat(9000) }).to_string();
+        let session: Session = read(long.as_bytes()).expect("a session");
+        assert_eq!(session.mode, AnyMode::Other("x".repeat(MAX_TEXT)));
     }
 
     #[test]

@@ -123,8 +123,8 @@ impl Pull {
     }
 
     /// The mode of its session.
-    pub fn mode(&self) -> &str {
-        &self.facts.mode
+    pub fn mode(&self) -> Mode {
+        self.facts.mode
     }
 
     /// Takes one step: asks the program for what has changed, or for a session. It may take `wait`
@@ -181,7 +181,7 @@ impl Pull {
             return Ok(News::Interval { before, is_fresh });
         }
         let session = Session {
-            mode: facts.mode.clone(),
+            mode: facts.mode.into(),
             frequency: facts.frequency,
         };
         self.program.tell(match mem::take(&mut self.is_ours) {

@@ -207,9 +207,9 @@ mod tests {
     use crate::patience::STUCK;
     use crate::process::State;
     use crate::scripted::{Answer, Asked, found, hello, program, program_in};
-    use rperf_model::{Column, Mode, Schema, ValueType};
+    use rperf_model::{Column, Mode, Schema, SessionMode, ValueType};
     use rperf_protocol::ask::Sampling;
-    use rperf_protocol::hello::{Keeper, Session};
+    use rperf_protocol::hello::{AnyMode, Keeper, Session};
     use rperf_protocol::measure::Measure;
 
     const WANTED: Wanted = Wanted {
@@ -225,9 +225,9 @@ mod tests {
         Duration::from_secs(count)
     }
 
-    fn session(mode: &str, frequency: u32) -> Session {
+    fn session(mode: impl Into<SessionMode>, frequency: u32) -> Session {
         Session {
-            mode: mode.into(),
+            mode: AnyMode::Known(mode.into()),
             frequency,
         }
     }
@@ -252,7 +252,7 @@ mod tests {
 
     /// The session of ours, from half a second on.
     fn ours(asked: Asked, change: impl FnOnce(&mut rperf_protocol::hello::Hello)) -> Answer {
-        let session = session("wall", 100);
+        let session = session(Mode::Wall, 100);
         let has_begun = asked.now >= Duration::from_millis(500);
         hello(has_begun.then_some(&session), |hello| {
             hello.is_live = has_begun;
@@ -326,7 +326,7 @@ mod tests {
 
     #[test]
     fn a_silent_program_without_a_helper_of_ours_is_not_called_stuck() {
-        let own = session("wall", 100);
+        let own = session(Mode::Wall, 100);
         let program = program(move |asked| match asked.ask {
             Ask::Hello { looks } => {
                 assert!(!looks);
@@ -338,7 +338,7 @@ mod tests {
         let (content, events) = result(program, seconds(60));
         assert!(content.is_ok());
         let watches = Event::Watches {
-            session: session("wall", 100),
+            session: session(Mode::Wall, 100),
             is_as_wanted: true,
         };
         assert_eq!(events, [watches, Event::Is(Condition::NoAnswer)]);
@@ -424,13 +424,13 @@ mod tests {
                 _ => None,
             })
         };
-        let mut take = begin(with(session("cpu", 99))).expect("begun");
+        let mut take = begin(with(session(Mode::Cpu, 99))).expect("begun");
         let watches = Event::Watches {
-            session: session("cpu", 99),
+            session: session(Mode::Cpu, 99),
             is_as_wanted: false,
         };
         assert_eq!(take.program.take_events(), [watches]);
-        let traced = begin(with(session("trace", 0)));
+        let traced = begin(with(session(SessionMode::Trace, 0)));
         assert!(matches!(traced, Err(Failure::Traced)));
     }
 

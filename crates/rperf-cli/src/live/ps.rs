@@ -212,7 +212,7 @@ fn session(hello: &Hello) -> Option<String> {
     let session = hello.session.as_ref()?;
     let live = if hello.is_live { "live, " } else { "" };
     Some(match session.is_trace() {
-        true => session.mode.clone(),
+        true => session.mode.to_string(),
         false => format!("{live}{}, {} Hz", session.mode, session.frequency),
     })
 }

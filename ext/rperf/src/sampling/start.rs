@@ -98,7 +98,7 @@ fn cannot_follow(ruby: &Ruby) -> Error {
 fn options(settings: &Settings) -> StartOptions {
     StartOptions {
         config: SessionConfig {
-            mode: Mode::from_name(settings.mode()).unwrap_or_default(),
+            mode: settings.mode().sampling().unwrap_or_default(),
             blames: settings.measures_blame(),
             judges: settings.measures_requests(),
             frequency: settings.frequency(),
