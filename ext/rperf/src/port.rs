@@ -11,7 +11,7 @@ mod helper;
 mod memory;
 mod session;
 mod stacks;
-mod watched;
+mod steps;
 
 use crate::native;
 use crate::profile::{description, errors, own_files};

@@ -3,8 +3,8 @@
 
 use super::rates::Window;
 use crate::Refusal;
-use crate::live::choose::{Choice, Selection, of_left_out};
-use crate::live::words::{of_condition, of_event, of_failure};
+use crate::programs::choose::{Choice, Selection, of_left_out};
+use crate::programs::words::{of_condition, of_event, of_failure};
 use rperf_model::Mode;
 use rperf_session::process_id::ProcessId;
 use rperf_watch::condition::Condition;

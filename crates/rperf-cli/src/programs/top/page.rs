@@ -1,7 +1,7 @@
 //! An interval of `rperf top` as a table and as JSON.
 
 use super::rates::Interval;
-use crate::live::words::KEPT;
+use crate::programs::words::KEPT;
 use crate::report::screen::{Screen, Style};
 use rperf_model::Mode;
 use rperf_model::shared_sums::SumsFacts;
