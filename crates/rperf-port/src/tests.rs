@@ -3,7 +3,7 @@
 use super::*;
 use crate::task::Reply;
 use rperf_model::Mode;
-use rperf_protocol::hello::Session;
+use rperf_protocol::hello::{Beginner, Session};
 use rperf_protocol::refusal::{Code, Refusal};
 use rperf_protocol::stacks::{Source, ThreadState};
 use rperf_session::place::finished;
@@ -44,8 +44,8 @@ fn program() -> Program {
                 frequency: 99,
                 mode: Mode::Wall.into(),
             };
-            let is_live = false;
-            Some(Running { session, is_live })
+            let beginner = Beginner::Program;
+            Some(Running { session, beginner })
         },
         ask: || {},
     }

@@ -53,6 +53,39 @@ impl<'de> Deserialize<'de> for AnyMode {
     }
 }
 
+/// Who has begun a session. On the wire it is whether clients have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(from = "bool", into = "bool")]
+pub enum Beginner {
+    /// The program, or whoever has it profiled as a whole.
+    #[default]
+    Program,
+    /// Clients of the port: the session ends with them.
+    Clients,
+}
+
+impl Beginner {
+    /// Whether it is clients of the port.
+    pub fn is_clients(self) -> bool {
+        self == Self::Clients
+    }
+}
+
+impl From<bool> for Beginner {
+    fn from(are_clients: bool) -> Self {
+        match are_clients {
+            true => Self::Clients,
+            false => Self::Program,
+        }
+    }
+}
+
+impl From<Beginner> for bool {
+    fn from(beginner: Beginner) -> Self {
+        beginner.is_clients()
+    }
+}
+
 /// A profiling session that runs in the program; also the answer to `/v1/session`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Session {
@@ -71,7 +104,7 @@ impl Session {
 
 /// A thread that keeps the GVL while the VM is asked in vain.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Keeper {
+pub struct GvlHolder {
     /// `running`, or the system call in which it waits; empty if that isn't known.
     #[serde(deserialize_with = "fit::<_, MAX_TEXT>")]
     pub state: String,
@@ -79,7 +112,7 @@ pub struct Keeper {
     pub tid: i32,
 }
 
-impl Keeper {
+impl GvlHolder {
     /// For people, if it has had the GVL for so long.
     pub fn text(&self, silence: Duration) -> String {
         let state = match &*shown(&self.state) {
@@ -102,10 +135,10 @@ pub struct Hello {
     pub cpu_ns: u64,
     /// Who has had the GVL for all of `silent_ns`, if that is known.
     #[serde(default, rename = "keeps_gvl")]
-    pub keeper: Option<Keeper>,
-    /// Clients of the port have begun the session; it ends with them.
+    pub holder: Option<GvlHolder>,
+    /// Who has begun the session; the program if there is none.
     #[serde(default, rename = "live")]
-    pub is_live: bool,
+    pub beginner: Beginner,
     /// The process's number, as it sees it.
     pub pid: i32,
     /// Its command line, or the title that it has given itself.
@@ -156,11 +189,11 @@ mod tests {
             clients: 1,
             clock_ns: 10,
             cpu_ns: 8,
-            keeper: Some(Keeper {
+            holder: Some(GvlHolder {
                 state: "sleep".into(),
                 tid: 9,
             }),
-            is_live: true,
+            beginner: Beginner::Clients,
             pid: 7,
             program: "puma".into(),
             protocol: PROTOCOL,
@@ -181,8 +214,8 @@ mod tests {
 
     fn least() -> Hello {
         Hello {
-            keeper: None,
-            is_live: false,
+            holder: None,
+            beginner: Beginner::Program,
             roots: Vec::new(),
             session: None,
             tcp: None,

@@ -196,7 +196,7 @@ impl Pull {
             self.program.note_answer();
         } else if let Some(stuck) = self.program.look(false)
             // In a session of ours there is a helper, which would answer if it came to run.
-            && (self.is_ours || stuck.keeper.is_some())
+            && (self.is_ours || stuck.holder.is_some())
         {
             self.program.note(Condition::Stuck(stuck));
         }

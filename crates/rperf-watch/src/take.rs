@@ -45,14 +45,14 @@ pub struct Content {
 impl Take {
     /// Asks for the profile, of at most `most` bytes.
     pub fn begin(mut program: Program, wanted: Wanted, most: usize) -> Result<Self, Failure> {
-        let (session, is_live) = (program.hello.session.clone(), program.hello.is_live);
+        let (session, beginner) = (program.hello.session.clone(), program.hello.beginner);
         let is_watching = session.is_some();
         if let Some(session) = session {
             if session.is_trace() {
                 return Err(Failure::Traced);
             }
             let is_as_wanted = session == wanted.sampling.into();
-            if !is_live || !is_as_wanted {
+            if !beginner.is_clients() || !is_as_wanted {
                 program.tell(Event::Watches {
                     session,
                     is_as_wanted,
@@ -66,7 +66,7 @@ impl Take {
             wanted,
             most,
             is_watching,
-            has_helper: !is_watching || is_live,
+            has_helper: !is_watching || beginner.is_clients(),
             asked,
             begun: None,
             ended_asking: None,
@@ -209,7 +209,7 @@ mod tests {
     use crate::scripted::{Answer, Asked, found, hello, program, program_in};
     use rperf_model::{Column, Mode, Schema, SessionMode, ValueType};
     use rperf_protocol::ask::Sampling;
-    use rperf_protocol::hello::{AnyMode, Keeper, Session};
+    use rperf_protocol::hello::{AnyMode, GvlHolder, Session};
     use rperf_protocol::measure::Measure;
 
     const WANTED: Wanted = Wanted {
@@ -255,7 +255,7 @@ mod tests {
         let session = session(Mode::Wall, 100);
         let has_begun = asked.now >= Duration::from_millis(500);
         hello(has_begun.then_some(&session), |hello| {
-            hello.is_live = has_begun;
+            hello.beginner = has_begun.into();
             change(hello);
         })
     }
@@ -300,16 +300,16 @@ mod tests {
 
     #[test]
     fn the_thread_that_keeps_the_gvl_is_told_once() {
-        let keeper = Keeper {
+        let holder = GvlHolder {
             tid: 9,
             state: "sleep".into(),
         };
-        let of_hello = keeper.clone();
+        let of_hello = holder.clone();
         let program = program(move |asked| match asked.ask {
             Ask::Hello { .. } => ours(asked, |hello| {
                 let silence = asked.now.saturating_sub(seconds(2));
                 hello.silent_ns = silence.as_nanos() as u64;
-                hello.keeper = Some(of_hello.clone());
+                hello.holder = Some(of_hello.clone());
             }),
             Ask::Profile(_) if asked.now >= seconds(10) => found("all"),
             Ask::Snapshot { .. } if asked.now < seconds(2) => found("so far"),
@@ -320,7 +320,7 @@ mod tests {
         let [Event::Is(Condition::Stuck(stuck))] = &*events else {
             panic!("{events:?}");
         };
-        assert_eq!(stuck.keeper, Some(keeper));
+        assert_eq!(stuck.holder, Some(holder));
         assert!(stuck.silence >= STUCK && stuck.silence < seconds(3));
     }
 

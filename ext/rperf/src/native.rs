@@ -42,7 +42,7 @@ pub fn init(ruby: &Ruby, rperf: RModule, native: RModule) -> Result<(), Error> {
     native.define_singleton_method("stop_into", function!(stop_into, 1))?;
     native.define_singleton_method("snapshot", function!(snapshot, 1))?;
     native.define_singleton_method("running?", function!(facts::is_running, 0))?;
-    native.define_singleton_method("live?", function!(facts::is_of_clients, 0))?;
+    native.define_singleton_method("of_clients?", function!(facts::is_of_clients, 0))?;
     native.define_singleton_method("give_way", function!(give_way, 1))?;
     native.define_singleton_method("enter", function!(enter, 3))?;
     native.define_singleton_method("enter_request", function!(enter_request, 2))?;

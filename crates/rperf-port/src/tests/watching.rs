@@ -5,7 +5,7 @@ use rperf_model::shared_sums::{Cursor, SharedSums, SumsValues};
 use rperf_model::{LabelSetId, Mode, Node, NodeId, SessionMode, State, WeightKey};
 use rperf_protocol::ask::Ask;
 use rperf_protocol::delta::Delta;
-use rperf_protocol::hello::AnyMode;
+use rperf_protocol::hello::{AnyMode, Beginner};
 use rperf_protocol::limits::MAX_DELTA;
 use rperf_watch::sums::Sums;
 use std::sync::Arc;
@@ -188,10 +188,10 @@ fn where_no_session_runs_there_is_nothing_to_be_watched() {
             frequency: 0,
             mode: AnyMode::Known(SessionMode::Trace),
         };
-        let is_live = false;
+        let beginner = Beginner::Program;
         IS_TRACE
             .load(SeqCst)
-            .then_some(Running { session, is_live })
+            .then_some(Running { session, beginner })
     };
     let path = open(
         Some(directory.path()),

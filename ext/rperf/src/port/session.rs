@@ -44,12 +44,12 @@ fn is_failure(ruby: &Ruby, error: &Error) -> bool {
     }
 }
 
-/// `Native.begin_live`: begins a session for clients. Returns whether it runs.
-pub fn begin_live(ruby: &Ruby) -> Result<bool, Error> {
+/// `Native.begin_for_clients`: begins a session for clients. Returns whether it runs.
+pub fn begin_for_clients(ruby: &Ruby) -> Result<bool, Error> {
     clients::begin(ruby, &mut native::gvl(ruby), request::sampling())
 }
 
-/// `Native.live_ops?`: whether the session that clients want is to measure ops.
+/// `Native.clients_want_ops?`: whether the session that clients want is to measure ops.
 pub fn wants_ops() -> bool {
     request::sampling().measure.ops
 }

@@ -3,7 +3,7 @@
 
 use rperf_model::SessionMode;
 use rperf_port::Running;
-use rperf_protocol::hello::{AnyMode, Session};
+use rperf_protocol::hello::{AnyMode, Beginner, Session};
 use rperf_session::settings::Settings;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
@@ -13,15 +13,6 @@ static FACTS: AtomicU64 = AtomicU64::new(0);
 
 const RUNS: u64 = 1 << 63;
 const OF_CLIENTS: u64 = 1 << 62;
-
-/// Who begins a session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Beginner {
-    /// The program, or whoever has it profiled as a whole.
-    Program,
-    /// Clients of the port.
-    Clients,
-}
 
 /// Notes that a session with these settings runs.
 pub fn note(settings: &Settings, beginner: Beginner) {
@@ -53,7 +44,7 @@ pub fn facts() -> Option<Running> {
             frequency: facts as u32,
             mode: AnyMode::Known(SessionMode::ALL[(facts >> 32) as usize & 0xff]),
         },
-        is_live: facts & OF_CLIENTS != 0,
+        beginner: (facts & OF_CLIENTS != 0).into(),
     })
 }
 

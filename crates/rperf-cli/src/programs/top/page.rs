@@ -165,8 +165,8 @@ impl Page<'_> {
             "sampling_ns": interval.sampling_ns,
             "dropped_ns": interval.dropped_ns,
             "stuck": self.stuck.map(|stuck| json!({
-                "tid": stuck.keeper.as_ref().map(|it| it.tid),
-                "state": stuck.keeper.as_ref().map(|it| &*it.state),
+                "tid": stuck.holder.as_ref().map(|it| it.tid),
+                "state": stuck.holder.as_ref().map(|it| &*it.state),
                 "silent_ns": u64::try_from(stuck.silence.as_nanos()).unwrap_or(u64::MAX),
             })),
             "methods": methods.collect::<Vec<_>>(),
@@ -386,7 +386,7 @@ mod tests {
             interval: &interval,
             shows_idle: false,
             stuck: Some(&Stuck {
-                keeper: None,
+                holder: None,
                 silence: Duration::from_nanos(5),
             }),
         };
