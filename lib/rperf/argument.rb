@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "builtin"
+
 module Rperf
   # Checks of arguments, of whatever class they are.
   module Argument
@@ -29,7 +31,7 @@ module Rperf
         text.size > 80 ? "#{text[0, 77]}..." : text
       rescue StandardError
         # No inspect, or one that fails; this works for a BasicObject too.
-        "an object of #{Kernel.instance_method(:class).bind_call(value)}"
+        "an object of #{Builtin::CLASS.bind_call(value)}"
       end
     end
   end

@@ -7,8 +7,10 @@ module Rperf
     # Of Kernel.
     CLASS, SINGLETON_CLASS, SINGLETON_METHODS =
       %i[class singleton_class singleton_methods].map { |name| Kernel.instance_method(name) }
-    ID = BasicObject.instance_method(:__id__)
-    CURRENT_THREAD = Thread.method(:current)
+    # Of BasicObject.
+    ID, SAME = %i[__id__ equal?].map { |name| BasicObject.instance_method(name) }
+    # Of Thread itself.
+    CURRENT_THREAD, HANDLE_INTERRUPT = %i[current handle_interrupt].map { |name| Thread.method(name) }
     SYMBOL_NAME = Symbol.instance_method(:name)
     # Of Module.
     NAME, ANCESTORS, CONST_GET, HAS_CONST, AUTOLOAD, INSTANCE_METHOD, HAS_METHOD, HAS_PRIVATE, METHODS,

@@ -18,9 +18,7 @@ module Rperf
   #   require "rperf/minitest"
   module MinitestTests
     DIRECTORY = "#{Dir.pwd}/".freeze
-    # A test class may have a method of this name itself.
-    INSTANCE_METHOD = Module.instance_method(:instance_method)
-    private_constant :DIRECTORY, :INSTANCE_METHOD
+    private_constant :DIRECTORY
 
     # A test runs.
     def run
@@ -39,7 +37,8 @@ module Rperf
 
       # The file that has the test, or else its class.
       def file(type, name)
-        file, = INSTANCE_METHOD.bind_call(type, name).source_location
+        # A test class may have an `instance_method` of its own.
+        file, = Builtin::INSTANCE_METHOD.bind_call(type, name).source_location
         file ? file.delete_prefix(DIRECTORY).freeze : -type.name.to_s
       rescue NameError
         -type.name.to_s

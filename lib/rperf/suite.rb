@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../rperf"
+require_relative "builtin"
 
 module Rperf
   # The tests of a suite, for the profile of the running session: each has labels and an account. Without a session
@@ -9,14 +10,11 @@ module Rperf
     # An exception from another thread (Thread#raise, Timeout with a class of its own) must not be taken for one of
     # ours: it waits until we are done.
     LATER = { StandardError => :never }.freeze
-    # As they are now: tests put others in their place.
-    HANDLE_INTERRUPT = Thread.method(:handle_interrupt)
-    THREAD = Thread.method(:current)
     # The thread's variable with what its last test has opened; empty once that has ended.
     TEST = :__rperf_test__
     # Not where the program can't be profiled, but must run.
     HAS_NATIVE = Rperf.const_defined?(:Native)
-    private_constant :LATER, :HANDLE_INTERRUPT, :THREAD, :TEST, :HAS_NATIVE
+    private_constant :LATER, :TEST, :HAS_NATIVE
 
     class << self
       # @return [Boolean] whether a test has an account here and now
@@ -29,7 +27,7 @@ module Rperf
       # @param title [#call, nil] asked at the end for what people call it
       # @return the block's value
       def test(group, name, title = nil, &)
-        outer = THREAD.call.thread_variable_get(TEST)
+        outer = Builtin::CURRENT_THREAD.call.thread_variable_get(TEST)
         return yield if outer && !outer.empty?
 
         outermost(group, name, title, &)
@@ -51,7 +49,7 @@ module Rperf
 
       # @return what the block makes; nil if it fails, of which the first time one line tells
       def attempt
-        HANDLE_INTERRUPT.call(LATER) do
+        Builtin::HANDLE_INTERRUPT.call(LATER) do
           yield
         rescue StandardError => e
           complain(e)
@@ -63,7 +61,7 @@ module Rperf
       def outermost(group, name, title)
         opened = []
         undo = []
-        THREAD.call.thread_variable_set(TEST, opened)
+        Builtin::CURRENT_THREAD.call.thread_variable_set(TEST, opened)
         # What is raised here is an interrupt: nothing of it can fail.
         Native.begin_test(opened, undo, group, name)
         yield

@@ -54,7 +54,7 @@ RSpec.describe "the check of imports" do
 
     it "names a directory of the bridge that uses one of a higher floor, and the circle" do
       append("ext/rperf/src/ruby/threads.rs", "use crate::tracing::section;\n")
-      append("ext/rperf/src/sampling/live.rs", "use crate::tracing::section;\n")
+      append("ext/rperf/src/sampling/step.rs", "use crate::tracing::section;\n")
       expect(problems).to include(
         match(/: ruby is below tracing and must not use it/), match(/: sampling is below tracing and must not use it/),
         match(/: circle (?:sampling -> tracing -> sampling|tracing -> sampling -> tracing)$/)

@@ -3,14 +3,14 @@
 //! front, for which clap has no message of one line.
 
 use crate::diff::{self, DiffArgs};
-use crate::live::choose::Choice;
-use crate::live::ps::{self, PsArgs};
-use crate::live::stacks::StacksArgs;
-use crate::live::top::TopArgs;
-use crate::live::users::UserArgs;
 use crate::memory::heap::{self, HeapArgs};
 use crate::memory::leak::{self, LeakArgs};
 use crate::memory::{self, MemoryArgs};
+use crate::programs::choose::Choice;
+use crate::programs::ps::{self, PsArgs};
+use crate::programs::stacks::StacksArgs;
+use crate::programs::top::TopArgs;
+use crate::programs::users::UserArgs;
 use crate::report::ReportArgs;
 use crate::why::{self, WhyArgs};
 use clap::{Parser, builder::Styles};

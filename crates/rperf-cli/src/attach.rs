@@ -5,9 +5,9 @@ pub mod snapshot;
 
 use crate::args::AttachArgs;
 use crate::launch::delivery;
-use crate::live::choose::Chosen;
-use crate::live::words::{of_event, of_failure};
 use crate::options::{Options, sampling_of};
+use crate::programs::choose::Chosen;
+use crate::programs::words::{of_event, of_failure};
 use crate::progress::Progress;
 use crate::signals::Actions;
 use crate::{FAILURE, Refusal, say};

@@ -15,13 +15,13 @@ mod help;
 mod installation;
 mod launch;
 mod left_out;
-mod live;
 mod memory;
 mod misuse;
 mod options;
 mod output;
 mod places;
 mod process;
+mod programs;
 mod progress;
 mod refusal;
 mod report;
@@ -75,18 +75,18 @@ fn run_subcommand(subcommand: Subcommand, installation: &Installation) -> Result
         Subcommand::Report(args) => match args.live {
             Some(pid) => {
                 let (interval, opens_browser) = args.for_live()?;
-                live::viewer::run(pid, interval, opens_browser)
+                programs::viewer::run(pid, interval, opens_browser)
             }
             None => report::run(args),
         },
         Subcommand::Why(args) => why::run(&args),
         Subcommand::Diff(args) => diff::run(args),
-        Subcommand::Ps(args) => live::ps::run(&args),
-        Subcommand::Stacks(args) => live::stacks::run(&args),
+        Subcommand::Ps(args) => programs::ps::run(&args),
+        Subcommand::Stacks(args) => programs::stacks::run(&args),
         Subcommand::Memory(args) => memory::run(&args),
         Subcommand::Heap(args) => memory::heap::run(&args),
         Subcommand::Leak(args) => memory::leak::run(&args),
-        Subcommand::Top(args) => live::top::run(&args, installation),
+        Subcommand::Top(args) => programs::top::run(&args, installation),
         Subcommand::Attach(args) => attach::run(&args),
         Subcommand::Snapshot(args) => attach::snapshot::run(&args),
         Subcommand::Push(args) => fleet::push::run(&args, installation),

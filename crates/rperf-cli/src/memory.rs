@@ -8,7 +8,7 @@ mod page;
 
 pub use page::{elapsed, since};
 
-use crate::live::words::{message, of_failure};
+use crate::programs::words::{message, of_failure};
 use crate::refusal::{FAILURE, Refusal};
 use crate::report::screen::Screen;
 use crate::shared_args::checked;

@@ -5,7 +5,7 @@ use crate::Refusal;
 use crate::args::flags::PushFlags;
 use crate::args::{PageArgs, RecordArgs, TraceArgs};
 use crate::shared_args::checked::{refuse_reports_file, size};
-use rperf_model::{Mode, TRACE};
+use rperf_model::SessionMode;
 use rperf_protocol::ask::Sampling;
 use rperf_protocol::measure::{Measure, Objects};
 use rperf_session::settings::{FORMAT, MODE, OUTPUT, STAT, Setting, Settings, quoted};
@@ -124,7 +124,7 @@ pub fn for_push(flags: &PushFlags) -> Result<Settings, Refusal> {
 /// How ports are asked to sample.
 pub fn sampling_of(settings: &Settings) -> Sampling {
     Sampling {
-        mode: Mode::from_name(settings.mode()).unwrap_or_default(),
+        mode: settings.mode().sampling().unwrap_or_default(),
         frequency: settings.frequency(),
         measure: Measure {
             objects: match (settings.samples_objects(), settings.follows_objects()) {
@@ -150,13 +150,13 @@ fn check_file(given: &[(&'static Setting, OsString)]) -> Result<(), Refusal> {
 /// A page is about samples.
 fn check_page_mode(given: &[(&'static Setting, OsString)]) -> Result<(), Refusal> {
     let mode = given.iter().find(|(it, _)| it.name == MODE.name);
-    let is_sampled = |mode: &OsString| mode.to_str().and_then(Mode::from_name).is_some();
-    let Some((_, mode)) = mode.filter(|(_, mode)| !is_sampled(mode)) else {
+    let Some((_, mode)) = mode else {
         return Ok(());
     };
-    let remedy = match mode == TRACE {
-        true => ": 'rperf trace' traces calls",
-        false => "",
+    let remedy = match mode.to_str().and_then(SessionMode::from_name) {
+        Some(SessionMode::Sampling(_)) => return Ok(()),
+        Some(SessionMode::Trace) => ": 'rperf trace' traces calls",
+        None => "",
     };
     let mode = quoted(mode);
     let message = format!("-m must be cpu or wall, not {mode}{remedy}");
@@ -213,9 +213,12 @@ mod tests {
         };
         for (command, frequency) in [("attach 1", 1000), ("push --to http://h", 100)] {
             let usual = parsed(command).expect("defaults are allowed");
-            assert_eq!((usual.mode(), usual.frequency()), ("wall", frequency));
+            assert_eq!(
+                (usual.mode().name(), usual.frequency()),
+                ("wall", frequency)
+            );
             let given = parsed(&format!("{command} -m cpu -f 99")).expect("allowed");
-            assert_eq!((given.mode(), given.frequency()), ("cpu", 99));
+            assert_eq!((given.mode().name(), given.frequency()), ("cpu", 99));
             for (flags, message) in [
                 (
                     "-f 5000",
@@ -255,7 +258,10 @@ mod tests {
         let options = options(&["record", "ruby", "x.rb"]).expect("valid");
         assert_eq!(options.command, ["ruby", "x.rb"]);
         let settings = &options.settings;
-        assert_eq!((settings.frequency(), settings.mode()), (1000, "cpu"));
+        assert_eq!(
+            (settings.frequency(), settings.mode().name()),
+            (1000, "cpu")
+        );
         assert!(
             options
                 .settings
@@ -269,7 +275,7 @@ mod tests {
     fn stat_measures_wall_time_and_writes_no_file() {
         let options = options(&["stat", "ruby", "x.rb"]).expect("valid");
         assert_eq!(
-            (options.settings.mode(), options.settings.output()),
+            (options.settings.mode().name(), options.settings.output()),
             ("wall", None)
         );
         assert_eq!(options.stat, Some(page(false)));

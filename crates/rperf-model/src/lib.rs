@@ -55,7 +55,7 @@ pub use requests::latency_class::LatencyClass;
 pub use requests::ops::{OpCalls, OpKey, OpSums, Ops};
 pub use requests::{AmongSlowest, RequestId, RequestSums, RequestValues, Requests, Slowest};
 pub use schema::columns::OwnColumn;
-pub use schema::mode::{Mode, TRACE};
+pub use schema::mode::{Mode, SessionMode};
 pub use schema::{Column, Schema, ValueType};
 pub use state::State;
 pub use strings::{StringId, Strings};

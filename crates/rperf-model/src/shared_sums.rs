@@ -30,10 +30,10 @@ pub const NODE_CAP: usize = 1 << 20;
 const FOLD_ROWS: usize = 1 << 16;
 
 /// Facts about the session, as of the last time that the table was brought up to date.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SumsFacts {
-    /// `cpu` or `wall`.
-    pub mode: String,
+    /// What the session measures.
+    pub mode: Mode,
     /// Samples per second.
     pub frequency: u32,
     /// Whether the session measures who has the GVL while others wait for it.
@@ -48,17 +48,27 @@ pub struct SumsFacts {
     pub dropped_ns: u64,
 }
 
-impl SumsFacts {
-    /// The mode, if it is known.
-    pub fn sampling(&self) -> Option<Mode> {
-        Mode::from_name(&self.mode)
+impl Default for SumsFacts {
+    /// Nothing, as of a session that isn't known yet. Clients begin those in wall mode.
+    fn default() -> Self {
+        Self {
+            mode: Mode::Wall,
+            frequency: 0,
+            blames: false,
+            start_ns: 0,
+            as_of_ns: 0,
+            sampling_ns: 0,
+            dropped_ns: 0,
+        }
     }
+}
 
+impl SumsFacts {
     /// The time that the session measures.
     pub fn time_of(&self, values: SumsValues) -> u64 {
-        match self.sampling() {
-            Some(Mode::Cpu) => values.cpu_ns,
-            _ => values.wall_ns,
+        match self.mode {
+            Mode::Cpu => values.cpu_ns,
+            Mode::Wall => values.wall_ns,
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::waits::native_thread;
 use nix::time::{ClockId, clock_gettime};
 use nix::unistd::{SysconfVar, sysconf};
 use rperf_protocol::PROTOCOL;
-use rperf_protocol::hello::{Hello, Keeper};
+use rperf_protocol::hello::{GvlHolder, Hello};
 use rperf_session::process_id::ProcessId;
 use std::fs::File;
 use std::io::Read;
@@ -17,9 +17,9 @@ const MAX_PROGRAM: u64 = 4096;
 const NS: u64 = 1_000_000_000;
 
 /// The answer to `/v1/hello`.
-/// `silence`: how long the VM has been asked in vain; `keeper`: the native thread that has had the GVL
+/// `silence`: how long the VM has been asked in vain; `holder`: the native thread that has had the GVL
 /// for so long.
-pub fn hello(port: &Port, clients: usize, silence: Duration, keeper: Option<i32>) -> Hello {
+pub fn hello(port: &Port, clients: usize, silence: Duration, holder: Option<i32>) -> Hello {
     let program = &port.program;
     let running = (program.session)();
     let ProcessId { pid, start } = ProcessId::own();
@@ -35,22 +35,22 @@ pub fn hello(port: &Port, clients: usize, silence: Duration, keeper: Option<i32>
         uptime_ns: uptime_ns(start),
         cpu_ns: clock_ns(ClockId::CLOCK_PROCESS_CPUTIME_ID),
         clock_ns: now_ns(),
-        is_live: running.as_ref().is_some_and(|it| it.is_live),
+        beginner: running.as_ref().map(|it| it.beginner).unwrap_or_default(),
         session: running.map(|it| it.session),
         tcp: port.number,
         clients: u32::try_from(clients).unwrap_or(u32::MAX),
         silent_ns: u64::try_from(silence.as_nanos()).unwrap_or(u64::MAX),
-        keeper: keeper.map(keeper_of),
+        holder: holder.map(gvl_holder),
     }
 }
 
 /// What is known of the native thread that has the GVL.
-pub fn keeper_of(tid: i32) -> Keeper {
+pub fn gvl_holder(tid: i32) -> GvlHolder {
     let state = native_thread(tid).map_or_else(String::new, |thread| match thread.is_running {
         true => "running".into(),
         false => thread.waits_in,
     });
-    Keeper { tid, state }
+    GvlHolder { tid, state }
 }
 
 /// Which process this is, for people.

@@ -125,7 +125,7 @@ impl Pulls {
     }
 
     /// The native thread that has had the GVL for all of that time.
-    pub fn keeper(&self) -> Option<i32> {
+    pub fn holder(&self) -> Option<i32> {
         let before = self.silence?.holding?;
         let now = self.holder.as_ref().and_then(|holder| holder())?;
         (now == before).then(|| i32::try_from(now.tid).ok())?

@@ -7,7 +7,7 @@ use rperf_protocol::refusal::{Code, Refusal};
 /// Another session runs than the one that was asked for.
 pub fn other_runs(session: &Session) -> Refusal {
     let how = match session.is_trace() {
-        true => session.mode.clone(),
+        true => session.mode.to_string(),
         false => format!("{}, {} Hz", session.mode, session.frequency),
     };
     let error = format!("the program is being profiled already ({how})");

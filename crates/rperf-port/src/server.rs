@@ -243,7 +243,7 @@ impl Server {
                     self.vm.look();
                 }
                 let silence = self.vm.silence().max(self.pulls.silence());
-                let hello = facts::hello(self.port, count, silence, self.pulls.keeper());
+                let hello = facts::hello(self.port, count, silence, self.pulls.holder());
                 client.answer_json(&written(&hello));
             }
             Ok(Route::Text(text)) => {

@@ -176,14 +176,14 @@ impl Vm {
 
     /// The session that the program has begun.
     fn programs(&self) -> Option<Session> {
-        let running = (self.port.program.session)().filter(|it| !it.is_live);
+        let running = (self.port.program.session)().filter(|it| !it.beginner.is_clients());
         running.map(|it| it.session)
     }
 
     /// Whether a session runs that was begun for clients, by a helper that was ended before it said so.
     fn has_unknown(&self) -> bool {
         let running = (self.port.program.session)();
-        running.is_some_and(|it| it.is_live) && !self.questions.is_open(Task::Begin)
+        running.is_some_and(|it| it.beginner.is_clients()) && !self.questions.is_open(Task::Begin)
     }
 
     fn join_session(&mut self, client: &mut Connection, sampling: Sampling) {
@@ -372,8 +372,8 @@ impl Vm {
     fn kept(&self, elapsed: Duration) -> Option<String> {
         let held = self.held?;
         let is_kept = holding(self.holder.as_ref()) == Some(held);
-        let keeper = is_kept.then(|| facts::keeper_of(held.tid as i32))?;
-        Some(format!("the VM doesn't answer: {}", keeper.text(elapsed)))
+        let holder = is_kept.then(|| facts::gvl_holder(held.tid as i32))?;
+        Some(format!("the VM doesn't answer: {}", holder.text(elapsed)))
     }
 
     /// Why the VM has taken too long for this.

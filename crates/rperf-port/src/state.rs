@@ -7,7 +7,7 @@ use crate::socket::tcp::Tcp;
 use crate::step::Step;
 use crate::task::Message;
 use crate::wake;
-use rperf_protocol::hello::Session;
+use rperf_protocol::hello::{Beginner, Session};
 use rperf_session::place::Place;
 use std::io::Write;
 use std::os::unix::net::UnixStream;
@@ -21,8 +21,8 @@ use std::thread;
 pub struct Running {
     /// How it profiles.
     pub session: Session,
-    /// Clients of the port have begun it; it ends with them.
-    pub is_live: bool,
+    /// Who has begun it.
+    pub beginner: Beginner,
 }
 
 /// What the extension knows of the program. The functions are called on the port's thread.

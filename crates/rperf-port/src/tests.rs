@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::task::Reply;
-use rperf_protocol::hello::Session;
+use rperf_model::Mode;
+use rperf_protocol::hello::{Beginner, Session};
 use rperf_protocol::refusal::{Code, Refusal};
 use rperf_protocol::stacks::{Source, ThreadState};
 use rperf_session::place::finished;
@@ -41,10 +42,10 @@ fn program() -> Program {
         session: || {
             let session = Session {
                 frequency: 99,
-                mode: "wall".into(),
+                mode: Mode::Wall.into(),
             };
-            let is_live = false;
-            Some(Running { session, is_live })
+            let beginner = Beginner::Program;
+            Some(Running { session, beginner })
         },
         ask: || {},
     }

@@ -92,7 +92,7 @@ impl From<Sampling> for Session {
     fn from(sampling: Sampling) -> Self {
         Session {
             frequency: sampling.frequency,
-            mode: sampling.mode.name().into(),
+            mode: sampling.mode.into(),
         }
     }
 }

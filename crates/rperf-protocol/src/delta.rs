@@ -12,7 +12,7 @@ use crate::json;
 use rperf_format::viewer::{ColumnEntry, Columns, MAGIC};
 use rperf_model::numbers::signed;
 use rperf_model::shared_sums::{Changes, SumsValues};
-use rperf_model::{LabelSet, StringId};
+use rperf_model::{LabelSet, Mode, StringId};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
@@ -47,7 +47,8 @@ struct Header<'a> {
     dropped_ns: u64,
     frequency: u32,
     fresh: bool,
-    mode: Cow<'a, str>,
+    #[serde(with = "mode_name")]
+    mode: Mode,
     more: bool,
     reset: bool,
     sampling_ns: u64,
@@ -84,7 +85,7 @@ impl Delta {
             dropped_ns: facts.dropped_ns,
             frequency: facts.frequency,
             fresh: self.freshness.is_fresh,
-            mode: (&*facts.mode).into(),
+            mode: facts.mode,
             more: self.changes.more,
             reset: self.changes.reset,
             sampling_ns: facts.sampling_ns,
@@ -134,6 +135,26 @@ fn write(changes: &Changes, columns: &mut Columns) {
     values("rows/cpu", |values| values.cpu_ns);
     if changes.facts.blames {
         values("rows/blame", |values| values.blame_ns);
+    }
+}
+
+/// The mode as its name. A page in another one can't be read: what its times are isn't known.
+mod mode_name {
+    use rperf_model::Mode;
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+    use std::borrow::Cow;
+
+    #[expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "serde's attribute wants it so"
+    )]
+    pub fn serialize<S: Serializer>(mode: &Mode, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(mode.name())
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Mode, D::Error> {
+        let name = Cow::<str>::deserialize(deserializer)?;
+        Mode::from_name(&name).ok_or_else(|| D::Error::custom("no mode of samples"))
     }
 }
 

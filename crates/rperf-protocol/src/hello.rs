@@ -1,9 +1,10 @@
 //! What a port says of its program without asking the VM: the answer to `/v1/hello`. Any thread.
 
 use crate::text::{cut, fit};
-use rperf_model::TRACE;
+use rperf_model::{Mode, SessionMode};
 use rperf_report::terminal_text::shown;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::fmt::{Display, Formatter, Result as FmtResult};
 use std::time::Duration;
 
 /// Characters of a text that are kept; a command line is the longest.
@@ -12,26 +13,98 @@ const MAX_TEXT: usize = 4096;
 /// Directories of each kind that are kept.
 const MAX_DIRECTORIES: usize = 16;
 
+/// The mode of a session in a program of whichever version. On the wire it is the mode's name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AnyMode {
+    /// A mode that is known here.
+    Known(SessionMode),
+    /// A word of a later version.
+    Other(String),
+}
+
+impl From<Mode> for AnyMode {
+    fn from(mode: Mode) -> Self {
+        Self::Known(mode.into())
+    }
+}
+
+impl Display for AnyMode {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> FmtResult {
+        formatter.write_str(match self {
+            Self::Known(mode) => mode.name(),
+            Self::Other(word) => word,
+        })
+    }
+}
+
+impl Serialize for AnyMode {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for AnyMode {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let word = fit::<_, MAX_TEXT>(deserializer)?;
+        Ok(match SessionMode::from_name(&word) {
+            Some(mode) => Self::Known(mode),
+            None => Self::Other(word),
+        })
+    }
+}
+
+/// Who has begun a session. On the wire it is whether clients have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(from = "bool", into = "bool")]
+pub enum Beginner {
+    /// The program, or whoever has it profiled as a whole.
+    #[default]
+    Program,
+    /// Clients of the port: the session ends with them.
+    Clients,
+}
+
+impl Beginner {
+    /// Whether it is clients of the port.
+    pub fn is_clients(self) -> bool {
+        self == Self::Clients
+    }
+}
+
+impl From<bool> for Beginner {
+    fn from(are_clients: bool) -> Self {
+        match are_clients {
+            true => Self::Clients,
+            false => Self::Program,
+        }
+    }
+}
+
+impl From<Beginner> for bool {
+    fn from(beginner: Beginner) -> Self {
+        beginner.is_clients()
+    }
+}
+
 /// A profiling session that runs in the program; also the answer to `/v1/session`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Session {
     /// Samples per second; 0 if calls are traced.
     pub frequency: u32,
-    /// `cpu`, `wall` or `trace`.
-    #[serde(deserialize_with = "fit::<_, MAX_TEXT>")]
-    pub mode: String,
+    /// What the session does.
+    pub mode: AnyMode,
 }
 
 impl Session {
     /// Whether calls are traced.
     pub fn is_trace(&self) -> bool {
-        self.mode == TRACE
+        self.mode == AnyMode::Known(SessionMode::Trace)
     }
 }
 
 /// A thread that keeps the GVL while the VM is asked in vain.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Keeper {
+pub struct GvlHolder {
     /// `running`, or the system call in which it waits; empty if that isn't known.
     #[serde(deserialize_with = "fit::<_, MAX_TEXT>")]
     pub state: String,
@@ -39,7 +112,7 @@ pub struct Keeper {
     pub tid: i32,
 }
 
-impl Keeper {
+impl GvlHolder {
     /// For people, if it has had the GVL for so long.
     pub fn text(&self, silence: Duration) -> String {
         let state = match &*shown(&self.state) {
@@ -62,10 +135,10 @@ pub struct Hello {
     pub cpu_ns: u64,
     /// Who has had the GVL for all of `silent_ns`, if that is known.
     #[serde(default, rename = "keeps_gvl")]
-    pub keeper: Option<Keeper>,
-    /// Clients of the port have begun the session; it ends with them.
+    pub holder: Option<GvlHolder>,
+    /// Who has begun the session; the program if there is none.
     #[serde(default, rename = "live")]
-    pub is_live: bool,
+    pub beginner: Beginner,
     /// The process's number, as it sees it.
     pub pid: i32,
     /// Its command line, or the title that it has given itself.
@@ -116,11 +189,11 @@ mod tests {
             clients: 1,
             clock_ns: 10,
             cpu_ns: 8,
-            keeper: Some(Keeper {
+            holder: Some(GvlHolder {
                 state: "sleep".into(),
                 tid: 9,
             }),
-            is_live: true,
+            beginner: Beginner::Clients,
             pid: 7,
             program: "puma".into(),
             protocol: PROTOCOL,
@@ -130,7 +203,7 @@ mod tests {
             ruby: "3.4.5".into(),
             session: Some(Session {
                 frequency: 99,
-                mode: "wall".into(),
+                mode: Mode::Wall.into(),
             }),
             silent_ns: 3,
             start: 5,
@@ -141,8 +214,8 @@ mod tests {
 
     fn least() -> Hello {
         Hello {
-            keeper: None,
-            is_live: false,
+            holder: None,
+            beginner: Beginner::Program,
             roots: Vec::new(),
             session: None,
             tcp: None,
@@ -162,6 +235,31 @@ mod tests {
         }
         let session = written(&hello().session) + "\n";
         assert_eq!(session, include_str!("../golden/session.json"));
+    }
+
+    #[test]
+    fn modes_of_other_versions_keep_their_words() {
+        let found = |mode: &str| {
+            let body = json!({ "frequency": 7, "mode": mode }).to_string();
+            let session: Session = read(body.as_bytes()).expect("a session");
+            assert_eq!(written(&session), body, "{mode}");
+            (session.mode.to_string(), session.is_trace(), session.mode)
+        };
+        for (mode, known) in [
+            ("cpu", SessionMode::Sampling(Mode::Cpu)),
+            ("wall", SessionMode::Sampling(Mode::Wall)),
+            ("trace", SessionMode::Trace),
+        ] {
+            let is_trace = mode == "trace";
+            assert_eq!(found(mode), (mode.into(), is_trace, AnyMode::Known(known)));
+        }
+        for mode in ["real", "Trace", ""] {
+            let other = AnyMode::Other(mode.into());
+            assert_eq!(found(mode), (mode.into(), false, other));
+        }
+        let long = json!({ "frequency": 7, "mode": "x".repeat(9000) }).to_string();
+        let session: Session = read(long.as_bytes()).expect("a session");
+        assert_eq!(session.mode, AnyMode::Other("x".repeat(MAX_TEXT)));
     }
 
     #[test]

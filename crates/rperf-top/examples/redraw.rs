@@ -2,8 +2,8 @@
 //! --example redraw -p rperf-top -- 100000`. Prints the median and the worst time.
 
 use ratatui::layout::Rect;
-use rperf_model::State;
 use rperf_model::shared_sums::SumsValues;
+use rperf_model::{Mode, State};
 use rperf_top::app::{App, Screen};
 use rperf_top::draw::picture;
 use rperf_top::look::Look;
@@ -46,7 +46,7 @@ fn main() {
 fn sums(nodes: u32) -> Sums {
     let mut sums = Sums::default();
     let process = sums.add_process(1, "app");
-    sums.processes[process as usize].facts.mode = "wall".into();
+    sums.processes[process as usize].facts.mode = Mode::Wall;
     sums.begin_interval(process);
     let frames: Vec<_> = (0..4_000)
         .filter_map(|it| sums.frame(&format!("Class{}#method{it}", it % 400), "app/file.rb", it))

@@ -88,7 +88,7 @@ fn head(page: &mut Page<'_>, app: &App, sums: &Sums) {
     let watched = sums.processes.iter().map(|it| it.time.watched_ns()).max();
     let session = first.map(|it| match it.facts.frequency {
         0 => "waiting for a session".into(),
-        frequency => format!("{} {frequency} Hz", it.facts.mode),
+        frequency => format!("{} {frequency} Hz", it.time_name()),
     });
     let overhead = percent(sums.figures().overhead);
     let mut rest = format!(

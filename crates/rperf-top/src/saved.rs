@@ -119,9 +119,12 @@ impl Reader<'_> {
         let place = self.sums.add_process(pid, program);
         let schema = &self.profile.schema;
         let process = &mut self.sums.processes[place as usize];
-        process.facts.mode = schema.default_type().name.clone();
+        let time = &schema.default_type().name;
+        let mode = Mode::from_name(time);
+        // Times of other columns are where those on the clock are.
+        process.facts.mode = mode.unwrap_or(Mode::Wall);
         process.facts.frequency = self.profile.meta.frequency;
-        let of_mode = process.facts.sampling().map(Mode::schema);
+        let of_mode = mode.map(Mode::schema);
         let with = |columns: &[OwnColumn]| {
             let of_mode = of_mode.as_ref();
             of_mode.map(|it| it.with(columns.iter().copied()))
@@ -131,7 +134,8 @@ impl Reader<'_> {
             &[OwnColumn::GvlBlame, OwnColumn::GvlWaitedFor],
         ];
         process.facts.blames = with_blame.map(with).iter().flatten().any(|it| it == schema);
-        process.is_foreign = of_mode.as_ref() != Some(schema) && !process.facts.blames;
+        let is_foreign = of_mode.as_ref() != Some(schema) && !process.facts.blames;
+        process.foreign_time = is_foreign.then(|| time.clone());
         place
     }
 
@@ -201,7 +205,7 @@ mod tests {
         for pid in [7, 8] {
             let process = first.add_process(pid, "puma");
             let facts = &mut first.processes[process as usize].facts;
-            (facts.mode, facts.frequency) = ("wall".into(), 100);
+            (facts.mode, facts.frequency) = (Mode::Wall, 100);
             let frame = first.frame("A#b", "a.rb", 3).expect("room");
             let labels = [("endpoint", "GET /")].into_iter();
             let key = RowKey {

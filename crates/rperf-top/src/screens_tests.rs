@@ -6,8 +6,8 @@ use crate::look::Look;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use rperf_format::{Amounts, MemoryFile, MemoryRow};
-use rperf_model::State;
 use rperf_model::shared_sums::SumsValues;
+use rperf_model::{Mode, State};
 use rperf_watch::sums::{RowKey, Scope, Sums, ThreadFacts};
 use std::fmt::Write as _;
 use std::path::Path;
@@ -81,7 +81,7 @@ pub fn sums() -> Sums {
 
 fn set_session(sums: &mut Sums, process: u32, frequency: u32) {
     let facts = &mut sums.processes[process as usize].facts;
-    (facts.mode, facts.frequency) = ("wall".into(), frequency);
+    (facts.mode, facts.frequency) = (Mode::Wall, frequency);
 }
 
 fn wall(wall_ns: u64) -> SumsValues {

@@ -4,7 +4,7 @@
 #![allow(clippy::print_stdout, reason = "a benchmark prints its results")]
 
 use rperf_model::shared_sums::{Changes, SumsFacts, SumsRow, SumsValues};
-use rperf_model::{Frame, FrameId, LabelSetId, Node, NodeId, State, StringId, WeightKey};
+use rperf_model::{Frame, FrameId, LabelSetId, Mode, Node, NodeId, State, StringId, WeightKey};
 use rperf_protocol::delta::{Delta, Freshness};
 use rperf_watch::sums::{Extent, Scope, Sums};
 
@@ -46,7 +46,7 @@ fn pull(sums: &mut Sums, rows: u32, times: u64) {
         let is_first = times == 1 && first == 0;
         let mut changes = Changes {
             facts: SumsFacts {
-                mode: "wall".into(),
+                mode: Mode::Wall,
                 frequency: 1000,
                 start_ns: 1,
                 as_of_ns: times * 1_000_000_000,

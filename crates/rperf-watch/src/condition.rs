@@ -1,13 +1,13 @@
 //! What a program is doing, and what its user should know of that, as data.
 
-use rperf_protocol::hello::{Hello, Keeper, Session};
+use rperf_protocol::hello::{GvlHolder, Hello, Session};
 use std::time::Duration;
 
 /// A thread keeps the GVL, so that the VM doesn't answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Stuck {
     /// Which one, if that is known.
-    pub keeper: Option<Keeper>,
+    pub holder: Option<GvlHolder>,
     /// How long the VM has been silent.
     pub silence: Duration,
 }
@@ -16,7 +16,7 @@ impl Stuck {
     /// What the program says of it.
     pub fn of(hello: Hello) -> Self {
         Stuck {
-            keeper: hello.keeper,
+            holder: hello.holder,
             silence: Duration::from_nanos(hello.silent_ns),
         }
     }

@@ -123,8 +123,8 @@ impl Pull {
     }
 
     /// The mode of its session.
-    pub fn mode(&self) -> &str {
-        &self.facts.mode
+    pub fn mode(&self) -> Mode {
+        self.facts.mode
     }
 
     /// Takes one step: asks the program for what has changed, or for a session. It may take `wait`
@@ -181,7 +181,7 @@ impl Pull {
             return Ok(News::Interval { before, is_fresh });
         }
         let session = Session {
-            mode: facts.mode.clone(),
+            mode: facts.mode.into(),
             frequency: facts.frequency,
         };
         self.program.tell(match mem::take(&mut self.is_ours) {
@@ -196,7 +196,7 @@ impl Pull {
             self.program.note_answer();
         } else if let Some(stuck) = self.program.look(false)
             // In a session of ours there is a helper, which would answer if it came to run.
-            && (self.is_ours || stuck.keeper.is_some())
+            && (self.is_ours || stuck.holder.is_some())
         {
             self.program.note(Condition::Stuck(stuck));
         }

@@ -45,14 +45,14 @@ pub struct Content {
 impl Take {
     /// Asks for the profile, of at most `most` bytes.
     pub fn begin(mut program: Program, wanted: Wanted, most: usize) -> Result<Self, Failure> {
-        let (session, is_live) = (program.hello.session.clone(), program.hello.is_live);
+        let (session, beginner) = (program.hello.session.clone(), program.hello.beginner);
         let is_watching = session.is_some();
         if let Some(session) = session {
             if session.is_trace() {
                 return Err(Failure::Traced);
             }
             let is_as_wanted = session == wanted.sampling.into();
-            if !is_live || !is_as_wanted {
+            if !beginner.is_clients() || !is_as_wanted {
                 program.tell(Event::Watches {
                     session,
                     is_as_wanted,
@@ -66,7 +66,7 @@ impl Take {
             wanted,
             most,
             is_watching,
-            has_helper: !is_watching || is_live,
+            has_helper: !is_watching || beginner.is_clients(),
             asked,
             begun: None,
             ended_asking: None,
@@ -207,9 +207,9 @@ mod tests {
     use crate::patience::STUCK;
     use crate::process::State;
     use crate::scripted::{Answer, Asked, found, hello, program, program_in};
-    use rperf_model::{Column, Mode, Schema, ValueType};
+    use rperf_model::{Column, Mode, Schema, SessionMode, ValueType};
     use rperf_protocol::ask::Sampling;
-    use rperf_protocol::hello::{Keeper, Session};
+    use rperf_protocol::hello::{AnyMode, GvlHolder, Session};
     use rperf_protocol::measure::Measure;
 
     const WANTED: Wanted = Wanted {
@@ -225,9 +225,9 @@ mod tests {
         Duration::from_secs(count)
     }
 
-    fn session(mode: &str, frequency: u32) -> Session {
+    fn session(mode: impl Into<SessionMode>, frequency: u32) -> Session {
         Session {
-            mode: mode.into(),
+            mode: AnyMode::Known(mode.into()),
             frequency,
         }
     }
@@ -252,10 +252,10 @@ mod tests {
 
     /// The session of ours, from half a second on.
     fn ours(asked: Asked, change: impl FnOnce(&mut rperf_protocol::hello::Hello)) -> Answer {
-        let session = session("wall", 100);
+        let session = session(Mode::Wall, 100);
         let has_begun = asked.now >= Duration::from_millis(500);
         hello(has_begun.then_some(&session), |hello| {
-            hello.is_live = has_begun;
+            hello.beginner = has_begun.into();
             change(hello);
         })
     }
@@ -300,16 +300,16 @@ mod tests {
 
     #[test]
     fn the_thread_that_keeps_the_gvl_is_told_once() {
-        let keeper = Keeper {
+        let holder = GvlHolder {
             tid: 9,
             state: "sleep".into(),
         };
-        let of_hello = keeper.clone();
+        let of_hello = holder.clone();
         let program = program(move |asked| match asked.ask {
             Ask::Hello { .. } => ours(asked, |hello| {
                 let silence = asked.now.saturating_sub(seconds(2));
                 hello.silent_ns = silence.as_nanos() as u64;
-                hello.keeper = Some(of_hello.clone());
+                hello.holder = Some(of_hello.clone());
             }),
             Ask::Profile(_) if asked.now >= seconds(10) => found("all"),
             Ask::Snapshot { .. } if asked.now < seconds(2) => found("so far"),
@@ -320,13 +320,13 @@ mod tests {
         let [Event::Is(Condition::Stuck(stuck))] = &*events else {
             panic!("{events:?}");
         };
-        assert_eq!(stuck.keeper, Some(keeper));
+        assert_eq!(stuck.holder, Some(holder));
         assert!(stuck.silence >= STUCK && stuck.silence < seconds(3));
     }
 
     #[test]
     fn a_silent_program_without_a_helper_of_ours_is_not_called_stuck() {
-        let own = session("wall", 100);
+        let own = session(Mode::Wall, 100);
         let program = program(move |asked| match asked.ask {
             Ask::Hello { looks } => {
                 assert!(!looks);
@@ -338,7 +338,7 @@ mod tests {
         let (content, events) = result(program, seconds(60));
         assert!(content.is_ok());
         let watches = Event::Watches {
-            session: session("wall", 100),
+            session: session(Mode::Wall, 100),
             is_as_wanted: true,
         };
         assert_eq!(events, [watches, Event::Is(Condition::NoAnswer)]);
@@ -424,13 +424,13 @@ mod tests {
                 _ => None,
             })
         };
-        let mut take = begin(with(session("cpu", 99))).expect("begun");
+        let mut take = begin(with(session(Mode::Cpu, 99))).expect("begun");
         let watches = Event::Watches {
-            session: session("cpu", 99),
+            session: session(Mode::Cpu, 99),
             is_as_wanted: false,
         };
         assert_eq!(take.program.take_events(), [watches]);
-        let traced = begin(with(session("trace", 0)));
+        let traced = begin(with(session(SessionMode::Trace, 0)));
         assert!(matches!(traced, Err(Failure::Traced)));
     }
 

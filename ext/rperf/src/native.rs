@@ -3,7 +3,7 @@
 //! may not call methods of this extension.
 
 mod accounts;
-pub mod live;
+pub mod clients;
 #[cfg(feature = "measure")]
 mod measure;
 mod ops;
@@ -42,7 +42,7 @@ pub fn init(ruby: &Ruby, rperf: RModule, native: RModule) -> Result<(), Error> {
     native.define_singleton_method("stop_into", function!(stop_into, 1))?;
     native.define_singleton_method("snapshot", function!(snapshot, 1))?;
     native.define_singleton_method("running?", function!(facts::is_running, 0))?;
-    native.define_singleton_method("live?", function!(facts::is_of_clients, 0))?;
+    native.define_singleton_method("of_clients?", function!(facts::is_of_clients, 0))?;
     native.define_singleton_method("give_way", function!(give_way, 1))?;
     native.define_singleton_method("enter", function!(enter, 3))?;
     native.define_singleton_method("enter_request", function!(enter_request, 2))?;
@@ -74,20 +74,20 @@ pub fn init(ruby: &Ruby, rperf: RModule, native: RModule) -> Result<(), Error> {
 /// `Native.start(settings)`: begins a session with these `NativeSettings`. Fails if one is
 /// running.
 fn start(ruby: &Ruby, settings: &SettingsObject) -> Result<bool, Error> {
-    live::start_programs(ruby, &mut gvl(ruby), settings)
+    clients::start_programs(ruby, &mut gvl(ruby), settings)
 }
 
 /// `Native.give_way(ends)`: ends a session that clients of the port have begun, as the program ends,
 /// or begins its own.
 fn give_way(ruby: &Ruby, ends: bool) -> Result<(), Error> {
     let why = if ends { Why::Ends } else { Why::BeginsOwn };
-    live::give_way(ruby, &mut gvl(ruby), why)
+    clients::give_way(ruby, &mut gvl(ruby), why)
 }
 
 /// `Native.stop_into(array)`: ends the session, and pushes its profile, if there is one. A method of C
 /// can be interrupted as it returns, and then nobody gets what it returns.
 fn stop_into(ruby: &Ruby, array: RArray) -> Result<(), Error> {
-    let (profile, interrupts) = live::stop_programs(ruby, &mut gvl(ruby))?;
+    let (profile, interrupts) = clients::stop_programs(ruby, &mut gvl(ruby))?;
     if let Some(profile) = profile {
         array.push(profile)?;
     }
@@ -236,7 +236,7 @@ fn is_here(process: u32) -> bool {
 fn forget_in_child(ruby: &Ruby) {
     let gvl = gvl(ruby);
     roots::forget_unnamed(&gvl);
-    live::forget_in_child();
+    clients::forget_in_child();
     if !facts::is_running() {
         fork::remove_inherited_hooks();
     }

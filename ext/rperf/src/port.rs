@@ -11,7 +11,7 @@ mod helper;
 mod memory;
 mod session;
 mod stacks;
-mod watched;
+mod steps;
 
 use crate::native;
 use crate::profile::{description, errors, own_files};
@@ -37,8 +37,11 @@ pub fn init(native: RModule) -> Result<(), Error> {
     native.define_singleton_method("unused_signal", function!(wake::unused_signal, 0))?;
     native.define_singleton_method("learn_handler", function!(wake::learn, 1))?;
     native.define_singleton_method("listen_in_child", function!(listen_in_child, 1))?;
-    native.define_singleton_method("begin_live", function!(session::begin_live, 0))?;
-    native.define_singleton_method("live_ops?", function!(session::wants_ops, 0))?;
+    native.define_singleton_method(
+        "begin_for_clients",
+        function!(session::begin_for_clients, 0),
+    )?;
+    native.define_singleton_method("clients_want_ops?", function!(session::wants_ops, 0))?;
     native.define_singleton_method("unlisten", function!(unlisten, 0))
 }
 

@@ -16,12 +16,12 @@ use crate::ruby::live_threads::LiveThreads;
 use crate::ruby::thread_names::{self, ThreadName};
 use crate::ruby::version::{self, Lacks};
 use crate::ruby::{blocks, frames, ractor, resolve};
-use crate::running::facts::Beginner;
 use crate::running::tracing::{TraceSession, trace_session};
 use crate::running::{self, Kind, Running, roots, running};
 use magnus::rb_sys::AsRawValue;
 use magnus::{Error, Ruby, Value, prelude::*};
 use rperf_model::Note;
+use rperf_protocol::hello::Beginner;
 use rperf_session::settings::{Clock, Settings};
 use rperf_tracing::{
     Calibration, ClockReading, ThreadNumber, TraceClock, TraceLevel, TraceSnapshot, TracedFrame,

@@ -10,7 +10,7 @@ mod memory;
 use crate::interrupts::{Interrupts, is_of_signal, let_others_run};
 use crate::made_session::{self, MadeSessionObject};
 use crate::message;
-use crate::native::{gvl, live, session};
+use crate::native::{clients, gvl, session};
 use crate::profile;
 use crate::profile::errors;
 use crate::running::{facts, running};
@@ -101,7 +101,7 @@ fn start_as_member(
         settings.0.stat(),
         &mut interrupts,
     );
-    live::start_programs(ruby, &mut gvl(ruby), settings)?;
+    clients::start_programs(ruby, &mut gvl(ruby), settings)?;
     member.tell_start();
     put(Destination::Session(member));
     interrupts.raise()
@@ -120,7 +120,7 @@ fn start_alone(
         made: made.map(|it| Arc::clone(&it.0)),
         variables: settings::texts(variables)?.into_iter().collect(),
     };
-    live::start_programs(ruby, &mut gvl(ruby), settings)?;
+    clients::start_programs(ruby, &mut gvl(ruby), settings)?;
     put(Destination::File(alone));
     Ok(())
 }
@@ -199,7 +199,7 @@ impl Whole {
             self.tell(Change::Ending);
         }
         let delivered = self.deliver(ruby, true, |gvl| {
-            let (profile, interrupts) = live::stop_programs(ruby, gvl)?;
+            let (profile, interrupts) = clients::stop_programs(ruby, gvl)?;
             Ok((profile.map(profile::shared).transpose()?, interrupts))
         });
         self.leave();
@@ -248,7 +248,7 @@ fn withdraw(ruby: &Ruby) -> Result<(), Error> {
     let Some(whole) = current() else {
         return Ok(());
     };
-    let (_, interrupts) = live::stop_programs(ruby, &mut gvl(ruby))?;
+    let (_, interrupts) = clients::stop_programs(ruby, &mut gvl(ruby))?;
     whole.tell(Change::Withdrawn);
     whole.leave();
     interrupts.raise()

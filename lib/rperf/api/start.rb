@@ -66,7 +66,7 @@ module Rperf
     end
 
     # @return [Boolean] whether profiling is on
-    def running? = Native.running? && !Native.live?
+    def running? = Native.running? && !Native.of_clients?
 
     private
 

@@ -1,16 +1,15 @@
 # frozen_string_literal: true
 
+require_relative "../builtin"
+
 module Rperf
   # Ruby's methods by which fibers are listed, as they are when the gem is loaded: a program may put its own in their
   # place.
   module FiberMethods
-    EQUAL = BasicObject.instance_method(:equal?)
-    METHOD = Module.instance_method(:instance_method)
-
     class << self
       # @return [UnboundMethod, nil] Ruby's, below those that the program has put before it; nil if it has replaced it
       def original(type, name)
-        method = METHOD.bind_call(type, name)
+        method = Builtin::INSTANCE_METHOD.bind_call(type, name)
         method = method.super_method until method.nil? || original?(method, type)
         method
       end
@@ -18,7 +17,7 @@ module Rperf
       # @return [Boolean] whether the type has it from Ruby
       def original?(method, type)
         file, = method.source_location
-        EQUAL.bind_call(method.owner, type) && (file.nil? || file.start_with?("<internal:"))
+        Builtin::SAME.bind_call(method.owner, type) && (file.nil? || file.start_with?("<internal:"))
       end
     end
 

@@ -60,7 +60,7 @@ module Rperf
       own = FiberMethods::CURRENT.bind_call(Fiber)
       note = NO_RACTORS
       FiberMethods::EACH_OBJECT.bind_call(ObjectSpace, Fiber) do |fiber|
-        FiberMethods::EQUAL.bind_call(fiber, own) ? note = nil : find(fiber)
+        Builtin::SAME.bind_call(fiber, own) ? note = nil : find(fiber)
       end
       note
     end
@@ -84,7 +84,7 @@ module Rperf
 
     # A block that is a symbol has no place in a file either, but takes arguments.
     def calls_original?(type, name, owner)
-      method = FiberMethods::METHOD.bind_call(type, name)
+      method = Builtin::INSTANCE_METHOD.bind_call(type, name)
       FiberMethods.original?(method, owner) && method.arity.zero?
     end
 

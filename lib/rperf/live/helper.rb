@@ -68,22 +68,22 @@ module Rperf
         nil # It answers as those do that have none.
       end
 
-      # @param live [Boolean] whether a session runs that clients have begun
+      # @param of_clients [Boolean] whether a session runs that clients have begun
       # @return [Boolean] whether the helper is to look for questions again
-      def rest(live)
+      def rest(of_clients)
         OwnThread.unmasked do
-          next hear(@bell) || live if @bell
+          next hear(@bell) || of_clients if @bell
 
-          SLEEP.call(REST) if live
-          live
+          SLEEP.call(REST) if of_clients
+          of_clients
         end
       end
 
       # @return [Boolean] whether the session runs that clients want
       def begin_session
         # To hook into libraries may take a while, which isn't to be the session's time.
-        Ops.prepare if Native.live_ops?
-        has_begun = Native.begin_live
+        Ops.prepare if Native.clients_want_ops?
+        has_begun = Native.begin_for_clients
         Ops.begin if Native.ops?
         has_begun
       end
@@ -98,7 +98,7 @@ module Rperf
       # The program begins a session of its own, or ends: one that clients have begun ends, and so does the helper.
       # @param ends [Boolean] whether the program ends
       def give_way(ends: false)
-        return unless Native.live?
+        return unless Native.of_clients?
 
         Native.give_way(ends)
         return if @bell

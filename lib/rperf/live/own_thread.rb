@@ -1,13 +1,14 @@
 # frozen_string_literal: true
 
+require_relative "../builtin"
+
 module Rperf
   # What our threads in a program have in common.
   module OwnThread
-    # The methods as they are now: a program may put its own in their place.
+    # The method as it is now: a program may put its own in its place.
     JOIN = Thread.instance_method(:join)
-    HANDLE_INTERRUPT = Thread.method(:handle_interrupt)
     UNMASKED = { Object => :immediate }.freeze
-    private_constant :JOIN, :HANDLE_INTERRUPT, :UNMASKED
+    private_constant :JOIN, :UNMASKED
 
     class << self
       # Whatever ends it, nobody is told; and it is no thread that a server should warn of, or a program wait for.
@@ -24,7 +25,7 @@ module Rperf
 
       # A thread has the mask of the one that made it. Here it can be ended all the same: the program's end waits for
       # that.
-      def unmasked(&) = HANDLE_INTERRUPT.call(UNMASKED, &)
+      def unmasked(&) = Builtin::HANDLE_INTERRUPT.call(UNMASKED, &)
 
       # Waits for its end, for so many seconds.
       def await(thread, seconds) = JOIN.bind_call(thread, seconds)

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../builtin"
+
 module Rperf
   # What Ruby says of threads, for the port. Called on the helper, which the extension makes for each answer.
   module Stacks
@@ -8,8 +10,7 @@ module Rperf
     NAME, ALIVE, STOPPED, STATUS, NATIVE_ID, LOCATIONS, KEYS =
       %i[name alive? stop? status native_thread_id backtrace_locations keys].map { |name| Thread.instance_method(name) }
     LIST, MAIN = %i[list main].map { |name| Thread.method(name) }
-    SAME = BasicObject.instance_method(:equal?)
-    private_constant :RACTORS, :NAME, :ALIVE, :STOPPED, :STATUS, :NATIVE_ID, :LOCATIONS, :KEYS, :LIST, :MAIN, :SAME
+    private_constant :RACTORS, :NAME, :ALIVE, :STOPPED, :STATUS, :NATIVE_ID, :LOCATIONS, :KEYS, :LIST, :MAIN
     @facts = []
 
     class << self
@@ -33,7 +34,8 @@ module Rperf
       def locals
         main = MAIN.call
         LIST.call.map do |thread|
-          [thread, NAME.bind_call(thread) || (SAME.bind_call(thread, main) ? "main" : ""), KEYS.bind_call(thread)]
+          name = NAME.bind_call(thread) || (Builtin::SAME.bind_call(thread, main) ? "main" : "")
+          [thread, name, KEYS.bind_call(thread)]
         end
       end
 

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../builtin"
 require_relative "../stderr"
 
 module Rperf
@@ -10,14 +11,11 @@ module Rperf
       LATER = { StandardError => :never }.freeze
       # No half of it.
       LAST = { Object => :never }.freeze
-      # As they are now: tests put others in their place.
-      THREAD = Thread.method(:handle_interrupt)
-      private_constant :THREAD
 
       # @param failure [String] what is told if it fails
       # @return what the block makes; nil if it fails
       def self.attempt(failure, interrupts = LATER)
-        THREAD.call(interrupts) do
+        Builtin::HANDLE_INTERRUPT.call(interrupts) do
           yield
         rescue StandardError => e
           complain(failure, e)

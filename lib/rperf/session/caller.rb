@@ -11,7 +11,7 @@ module Rperf
   class Caller
     # @raise [Rperf::Error] if profiling is on already or can't start
     def self.begin(options)
-      is_free = !Native.running? || Native.live?
+      is_free = !Native.running? || Native.of_clients?
       shared = SharedSession.create(options, "its parent's Rperf.start") if options.inherit && is_free
       Session.new(options, new(options, shared), shared:).begin
     rescue Error, ArgumentError, SystemCallError

@@ -10,9 +10,7 @@ module Rperf
       EVENT = "factory_bot.run_factory"
       # The fiber-local variable with the runs that go on, the innermost last.
       RUNS = :__rperf_factories__
-      # As it is now: tests put others in its place.
-      THREAD = Thread.method(:current)
-      private_constant :EVENT, :RUNS, :THREAD
+      private_constant :EVENT, :RUNS
 
       # A run that goes on.
       class Run
@@ -47,7 +45,7 @@ module Rperf
 
       # A run has ended, or was given up.
       def finish(_name, _id, payload)
-        runs = THREAD.call[RUNS]
+        runs = Builtin::CURRENT_THREAD.call[RUNS]
         Suite.attempt { end_run(runs, payload) } if runs
       end
 
@@ -59,7 +57,7 @@ module Rperf
         return unless payload in { name: String | Symbol => name, strategy: String | Symbol => strategy }
 
         name = "#{name} (#{strategy})"
-        runs = (THREAD.call[RUNS] ||= [])
+        runs = (Builtin::CURRENT_THREAD.call[RUNS] ||= [])
         run = Run.new(payload, name, session, runs.any? { |it| it.name == name })
         Native.open_account(run.opened)
         runs << run

@@ -3,8 +3,8 @@
 
 use crate::args::SnapshotArgs;
 use crate::launch::delivery;
-use crate::live::words::of_failure;
 use crate::options::Options;
+use crate::programs::words::of_failure;
 use crate::{FAILURE, Refusal, say};
 use rperf_session::merge::Merged;
 use rperf_session::page::stat::CommandTimes;

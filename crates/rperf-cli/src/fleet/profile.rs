@@ -1,7 +1,7 @@
 //! The profile of several programs over the same time, as one. On threads of the command's.
 
 use super::programs::{Present, Running};
-use crate::live::words::{of_event, of_failure};
+use crate::programs::words::{of_event, of_failure};
 use rperf_model::{Note, Profile};
 use rperf_protocol::ask::Wanted;
 use rperf_watch::condition::Event;

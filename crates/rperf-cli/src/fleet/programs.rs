@@ -1,9 +1,9 @@
 //! The programs that are there now. On threads of the command's.
 
 use crate::Refusal;
-use crate::live::choose::Selection;
-use crate::live::users::UserArgs;
-use crate::live::words::{NO_ANSWER, STOPPED, of_too_many};
+use crate::programs::choose::Selection;
+use crate::programs::users::UserArgs;
+use crate::programs::words::{NO_ANSWER, STOPPED, of_too_many};
 use rperf_session::process_id::ProcessId;
 use rperf_watch::failure::Failure;
 

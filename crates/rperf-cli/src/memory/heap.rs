@@ -6,8 +6,8 @@ mod page;
 mod sites;
 mod steps;
 
-use crate::live::words::{message, of_failure};
 use crate::memory::kept_rows::{self, is_number, refused};
+use crate::programs::words::{message, of_failure};
 use crate::refusal::{FAILURE, Refusal};
 use crate::report::screen::Screen;
 use crate::report::view_args::{HTML_FILE, only_one};

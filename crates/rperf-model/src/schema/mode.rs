@@ -1,10 +1,65 @@
-//! The modes of sampling, and the columns that profiles in them have. Used by sessions, by shared
+//! The modes of sessions, and the columns that sampled profiles have in them. Used by sessions, by shared
 //! sums and by those who watch them. Any thread, no I/O.
 
 use crate::{OwnColumn, Schema};
+use std::fmt::{Display, Formatter, Result as FmtResult};
 
-/// The name of the mode of sessions that trace calls, which takes no samples.
-pub const TRACE: &str = "trace";
+/// What a session does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SessionMode {
+    /// The session takes samples.
+    Sampling(Mode),
+    /// The session traces calls.
+    Trace,
+}
+
+impl SessionMode {
+    /// All modes.
+    pub const ALL: [Self; 3] = [
+        Self::Sampling(Mode::Cpu),
+        Self::Sampling(Mode::Wall),
+        Self::Trace,
+    ];
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Sampling(mode) => mode.name(),
+            Self::Trace => "trace",
+        }
+    }
+
+    /// The mode with this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|mode| mode.name() == name)
+    }
+
+    /// The mode of its samples, if it takes some.
+    pub fn sampling(self) -> Option<Mode> {
+        match self {
+            Self::Sampling(mode) => Some(mode),
+            Self::Trace => None,
+        }
+    }
+}
+
+impl Default for SessionMode {
+    fn default() -> Self {
+        Self::Sampling(Mode::default())
+    }
+}
+
+impl From<Mode> for SessionMode {
+    fn from(mode: Mode) -> Self {
+        Self::Sampling(mode)
+    }
+}
+
+impl Display for SessionMode {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> FmtResult {
+        formatter.write_str(self.name())
+    }
+}
 
 /// What a sampling session measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -32,8 +87,7 @@ impl Mode {
 
     /// The mode with this name.
     pub fn from_name(name: &str) -> Option<Mode> {
-        let mut modes = [Mode::Cpu, Mode::Wall].into_iter();
-        modes.find(|mode| mode.name() == name)
+        SessionMode::from_name(name)?.sampling()
     }
 
     /// The columns of a profile in this mode. The count comes first, as is the custom; the default
@@ -52,6 +106,12 @@ impl Mode {
     }
 }
 
+impl Display for Mode {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> FmtResult {
+        formatter.write_str(self.name())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -62,6 +122,15 @@ mod tests {
             assert_eq!(Mode::from_name(mode.name()), Some(mode));
             assert_eq!(mode.schema().default_type().name, mode.name());
         }
-        assert_eq!(Mode::from_name("real"), None);
+        for mode in SessionMode::ALL {
+            assert_eq!(SessionMode::from_name(&mode.to_string()), Some(mode));
+        }
+        let trace = SessionMode::from_name("trace").expect("a mode");
+        assert_eq!((trace, trace.sampling()), (SessionMode::Trace, None));
+        assert_eq!(
+            [Mode::from_name("real"), Mode::from_name("trace")],
+            [None; 2]
+        );
+        assert_eq!(SessionMode::from_name("real"), None);
     }
 }

@@ -2,9 +2,10 @@
 
 use super::*;
 use rperf_model::shared_sums::{Cursor, SharedSums, SumsValues};
-use rperf_model::{LabelSetId, Node, NodeId, State, WeightKey};
+use rperf_model::{LabelSetId, Mode, Node, NodeId, SessionMode, State, WeightKey};
 use rperf_protocol::ask::Ask;
 use rperf_protocol::delta::Delta;
+use rperf_protocol::hello::{AnyMode, Beginner};
 use rperf_protocol::limits::MAX_DELTA;
 use rperf_watch::sums::Sums;
 use std::sync::Arc;
@@ -21,7 +22,7 @@ struct Watched {
 impl Watched {
     fn new() -> Self {
         let mut table = SharedSums::default();
-        table.facts.mode = "wall".into();
+        table.facts.mode = Mode::Wall;
         let frame = table.frame("Order#total", "order.rb", 3);
         let node = Node {
             parent: NodeId::ROOT,
@@ -185,12 +186,12 @@ fn where_no_session_runs_there_is_nothing_to_be_watched() {
     let session = || {
         let session = Session {
             frequency: 0,
-            mode: "trace".into(),
+            mode: AnyMode::Known(SessionMode::Trace),
         };
-        let is_live = false;
+        let beginner = Beginner::Program;
         IS_TRACE
             .load(SeqCst)
-            .then_some(Running { session, is_live })
+            .then_some(Running { session, beginner })
     };
     let path = open(
         Some(directory.path()),

@@ -4,9 +4,7 @@
 use super::{Column, Delta, Freshness, Header};
 use rperf_format::viewer::MAGIC;
 use rperf_model::shared_sums::{Changes, SumsFacts, SumsRow, SumsValues};
-use rperf_model::{
-    Frame, FrameId, LabelSet, LabelSetId, Mode, Node, NodeId, State, StringId, WeightKey,
-};
+use rperf_model::{Frame, FrameId, LabelSet, LabelSetId, Node, NodeId, State, StringId, WeightKey};
 
 /// Bytes that a number has at most.
 const MAX_NUMBER: usize = 10;
@@ -37,13 +35,13 @@ impl Delta {
             directory: &header.columns,
             body,
         };
-        if header.version != 1 || Mode::from_name(&header.mode).is_none() {
+        if header.version != 1 {
             return Err(BadDelta);
         }
         Ok(Delta {
             changes: Changes {
                 facts: SumsFacts {
-                    mode: header.mode.clone().into(),
+                    mode: header.mode,
                     frequency: header.frequency,
                     blames: header.blames,
                     start_ns: header.start_ns,

@@ -75,7 +75,7 @@ fn delta() -> impl Strategy<Value = Delta> {
         Delta {
             changes: Changes {
                 facts: SumsFacts {
-                    mode: if is_wall { "wall" } else { "cpu" }.into(),
+                    mode: if is_wall { Mode::Wall } else { Mode::Cpu },
                     frequency,
                     blames,
                     start_ns,
@@ -125,7 +125,7 @@ proptest! {
 #[test]
 fn a_page_is_what_other_versions_know() {
     let mut table = SharedSums::default();
-    (table.facts.mode, table.facts.frequency) = ("wall".into(), 99);
+    (table.facts.mode, table.facts.frequency) = (Mode::Wall, 99);
     table.facts.start_ns = 1_700_000_000_000_000_000;
     for line in [7, 300] {
         let frame = table.frame("A#b", "a.rb", line);
@@ -205,7 +205,7 @@ fn columns_that_lie_are_refused() {
 /// A session whose program has `nodes` stacks below 400 methods, each seen in one thread.
 fn large_table(nodes: u32) -> SharedSums {
     let mut table = SharedSums::default();
-    table.facts.mode = "wall".into();
+    table.facts.mode = Mode::Wall;
     let methods: Vec<_> = (0..400)
         .map(|number| {
             let path = format!("/app/lib/part{}/file{number}.rb", number % 20);

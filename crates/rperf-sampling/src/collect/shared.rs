@@ -193,7 +193,7 @@ impl EpochFeed {
     /// Classes of requests are none of those who watch: they see samples at once. Ops aren't shown to them,
     /// nor what requests have waited for, nor why collections ran.
     fn add(&mut self, mut key: SampleKey, values: Values) {
-        if live(values) == SumsValues::default() {
+        if shared_values(values) == SumsValues::default() {
             return;
         }
         key.labels = PackedLabels::of(key.labels).number;
@@ -259,7 +259,7 @@ impl EpochFeed {
             };
             let key = SampleKey { node, ..*key }.row(labels);
             // Without room they are missing here, and not in the profile.
-            let _ = table.add(key, live(*values));
+            let _ = table.add(key, shared_values(*values));
             false
         });
         let ended = self.ended_threads.drain(..);
@@ -276,7 +276,7 @@ impl EpochFeed {
     }
 }
 
-fn live(values: Values) -> SumsValues {
+fn shared_values(values: Values) -> SumsValues {
     SumsValues {
         count: values.count,
         wall_ns: values.times.wall_ns,

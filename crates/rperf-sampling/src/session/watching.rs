@@ -80,7 +80,7 @@ impl Session {
         let mut dropped = self.recording.buffer.dropped();
         dropped.add(counters.uncaptured);
         SumsFacts {
-            mode: config.mode.name().into(),
+            mode: config.mode,
             frequency: config.frequency,
             blames: config.blames,
             start_ns: self.kept_since.start_ns,

@@ -13,6 +13,7 @@ use super::table::{
 use super::values::{Capture, Clock, Inherit, Signal};
 use super::words::{RUBY, SAFEPOINT, TRACE, WALL};
 use rperf_format::Format;
+use rperf_model::{Mode, SessionMode};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -175,7 +176,7 @@ impl Settings {
             return Err(self.refuse(&CAPTURE, Form::Word(SAFEPOINT), &SIGNAL, source));
         }
         self.check_tracing(source)?;
-        if self.measures_within(Within::Wall) && self.mode() != WALL {
+        if self.measures_within(Within::Wall) && self.mode() != SessionMode::Sampling(Mode::Wall) {
             return Err(self.refuse(&MODE, Form::Word(WALL), &MEASURE, source));
         }
         // Nothing but time is kept one by one.

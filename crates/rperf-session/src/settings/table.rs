@@ -8,7 +8,7 @@ use Form::{
     Directory, False, Labels, Loopback, Methods, NoSignal, Number, OutputPath, Text, Time,
     TimerSignal, True, Word, WordWithTimerSignals,
 };
-use rperf_model::FREQUENCIES;
+use rperf_model::{FREQUENCIES, Mode};
 
 mod asked;
 mod limits;
@@ -57,7 +57,7 @@ pub static MODE: Setting = Setting {
     }),
     ..Setting::named(
         "mode",
-        &[Word("cpu"), Word("wall"), Word(TRACE)],
+        &[Word(Mode::Cpu.name()), Word(Mode::Wall.name()), Word(TRACE)],
         "what to measure",
     )
 };

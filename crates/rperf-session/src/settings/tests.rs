@@ -130,7 +130,7 @@ fn an_empty_variable_is_none_unless_any_text_will_do() {
 #[test]
 fn variables_have_defaults_of_their_own() {
     let none = Settings::from_variables(|_| None).expect("allowed");
-    assert_eq!((none.mode(), none.inherit()), ("cpu", Inherit::None));
+    assert_eq!((none.mode().name(), none.inherit()), ("cpu", Inherit::None));
     assert!(
         none.output()
             .is_some_and(|path| path.ends_with(DEFAULT_FILE))
@@ -138,7 +138,7 @@ fn variables_have_defaults_of_their_own() {
     let page = Settings::from_variables(|name| (name == "STAT").then_some(OsStr::new("1")));
     let page = page.expect("allowed");
     assert_eq!(
-        (page.mode(), page.output(), page.stat()),
+        (page.mode().name(), page.output(), page.stat()),
         ("wall", None, true)
     );
 }
@@ -155,7 +155,7 @@ fn members_have_what_is_for_them_and_write_no_file() {
             .map(|pair| &*pair.1)
     };
     let member = Settings::of_member(find).expect("allowed");
-    assert_eq!((member.frequency(), member.mode()), (99, "cpu"));
+    assert_eq!((member.frequency(), member.mode().name()), (99, "cpu"));
     assert_eq!((member.output(), member.inherit()), (None, Inherit::None));
 }
 

@@ -8,8 +8,9 @@ use super::table::{
     FREQUENCY, INHERIT, LINES, MAX_NODES, MAX_OVERHEAD, MODE, ONLY, OUTPUT, SIGNAL, SPANS, STAT,
     STAT_COMMAND, STAT_REPORT, VERBOSE,
 };
-use super::words::{ALL_CALLS, COUNT, COUNT_ALL, MONOTONIC, TICK, TRACE};
+use super::words::{ALL_CALLS, COUNT, COUNT_ALL, MONOTONIC, TICK};
 use rperf_format::Format;
+use rperf_model::SessionMode;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
@@ -86,7 +87,7 @@ impl Settings {
 
     /// Whether calls are traced, and nothing is sampled.
     pub fn is_traced(&self) -> bool {
-        self.mode() == TRACE
+        self.mode() == SessionMode::Trace
     }
 
     /// The methods whose calls are traced, instead of all; empty if there are none.
@@ -139,9 +140,10 @@ impl Settings {
         }
     }
 
-    /// What is measured: `cpu`, `wall` or `trace`.
-    pub fn mode(&self) -> &'static str {
-        self.word(&MODE).unwrap_or_default()
+    /// What the session does.
+    pub fn mode(&self) -> SessionMode {
+        let mode = self.word(&MODE).and_then(SessionMode::from_name);
+        mode.unwrap_or_default()
     }
 
     /// The absolute path of the file to write, if there is to be one.

@@ -23,7 +23,7 @@ fn feed(pull: &Pull) -> Feed {
 
 fn session(frequency: u32) -> Session {
     Session {
-        mode: "wall".into(),
+        mode: Mode::Wall.into(),
         frequency,
     }
 }
@@ -34,7 +34,7 @@ fn page(asked: Asked, start: Duration, is_fresh: bool) -> Answer {
         return None;
     };
     let mut table = SharedSums::default();
-    table.facts.mode = "wall".into();
+    table.facts.mode = Mode::Wall;
     table.facts.frequency = 99;
     table.facts.start_ns = start.as_nanos() as u64;
     let freshness = Freshness {
@@ -81,7 +81,7 @@ fn a_session_is_begun_where_there_is_none_and_waited_for() {
         news.iter()
             .all(|it| matches!(it, News::Interval { is_fresh: true, .. }))
     );
-    assert_eq!((events, pull.mode()), (Vec::new(), "wall"));
+    assert_eq!((events, pull.mode()), (Vec::new(), Mode::Wall));
 }
 
 #[test]

@@ -77,12 +77,12 @@ impl Feed {
             let mut sums = self.lock();
             sums.intake.readings[self.process as usize].has_new_waits = false;
             let facts = &sums.processes[self.process as usize].facts;
-            match facts.sampling() {
-                Some(Mode::Wall) => sums.session_of(self.process).map(|(profile, rows)| {
+            match facts.mode {
+                Mode::Wall => sums.session_of(self.process).map(|(profile, rows)| {
                     let keys: Vec<RowKey> = rows.iter().map(|row| row.key).collect();
                     (profile, keys)
                 }),
-                _ => None,
+                Mode::Cpu => None,
             }
         };
         let Some((profile, keys)) = session else {
@@ -103,7 +103,7 @@ mod tests {
     use crate::scripted::hello;
     use crate::sums::Scope;
     use rperf_model::shared_sums::{Cursor, SharedSums, SumsValues};
-    use rperf_model::{LabelSetId, Node, NodeId, State, WeightKey};
+    use rperf_model::{LabelSetId, Mode, Node, NodeId, State, WeightKey};
     use rperf_protocol::delta::Freshness;
 
     /// A program with a row of time in which it is watched, and one of time before.
@@ -142,7 +142,7 @@ mod tests {
         let feed = feed(&sums);
         feed.lock().begin(feed.process);
         let mut table = SharedSums::default();
-        table.facts.mode = "wall".into();
+        table.facts.mode = Mode::Wall;
         let (mut cursor, mut idle) = (Cursor::default(), Vec::new());
         for (thread, state) in [
             (1, State::GvlBlocked),

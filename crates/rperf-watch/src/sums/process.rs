@@ -14,8 +14,9 @@ pub struct Process {
     pub program: String,
     /// Facts about its session, as of the last page.
     pub facts: SumsFacts,
-    /// Whether the profile has other values than those of sampling: only their times are known.
-    pub is_foreign: bool,
+    /// The name of the times of a profile that has other values than those of sampling: nothing else of it is
+    /// known.
+    pub foreign_time: Option<String>,
     /// For how long it is watched.
     pub time: WatchedTime,
     /// A thread of it keeps the GVL, so that nothing more is known.
@@ -41,8 +42,14 @@ impl Process {
         }
     }
 
+    /// The name of the time that its session measures.
+    pub fn time_name(&self) -> &str {
+        let foreign = self.foreign_time.as_deref();
+        foreign.unwrap_or_else(|| self.facts.mode.name())
+    }
+
     pub(super) fn is_cpu(&self) -> bool {
-        self.facts.sampling() == Some(Mode::Cpu)
+        self.facts.mode == Mode::Cpu
     }
 
     /// The time that its session measures.

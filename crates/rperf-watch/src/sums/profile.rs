@@ -90,18 +90,18 @@ impl Sums {
         let found = self.processes.iter().zip(&has_rows);
         let mut found = found.filter(|it| *it.1).map(|it| it.0).peekable();
         let first = *found.peek()?;
-        let mode = match first.is_foreign {
-            true => None,
+        let mode = match &first.foreign_time {
+            Some(_) => None,
             // Those of wall mode have all columns.
-            false if found.all(Process::is_cpu) => Some(Mode::Cpu),
-            false => Some(Mode::Wall),
+            None if found.all(Process::is_cpu) => Some(Mode::Cpu),
+            None => Some(Mode::Wall),
         };
         let blames = mode == Some(Mode::Wall) && self.has_blame();
         let blame = Some(OwnColumn::GvlBlame).filter(|_| blames);
         let schema = match mode {
             Some(mode) => mode.schema().with(blame),
             None => {
-                let time = ValueType::new(&first.facts.mode, "nanoseconds");
+                let time = ValueType::new(first.time_name(), "nanoseconds");
                 Schema::new(vec![time], Column(0))?
             }
         };

@@ -3,7 +3,7 @@
 use super::*;
 use proptest::prelude::*;
 use rperf_model::shared_sums::SumsValues;
-use rperf_model::{Column, OwnColumn, State};
+use rperf_model::{Column, Mode, OwnColumn, State};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -105,7 +105,7 @@ fn an_interval_is_a_rate_and_the_mark_divides() {
 #[test]
 fn blame_is_no_time_and_goes_with_it() {
     let (mut sums, process) = sums(&[(0, 1, 10)]);
-    sums.processes[process as usize].facts.mode = "wall".into();
+    sums.processes[process as usize].facts.mode = Mode::Wall;
     let blamed = |sums: &mut Sums, wall_ns, blame_ns| {
         let key = sums.rows[0].key;
         sums.begin_interval(process);
@@ -212,9 +212,9 @@ fn a_profile_has_what_has_the_label() {
 #[test]
 fn a_profile_has_the_columns_of_all_programs_with_rows() {
     let (mut sums, of_cpu) = sums(&[(0, 1, 10)]);
-    sums.processes[of_cpu as usize].facts.mode = "cpu".into();
+    sums.processes[of_cpu as usize].facts.mode = Mode::Cpu;
     let of_wall = sums.add_process(8, "other");
-    sums.processes[of_wall as usize].facts.mode = "wall".into();
+    sums.processes[of_wall as usize].facts.mode = Mode::Wall;
     let profile = |sums: &Sums, extent| {
         let profile = sums.profile(extent, None).expect("one");
         (profile.schema.len(), profile.meta.program.clone())

@@ -8,13 +8,14 @@ use crate::labels;
 use crate::profile::errors;
 use crate::ruby::live_threads::LiveThreads;
 use crate::ruby::{frames, ractor, thread_names};
-use crate::running::facts::{self, Beginner};
+use crate::running::facts;
 use crate::running::sampling::{Ending, measures_ops};
 use crate::running::{self, Kind, Running, running};
-use crate::sampling::{Finish, live, snapshot, start};
+use crate::sampling::{Finish, snapshot, start, step};
 use crate::tracing::{self, targets};
 use magnus::{Error, Ruby, Value};
 use rperf_port::pull::Holding;
+use rperf_protocol::hello::Beginner;
 use rperf_session::settings::Settings;
 use rperf_vm::Gvl;
 use std::sync::Arc;
@@ -92,7 +93,7 @@ pub fn start(
 
 /// Lets the port know how to see which thread has the GVL, if a session runs that notes it.
 pub fn tell_port(gvl: &Gvl<'_>) {
-    let Some(ticks) = live::ticks(gvl) else {
+    let Some(ticks) = step::ticks(gvl) else {
         return;
     };
     let ticks = Arc::downgrade(&ticks);

@@ -16,7 +16,7 @@ use super::heap;
 use super::memory;
 use super::session::{end_without_port, perform};
 use super::stacks;
-use super::watched;
+use super::steps;
 use crate::profile::errors;
 use crate::ruby::ractor::AnyGvl;
 use crate::ruby::safepoint::Job;
@@ -68,7 +68,7 @@ unsafe extern "C" fn on_safepoint(_: *mut c_void) {
         JOB.trigger();
         return;
     };
-    watched::see_to(&mut gvl);
+    steps::see_to(&mut gvl);
     let Some(question) = request::open() else {
         return;
     };

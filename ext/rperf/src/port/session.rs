@@ -1,6 +1,6 @@
 //! What the helper does with sessions for the port's clients. On the helper, with the GVL.
 
-use crate::native::{self, live};
+use crate::native::{self, clients};
 use crate::running::facts;
 use magnus::error::ErrorType;
 use magnus::{Error, RModule, Ruby, Value, prelude::*};
@@ -12,13 +12,13 @@ use rperf_vm::Gvl;
 /// open still, or has its answer.
 pub fn perform(ruby: &Ruby, helper: RModule, question: Question) -> Result<(), Error> {
     let gvl = &mut native::gvl(ruby);
-    live::wait_for_program(gvl)?;
+    clients::wait_for_program(gvl)?;
     let done = match question.task {
         Task::Begin => begin(ruby, gvl, helper, question),
         Task::End => end(ruby, gvl, question),
         Task::Look => {
             // It may be a new one.
-            live::note_helper(gvl);
+            clients::note_helper(gvl);
             request::answer(question, Reply::Here);
             Ok(())
         }
@@ -44,12 +44,12 @@ fn is_failure(ruby: &Ruby, error: &Error) -> bool {
     }
 }
 
-/// `Native.begin_live`: begins a session for clients. Returns whether it runs.
-pub fn begin_live(ruby: &Ruby) -> Result<bool, Error> {
-    live::begin(ruby, &mut native::gvl(ruby), request::sampling())
+/// `Native.begin_for_clients`: begins a session for clients. Returns whether it runs.
+pub fn begin_for_clients(ruby: &Ruby) -> Result<bool, Error> {
+    clients::begin(ruby, &mut native::gvl(ruby), request::sampling())
 }
 
-/// `Native.live_ops?`: whether the session that clients want is to measure ops.
+/// `Native.clients_want_ops?`: whether the session that clients want is to measure ops.
 pub fn wants_ops() -> bool {
     request::sampling().measure.ops
 }
@@ -57,7 +57,7 @@ pub fn wants_ops() -> bool {
 fn begin(ruby: &Ruby, gvl: &mut Gvl<'_>, helper: RModule, question: Question) -> Result<(), Error> {
     // One runs of which the port doesn't know: the helper that began it was ended before it said so.
     if facts::is_of_clients() {
-        let (_, interrupts) = live::end(ruby, gvl)?;
+        let (_, interrupts) = clients::end(ruby, gvl)?;
         interrupts.raise()?;
     }
     // By way of Ruby: a session learns from its caller's frames what frames look like.
@@ -66,7 +66,7 @@ fn begin(ruby: &Ruby, gvl: &mut Gvl<'_>, helper: RModule, question: Question) ->
         request::answer(question, Reply::NotNow);
     } else if !request::answer(question, Reply::Begun) {
         // Whoever has wanted it has gone.
-        let (_, interrupts) = live::end(ruby, gvl)?;
+        let (_, interrupts) = clients::end(ruby, gvl)?;
         interrupts.raise()?;
     }
     Ok(())
@@ -79,8 +79,8 @@ pub fn end_without_port(ruby: &Ruby) -> Result<(), Error> {
         return Ok(());
     }
     let gvl = &mut native::gvl(ruby);
-    live::wait_for_program(gvl)?;
-    let (_, interrupts) = live::end(ruby, gvl)?;
+    clients::wait_for_program(gvl)?;
+    let (_, interrupts) = clients::end(ruby, gvl)?;
     interrupts.raise()
 }
 
@@ -89,16 +89,18 @@ fn end(ruby: &Ruby, gvl: &mut Gvl<'_>, question: Question) -> Result<(), Error> 
         request::answer(question, Reply::NotNow);
         return Ok(());
     }
-    let (taken, interrupts) = live::end(ruby, gvl)?;
+    let (taken, interrupts) = clients::end(ruby, gvl)?;
     request::answer(question, taken.map_or(Reply::NotNow, Reply::Profile));
     interrupts.raise()
 }
 
 fn snapshot(gvl: &Gvl<'_>, helper: RModule, question: Question) -> Result<(), Error> {
-    live::note_helper(gvl);
+    clients::note_helper(gvl);
     let is_theirs = facts::is_of_clients();
     let profile: Option<Value> = helper.funcall("snapshot", ())?;
-    let taken = profile.map(|it| live::up_to(it, is_theirs)).transpose()?;
+    let taken = profile
+        .map(|it| clients::up_to(it, is_theirs))
+        .transpose()?;
     request::answer(question, taken.map_or(Reply::NotNow, Reply::Profile));
     Ok(())
 }

@@ -10,7 +10,7 @@ use crate::ruby::resolve;
 use crate::ruby::thread_names;
 use crate::ruby::threads::RubyThread;
 use crate::running::roots;
-use crate::sampling::live;
+use crate::sampling::step;
 use crate::text;
 use crate::without_gvl::try_without_gvl;
 use magnus::{Error, RModule, RString, Ruby, Value, prelude::*};
@@ -179,7 +179,7 @@ impl Taking {
             }
             let stack = self.stacks.add(frames);
             let has_let_go = giving_way::has_let_go(gvl, thread.object() as usize);
-            let known = live::facts(gvl, thread);
+            let known = step::facts(gvl, thread);
             let off_gvl = known.as_ref().and_then(|it| it.off_gvl);
             // What it waited for is there, and it waits for the GVL.
             let is_ready = has_let_go || off_gvl.is_some_and(|it| it.is_ready);

@@ -4,7 +4,7 @@
 use super::arrays::Shapes;
 use crate::interrupts::{Stretch, without_gvl_if_possible};
 use magnus::{Error, RHash, Ruby, Value, value::ReprValue};
-use rperf_model::{Profile, TRACE};
+use rperf_model::{Profile, SessionMode};
 
 /// The Hash.
 pub fn facts(ruby: &Ruby, profile: &Profile) -> Result<RHash, Error> {
@@ -13,7 +13,7 @@ pub fn facts(ruby: &Ruby, profile: &Profile) -> Result<RHash, Error> {
     let number = |number: u64| ruby.integer_from_u64(number).as_value();
     let meta = &profile.meta;
     let mode = match profile.schema.is_traced() {
-        true => TRACE,
+        true => SessionMode::Trace.name(),
         false => profile.schema.default_type().name.as_str(),
     };
     set("mode", ruby.to_symbol(mode).as_value())?;

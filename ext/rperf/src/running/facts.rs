@@ -1,9 +1,9 @@
 //! What the port says of the running session. On the port's thread, too, which can't look at the
 //! session itself: that may end meanwhile.
 
-use rperf_model::{Mode, TRACE};
+use rperf_model::SessionMode;
 use rperf_port::Running;
-use rperf_protocol::hello::Session;
+use rperf_protocol::hello::{AnyMode, Beginner, Session};
 use rperf_session::settings::Settings;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
@@ -14,20 +14,11 @@ static FACTS: AtomicU64 = AtomicU64::new(0);
 const RUNS: u64 = 1 << 63;
 const OF_CLIENTS: u64 = 1 << 62;
 
-const MODES: [&str; 3] = [Mode::Cpu.name(), Mode::Wall.name(), TRACE];
-
-/// Who begins a session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Beginner {
-    /// The program, or whoever has it profiled as a whole.
-    Program,
-    /// Clients of the port.
-    Clients,
-}
-
 /// Notes that a session with these settings runs.
 pub fn note(settings: &Settings, beginner: Beginner) {
-    let mode = MODES.iter().position(|&mode| mode == settings.mode());
+    let mode = SessionMode::ALL
+        .iter()
+        .position(|&mode| mode == settings.mode());
     let frequency = match settings.is_traced() {
         true => 0,
         false => settings.frequency(),
@@ -51,9 +42,9 @@ pub fn facts() -> Option<Running> {
     (facts != 0).then(|| Running {
         session: Session {
             frequency: facts as u32,
-            mode: MODES[(facts >> 32) as usize & 0xff].into(),
+            mode: AnyMode::Known(SessionMode::ALL[(facts >> 32) as usize & 0xff]),
         },
-        is_live: facts & OF_CLIENTS != 0,
+        beginner: (facts & OF_CLIENTS != 0).into(),
     })
 }
 

@@ -7,12 +7,12 @@ use crate::ruby::frames::{Interrupted, RubyVm};
 use crate::ruby::live_threads::LiveThreads;
 use crate::ruby::weak_map::WeakMap;
 use crate::ruby::{safepoint, threads, version};
-use crate::running::facts::Beginner;
 use crate::running::sampling::{SamplingSession, sampling};
 use crate::running::session_sums::SessionSums;
 use crate::running::{self, Kind, Running, roots};
 use magnus::{Error, Ruby};
-use rperf_sampling::{Capture, Mode, RunningSession, SessionConfig, StartOptions, TimerKind};
+use rperf_protocol::hello::Beginner;
+use rperf_sampling::{Capture, RunningSession, SessionConfig, StartOptions, TimerKind};
 use rperf_session::settings::{self, Settings, Signal};
 use rperf_vm::Gvl;
 use std::sync::Arc;
@@ -98,7 +98,7 @@ fn cannot_follow(ruby: &Ruby) -> Error {
 fn options(settings: &Settings) -> StartOptions {
     StartOptions {
         config: SessionConfig {
-            mode: Mode::from_name(settings.mode()).unwrap_or_default(),
+            mode: settings.mode().sampling().unwrap_or_default(),
             blames: settings.measures_blame(),
             judges: settings.measures_requests(),
             frequency: settings.frequency(),

@@ -4,10 +4,10 @@
 
 use super::start;
 use crate::ruby::live_threads::LiveThreads;
-use crate::running::facts::Beginner;
 use crate::running::tracing::trace_session;
 use crate::running::{self, Kind, Running};
 use magnus::{Error, Ruby, Value, prelude::*};
+use rperf_protocol::hello::Beginner;
 use rperf_session::settings::Settings;
 use rperf_tracing::{Calibration, CallKind, LoopTimes, TraceClock, TraceLevel, TraceSnapshot};
 use rperf_vm::Gvl;

@@ -3,7 +3,7 @@
 use super::super::{Extent, Scope};
 use super::*;
 use rperf_model::shared_sums::{Cursor, SharedSums, SumsFacts, SumsValues};
-use rperf_model::{Column, LabelSetId, Node, NodeId, Profile, State};
+use rperf_model::{Column, LabelSetId, Mode, Node, NodeId, Profile, State};
 use rperf_protocol::delta::Freshness;
 
 const FRESHNESS: Freshness = Freshness {
@@ -52,7 +52,7 @@ struct Way {
 impl Way {
     fn new() -> Self {
         let mut table = SharedSums::default();
-        (table.facts.mode, table.facts.start_ns) = ("wall".into(), 1);
+        (table.facts.mode, table.facts.start_ns) = (Mode::Wall, 1);
         Way {
             table,
             sums: empty(),
@@ -174,7 +174,7 @@ fn what_was_before_is_not_counted_and_all_that_comes_is() {
 fn stacks_that_are_folded_meanwhile_count_once() {
     let mut way = Way::new();
     way.table = SharedSums::new(200);
-    (way.table.facts.mode, way.table.facts.start_ns) = ("wall".into(), 1);
+    (way.table.facts.mode, way.table.facts.start_ns) = (Mode::Wall, 1);
     way.add_stack(&["main", "old", "leaf 1"], 1_000);
     way.begin();
     let (mut times, mut folds) = ([0; 3], 0);
@@ -275,7 +275,7 @@ fn time_without_room_counts_once_too() {
     way.pull();
     assert_eq!(way.total(), 29);
     way.table.clear();
-    (way.table.facts.mode, way.table.facts.start_ns) = ("wall".into(), 1);
+    (way.table.facts.mode, way.table.facts.start_ns) = (Mode::Wall, 1);
     way.add(2, 2, 3);
     way.pull();
     assert_eq!(way.own("work  "), way.total());
@@ -350,7 +350,7 @@ fn time_of_earlier_sessions_stays_in_another_mode() {
     way.add(1, 1, 30);
     way.pull();
     way.table.clear();
-    (way.table.facts.mode, way.table.facts.start_ns) = ("cpu".into(), 50);
+    (way.table.facts.mode, way.table.facts.start_ns) = (Mode::Cpu, 50);
     let node = way.node(&[("work", 1, 1)]);
     let values = SumsValues {
         cpu_ns: 7,
@@ -420,7 +420,7 @@ fn a_profile_has_all_that_has_come() {
     }
     way.sums.set_mark();
     assert!(way.sums.profile(Extent::SinceMark, None).is_none());
-    way.sums.processes[0].facts.mode = "cpu".into();
+    way.sums.processes[0].facts.mode = Mode::Cpu;
     let profile = way.session().expect("one");
     assert_eq!((profile.schema.len(), profile.sum(Column(1))), (2, 12));
 }

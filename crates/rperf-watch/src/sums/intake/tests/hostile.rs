@@ -22,7 +22,7 @@ fn what_refers_to_nothing_is_refused() {
     };
     let good = Changes {
         facts: SumsFacts {
-            mode: "wall".into(),
+            mode: Mode::Wall,
             ..SumsFacts::default()
         },
         strings: vec!["a".into()],
@@ -76,7 +76,7 @@ proptest! {
         counts in any::<bool>(),
     ) {
         let mut way = Way::new();
-        way.table.facts.mode = "cpu".into();
+        way.table.facts.mode = Mode::Cpu;
         if counts {
             way.add(1, 1, 3);
             way.begin();
@@ -113,9 +113,9 @@ fn a_row_of_nothing_but_other_columns_is_in_no_profile() {
         cpu_ns: 0,
         blame_ns,
     };
-    for (mode, odd) in [("cpu", values(0, 5, 0)), ("wall", values(0, 0, 5))] {
+    for (mode, odd) in [(Mode::Cpu, values(0, 5, 0)), (Mode::Wall, values(0, 0, 5))] {
         let mut way = Way::new();
-        way.table.facts.mode = mode.into();
+        way.table.facts.mode = mode;
         let (odd_node, node) = (way.node(&[("odd", 1, 1)]), way.node(&[("work", 1, 1)]));
         way.table.add(key(odd_node), odd);
         way.table.add(key(node), values(2, 3, 0));

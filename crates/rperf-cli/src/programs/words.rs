@@ -164,8 +164,8 @@ fn of_lost(lost: &Lost) -> String {
 
 /// Which thread keeps the GVL of a program that doesn't answer.
 fn kept(stuck: &Stuck) -> String {
-    let keeper = stuck.keeper.as_ref();
-    keeper.map_or_else(|| KEPT.into(), |keeper| keeper.text(stuck.silence))
+    let holder = stuck.holder.as_ref();
+    holder.map_or_else(|| KEPT.into(), |holder| holder.text(stuck.silence))
 }
 
 fn how(session: &Session) -> String {
@@ -182,7 +182,7 @@ fn in_parentheses(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rperf_protocol::hello::Keeper;
+    use rperf_protocol::hello::GvlHolder;
     use std::time::Duration;
 
     #[test]
@@ -201,7 +201,7 @@ mod tests {
     fn a_thread_that_keeps_the_gvl_is_named_with_what_it_does() {
         let text = |state: &str| {
             kept(&Stuck {
-                keeper: Some(Keeper {
+                holder: Some(GvlHolder {
                     tid: 9,
                     state: state.into(),
                 }),

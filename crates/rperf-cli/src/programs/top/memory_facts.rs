@@ -3,7 +3,7 @@
 
 use super::askings::Askings;
 use super::group::Member;
-use crate::live::words::message;
+use crate::programs::words::message;
 use rperf_session::process_id::ProcessId;
 use rperf_watch::memory::{Look, LookError, look};
 use rperf_watch::sums::{LockedSums, lock};

@@ -2,7 +2,7 @@
 //! only while a page asks. On the threads of the viewer's requests.
 
 use super::page_data::data;
-use crate::live::words::{of_condition, of_event, of_failure};
+use crate::programs::words::{of_condition, of_event, of_failure};
 use rperf_session::process_id::ProcessId;
 use rperf_watch::condition::Condition;
 use rperf_watch::failure::{AskError, Failure};

@@ -6,10 +6,11 @@ use super::session::{self, ProgramBegins};
 use crate::interrupts::{Interrupts, let_others_run};
 use crate::profile::{errors, shared};
 use crate::ruby::threads::RubyThread;
-use crate::running::facts::{self, Beginner};
+use crate::running::facts;
 use crate::running::sampling::sampling;
 use crate::settings::SettingsObject;
 use magnus::{Error, Ruby, Value};
+use rperf_protocol::hello::Beginner;
 use rperf_vm::Gvl;
 
 use rperf_model::Mode;

@@ -7,7 +7,7 @@ use crate::Refusal;
 use crate::refusal::say;
 use crate::report::screen::Screen;
 use rperf_format::table::{Column, Row, Table};
-use rperf_protocol::hello::Hello;
+use rperf_protocol::hello::{Beginner, Hello};
 use rperf_report::terminal_text::shown;
 use rperf_watch::failure::{AskError, Failure};
 use rperf_watch::process::is_busy;
@@ -202,7 +202,7 @@ impl Listening {
             "cpu_ns": hello.map(|hello| hello.cpu_ns),
             "cpu": self.cpu,
             "tcp": hello.and_then(|hello| hello.tcp),
-            "live": hello.and_then(|it| it.session.as_ref().map(|_| it.is_live)),
+            "live": hello.and_then(|it| it.session.as_ref().map(|_| it.beginner.is_clients())),
             "session": hello.and_then(|hello| hello.session.as_ref()),
         })
     }
@@ -210,9 +210,12 @@ impl Listening {
 
 fn session(hello: &Hello) -> Option<String> {
     let session = hello.session.as_ref()?;
-    let live = if hello.is_live { "live, " } else { "" };
+    let live = match hello.beginner {
+        Beginner::Clients => "live, ",
+        Beginner::Program => "",
+    };
     Some(match session.is_trace() {
-        true => session.mode.clone(),
+        true => session.mode.to_string(),
         false => format!("{live}{}, {} Hz", session.mode, session.frequency),
     })
 }

@@ -3,8 +3,9 @@
 
 use super::rates::Window;
 use crate::Refusal;
-use crate::live::choose::{Choice, Selection, of_left_out};
-use crate::live::words::{of_condition, of_event, of_failure};
+use crate::programs::choose::{Choice, Selection, of_left_out};
+use crate::programs::words::{of_condition, of_event, of_failure};
+use rperf_model::Mode;
 use rperf_session::process_id::ProcessId;
 use rperf_watch::condition::Condition;
 use rperf_watch::failure::AskError;
@@ -82,7 +83,7 @@ pub struct Group {
     /// Processes whose mode is another one than `mode`, for as long as they are there.
     of_other_modes: Vec<ProcessId>,
     /// The mode of all sessions, once one is watched: wall times and CPU times don't add up.
-    mode: Option<String>,
+    mode: Option<Mode>,
     searched: Instant,
     lines: Vec<String>,
     sums: LockedSums,
@@ -250,21 +251,13 @@ impl Group {
 
     /// A program that is there alone may change its mode.
     fn leave_out_other_modes(&mut self) {
-        let mode_of = |it: &Member| {
-            it.program
-                .is_watched()
-                .then(|| it.program.mode().to_string())
-        };
-        let modes: Vec<_> = self.members.iter().map(mode_of).collect();
-        let is_kept = self.mode.is_some()
-            && modes
-                .iter()
-                .flatten()
-                .any(|it| Some(it) == self.mode.as_ref());
-        if !is_kept {
-            self.mode = modes.iter().flatten().next().cloned();
+        let watched = self.members.iter().map(|it| &it.program);
+        let watched = watched.filter(|it| it.is_watched());
+        let modes: Vec<Mode> = watched.map(|it| it.mode()).collect();
+        if !self.mode.is_some_and(|mode| modes.contains(&mode)) {
+            self.mode = modes.first().copied();
         }
-        let Some(mode) = self.mode.clone() else {
+        let Some(mode) = self.mode else {
             return;
         };
         let is_other = |it: &mut Member| it.program.is_watched() && it.program.mode() != mode;

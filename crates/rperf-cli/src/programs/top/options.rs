@@ -1,8 +1,8 @@
 //! The options of `rperf top`, and the times that tables and screens have in common.
 
 use crate::Refusal;
-use crate::live::choose::Choice;
-use crate::live::users::UserArgs;
+use crate::programs::choose::Choice;
+use crate::programs::users::UserArgs;
 use crate::shared_args::checked::NO_PID;
 use crate::shared_args::path_args::PathArgs;
 use std::ffi::OsString;

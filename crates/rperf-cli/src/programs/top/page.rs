@@ -1,7 +1,7 @@
 //! An interval of `rperf top` as a table and as JSON.
 
 use super::rates::Interval;
-use crate::live::words::KEPT;
+use crate::programs::words::KEPT;
 use crate::report::screen::{Screen, Style};
 use rperf_model::Mode;
 use rperf_model::shared_sums::SumsFacts;
@@ -152,7 +152,7 @@ impl Page<'_> {
             "version": 1,
             "pid": self.pid,
             "program": shown(self.program),
-            "mode": facts.mode,
+            "mode": facts.mode.name(),
             "frequency": facts.frequency,
             "since_ns": self.since_ns(),
             "elapsed_ns": interval.elapsed_ns,
@@ -165,8 +165,8 @@ impl Page<'_> {
             "sampling_ns": interval.sampling_ns,
             "dropped_ns": interval.dropped_ns,
             "stuck": self.stuck.map(|stuck| json!({
-                "tid": stuck.keeper.as_ref().map(|it| it.tid),
-                "state": stuck.keeper.as_ref().map(|it| &*it.state),
+                "tid": stuck.holder.as_ref().map(|it| it.tid),
+                "state": stuck.holder.as_ref().map(|it| &*it.state),
                 "silent_ns": u64::try_from(stuck.silence.as_nanos()).unwrap_or(u64::MAX),
             })),
             "methods": methods.collect::<Vec<_>>(),
@@ -216,12 +216,12 @@ impl Page<'_> {
         let hidden = if self.shows_idle { 0 } else { interval.idle_ns };
         let blocked = threads(all.blocked.saturating_sub(hidden));
         let waiting = threads(all.wait);
-        match self.facts.sampling() {
-            Some(Mode::Wall) => format!(
+        match self.facts.mode {
+            Mode::Wall => format!(
                 "GVL busy {busy:.1} %   waiting for it {waiting:.1} threads   GC {gc:.1} %   blocked \
                  {blocked:.1} threads"
             ),
-            _ => format!("CPU {busy:.1} %   GC {gc:.1} %"),
+            Mode::Cpu => format!("CPU {busy:.1} %   GC {gc:.1} %"),
         }
     }
 
@@ -259,9 +259,9 @@ mod tests {
     use rperf_watch::sums::Method;
     use std::time::Duration;
 
-    fn page(mode: &str, elapsed_ns: u64) -> (SumsFacts, Interval) {
+    fn page(mode: Mode, elapsed_ns: u64) -> (SumsFacts, Interval) {
         let facts = SumsFacts {
-            mode: mode.into(),
+            mode,
             frequency: 1000,
             start_ns: 1_000_000_000,
             as_of_ns: 3_500_000_000,
@@ -300,11 +300,11 @@ mod tests {
         (facts, interval)
     }
 
-    fn lines(mode: &str, elapsed_ns: u64) -> Vec<String> {
+    fn lines(mode: Mode, elapsed_ns: u64) -> Vec<String> {
         lines_with(mode, elapsed_ns, true)
     }
 
-    fn lines_with(mode: &str, elapsed_ns: u64, shows_idle: bool) -> Vec<String> {
+    fn lines_with(mode: Mode, elapsed_ns: u64, shows_idle: bool) -> Vec<String> {
         let (facts, interval) = page(mode, elapsed_ns);
         let page = Page {
             pid: 7,
@@ -325,7 +325,7 @@ mod tests {
             "JSON.dump [2J"
         );
         assert_eq!(
-            lines("wall", 500_000_000),
+            lines(Mode::Wall, 500_000_000),
             [
                 "7 puma    wall, 1000 Hz, for 2.5 s, overhead 0.2 %",
                 "GVL busy 100.0 %   waiting for it 0.1 threads   GC 20.0 %   blocked 2.0 threads",
@@ -337,14 +337,14 @@ mod tests {
                 &expected,
             ]
         );
-        assert_eq!(lines("cpu", 500_000_000)[1], "CPU 100.0 %   GC 20.0 %");
-        assert_eq!(lines("wall", 0).len(), 2);
-        assert!(lines("wall", 0)[1].starts_with("no Ruby code runs just now"));
+        assert_eq!(lines(Mode::Cpu, 500_000_000)[1], "CPU 100.0 %   GC 20.0 %");
+        assert_eq!(lines(Mode::Wall, 0).len(), 2);
+        assert!(lines(Mode::Wall, 0)[1].starts_with("no Ruby code runs just now"));
     }
 
     #[test]
     fn blame_is_told_where_it_is_measured() {
-        let (mut facts, mut interval) = page("wall", 500_000_000);
+        let (mut facts, mut interval) = page(Mode::Wall, 500_000_000);
         interval.methods[0].total.blame = 20_000_000;
         let shown = |facts: &SumsFacts| {
             let page = Page {
@@ -370,15 +370,15 @@ mod tests {
 
     #[test]
     fn idle_threads_are_hidden_with_a_line_that_says_so() {
-        let lines = lines_with("wall", 500_000_000, false);
+        let lines = lines_with(Mode::Wall, 500_000_000, false);
         assert!(lines[1].ends_with("blocked 1.5 threads"), "{}", lines[1]);
         assert_eq!(lines[2], "Idle threads: 0.5 hidden, --idle shows them");
-        assert_eq!(lines_with("wall", 0, false).len(), 2);
+        assert_eq!(lines_with(Mode::Wall, 0, false).len(), 2);
     }
 
     #[test]
     fn json_has_the_times_and_no_harmful_text() {
-        let (facts, interval) = page("wall", 500_000_000);
+        let (facts, interval) = page(Mode::Wall, 500_000_000);
         let page = Page {
             pid: 7,
             program: "puma",
@@ -386,7 +386,7 @@ mod tests {
             interval: &interval,
             shows_idle: false,
             stuck: Some(&Stuck {
-                keeper: None,
+                holder: None,
                 silence: Duration::from_nanos(5),
             }),
         };

@@ -1,6 +1,7 @@
 //! Tests of the stacks of a running program, as they are printed.
 
 use super::*;
+use rperf_protocol::hello::Beginner;
 use rperf_protocol::json::read;
 use serde_json::{Value, json};
 
@@ -17,12 +18,12 @@ fn hello() -> Hello {
         uptime_ns: None,
         cpu_ns: 0,
         clock_ns: 0,
-        is_live: false,
+        beginner: Beginner::Program,
         session: None,
         tcp: None,
         clients: 1,
         silent_ns: 0,
-        keeper: None,
+        holder: None,
     }
 }
 

@@ -5,7 +5,7 @@
 mod current;
 mod page_data;
 
-use crate::live::words::of_failure;
+use crate::programs::words::of_failure;
 use crate::viewer::{self, Answer, Site};
 use crate::{FAILURE, Refusal, say};
 use current::Current;
