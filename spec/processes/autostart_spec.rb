@@ -112,7 +112,9 @@ RSpec.describe "profiling started by RPERF_ENABLED" do
     { "RPERF_OUTPUT" => "" } => "RPERF_OUTPUT must be the path of a file, not ''",
     { "RPERF_OUTPUT" => "x.md" } => "RPERF_OUTPUT=/.*/x.md: a profile is no .md: write x.pb.gz, which 'rperf report' " \
                                     "converts, or give RPERF_FORMAT=markdown",
-    { "RPERF_OUTPUT" => "x.png" } => "RPERF_OUTPUT=/.*/x.png: a profile is no .png: write x.pb.gz"
+    { "RPERF_OUTPUT" => "x.png" } => "RPERF_OUTPUT=/.*/x.png: a profile is no .png: write x.pb.gz",
+    { "RPERF_OUTPUT" => "x.spans.json" } =>
+      "RPERF_OUTPUT=/.*/x.spans.json is a time line: RPERF_MODE=trace and RPERF_SPANS=1ms keep one"
   }.each do |env, message|
     it "lets the program run with #{env}, and says why there is no profile" do
       outcome = profiled(env, "puts 'ran'; exit 3")

@@ -56,6 +56,14 @@ pub enum InvalidSetting {
         /// The missing setting.
         spans: String,
     },
+    /// A time line is to be written, and no call is traced.
+    #[error("{given} is a time line: {remedy}")]
+    NoTrace {
+        /// The format or the file.
+        given: String,
+        /// What keeps a time line.
+        remedy: String,
+    },
 }
 
 /// A value of `setting`, if it is allowed; `shown` makes a short text of a value that isn't. No

@@ -212,7 +212,7 @@ impl Settings {
                 None if self.measures_within(Within::Traces) => {
                     Err(self.refuse(&MODE, Form::Word(TRACE), &MEASURE, source))
                 }
-                None => Ok(()),
+                None => self.check_time_line(source),
             };
         }
         if self.measures_ops() {
@@ -314,10 +314,18 @@ impl Settings {
         } else {
             &OUTPUT
         };
-        Err(InvalidSetting::NoSpans {
-            given: self.assignment(setting, source),
-            spans: SPANS.label(source),
-        })
+        let given = self.assignment(setting, source);
+        if self.is_traced() {
+            let spans = SPANS.label(source);
+            return Err(InvalidSetting::NoSpans { given, spans });
+        }
+        let remedy = match source {
+            Source::Flag => "'rperf trace --spans 1ms' keeps one",
+            Source::Keyword => "mode: :trace and spans: \"1ms\" keep one",
+            Source::Variable => "RPERF_MODE=trace and RPERF_SPANS=1ms keep one",
+        };
+        let remedy = remedy.into();
+        Err(InvalidSetting::NoTrace { given, remedy })
     }
 
     /// What goes together with chosen methods.

@@ -414,3 +414,52 @@ fn what_only_samples_have_is_refused_with_a_trace() {
         assert_eq!(error.to_string(), expected);
     }
 }
+
+#[test]
+fn a_file_of_the_time_line_alone_needs_a_trace_with_one() {
+    let directory = std::env::temp_dir();
+    let path = directory.join("a.spans.json");
+    let path = path.as_os_str();
+    let (shown, spans) = (path.to_string_lossy(), OsStr::new("spans"));
+    let flags = |given: &OsStr, setting| {
+        Settings::from_flags([(setting, given.to_os_string())], false).map(|_| ())
+    };
+    let variable = |name: &str| match name {
+        "OUTPUT" => Some(path),
+        _ => None,
+    };
+    let keyword = (&OUTPUT, Given::Path(path.into()), String::new);
+    let kept = |remedy: &str| format!("{shown} is a time line: {remedy}");
+    for (settings, message) in [
+        (
+            flags(path, &OUTPUT),
+            format!("-o {}", kept("'rperf trace --spans 1ms' keeps one")),
+        ),
+        (
+            flags(spans, &FORMAT),
+            "--format spans is a time line: 'rperf trace --spans 1ms' keeps one".into(),
+        ),
+        (
+            Settings::from_keywords([keyword]).map(|_| ()),
+            format!(
+                "output: {}",
+                kept("mode: :trace and spans: \"1ms\" keep one")
+            ),
+        ),
+        (
+            Settings::from_variables(variable).map(|_| ()),
+            format!(
+                "RPERF_OUTPUT={}",
+                kept("RPERF_MODE=trace and RPERF_SPANS=1ms keep one")
+            ),
+        ),
+    ] {
+        assert_eq!(settings.expect_err("it is refused").to_string(), message);
+    }
+    let traced = |name: &str| match name {
+        "MODE" => Some(OsStr::new("trace")),
+        "SPANS" => Some(OsStr::new("1ms")),
+        name => variable(name),
+    };
+    Settings::from_variables(traced).expect("it has one");
+}
