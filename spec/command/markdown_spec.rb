@@ -87,6 +87,8 @@ RSpec.describe "Markdown of what isn't about stacks", vm: true do
                                     "which of them it is\n",
       %w[report --tests --format markdown p.pb.gz] => /\Arperf: the profile has no tests: .*\n\z/,
       %w[report --ops --focus a -o ops.md p.pb.gz] => /\Arperf: filters have no meaning for --ops, .*\n\z/,
+      %w[report --gc --hide-ops p.pb.gz] => /\Arperf: filters have no meaning for --gc, .*\n\z/,
+      %w[report --gc --format json --thread main p.pb.gz] => /\Arperf: filters have no meaning for --gc, .*\n\z/,
       %w[report --format markdown --sort total p.pb.gz] => /\Arperf: --sort goes .*, not with --format markdown\n\z/,
       %w[report --tree --ops -o x.md p.pb.gz] => "rperf: --tree and --ops can't be combined: give one of them\n"
     }.each { |arguments, message| expect(refusal(*arguments)).to match(message) }
