@@ -215,9 +215,6 @@ impl Settings {
                 None => self.check_time_line(source),
             };
         }
-        if self.measures_ops() {
-            return Err(self.refuse(&MODE, Form::Word(WALL), &MEASURE, source));
-        }
         if self.measures_within(Within::Samples) {
             let [cpu, wall] = [CPU, WALL].map(|it| Form::Word(it).listed(source));
             let allowed = format!("{cpu} or {wall}");
@@ -376,7 +373,8 @@ impl Settings {
         self.refuse_all_but(setting, &remaining, other, source)
     }
 
-    /// The error of [`Self::refuse`], with what remains as text.
+    /// The error of [`Self::refuse`], with what remains as text. A trace needn't have been asked for by its mode: a
+    /// command of its own makes one.
     fn refuse_all_but(
         &self,
         setting: &Setting,
@@ -384,6 +382,13 @@ impl Settings {
         other: &Setting,
         source: Source,
     ) -> InvalidSetting {
+        if source == Source::Flag && self.is_traced() && setting.name == MODE.name {
+            return InvalidSetting::GoesWith {
+                given: self.assignment(other, source),
+                allowed: format!("'rperf record {}'", assignment(setting, remaining, source)),
+                other: "traced calls".into(),
+            };
+        }
         InvalidSetting::GoesWith {
             given: self.assignment(other, source),
             allowed: assignment(setting, remaining, source),

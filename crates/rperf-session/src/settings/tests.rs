@@ -245,6 +245,10 @@ fn what_is_measured_goes_with_sums_and_with_times() {
             "RPERF_MEASURE=ops goes with RPERF_AGGREGATE=1, not with RPERF_AGGREGATE=0",
         ),
         (
+            &[("MODE", "trace"), ("MEASURE", "ops")][..],
+            "RPERF_MEASURE=ops goes with RPERF_MODE=cpu or wall, not with RPERF_MODE=trace",
+        ),
+        (
             &[("MODE", "trace"), ("MEASURE", "requests")][..],
             "RPERF_MEASURE=requests goes with RPERF_MODE=wall, not with RPERF_MODE=trace",
         ),
