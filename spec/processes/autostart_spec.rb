@@ -91,7 +91,7 @@ RSpec.describe "profiling started by RPERF_ENABLED" do
     { "RPERF_FREQUENCY" => "0" } =>
       /RPERF_FREQUENCY must be a whole number from 1 to 10000 \(samples per second\), not '0'/,
     { "RPERF_FREQUENCY" => "many" } => /RPERF_FREQUENCY must be a whole number from 1 to 10000 .*, not 'many'/,
-    { "RPERF_MODE" => "gpu" } => "RPERF_MODE must be cpu, wall or trace, not 'gpu'",
+    { "RPERF_MODE" => "gpu" } => "RPERF_MODE must be cpu, wall, trace or account, not 'gpu'",
     { "RPERF_LINES" => "yes" } => "RPERF_LINES must be 1 or 0, not 'yes'",
     { "RPERF_CAPTURE" => "1" } => "RPERF_CAPTURE must be tick or safepoint, not '1'",
     { "RPERF_VERBOSE" => "true" } => "RPERF_VERBOSE must be 1 or 0, not 'true'",

@@ -121,6 +121,9 @@ fn allowed(setting: &Setting, source: Source) -> String {
     let forms = setting.forms.iter().copied();
     let possible = forms.filter(|form| form.is_possible());
     let mut phrases: Vec<_> = possible.map(|form| form.described(source)).collect();
+    if let Some(word) = setting.also.filter(|_| source != Source::Flag) {
+        phrases.push(Form::Word(word).described(source));
+    }
     if let (Source::Keyword, Some(unset)) = (source, setting.unset) {
         phrases.push(format!("nil ({unset})"));
     }

@@ -93,6 +93,19 @@ fn a_wrong_value_is_named_as_it_was_given() {
         assert_eq!(message(&FREQUENCY, text, Source::Variable), expected);
     }
     assert!(message(&MODE, "a\nb\u{7f}", Source::Variable).ends_with("not 'a b '"));
+    for (source, expected) in [
+        (Source::Flag, "-m must be cpu, wall or trace"),
+        (
+            Source::Keyword,
+            "mode: must be :cpu, :wall, :trace or :account",
+        ),
+        (
+            Source::Variable,
+            "RPERF_MODE must be cpu, wall, trace or account",
+        ),
+    ] {
+        assert_eq!(message(&MODE, "x", source), format!("{expected}, not 'x'"));
+    }
     let error = check(&FREQUENCY, &Given::Nil, Source::Keyword, || "nil".into());
     let expected = format!("frequency: {allowed} nil");
     assert_eq!(
