@@ -127,13 +127,16 @@ RSpec.describe "Markdown of what isn't about stacks", vm: true do
 
   it "has no option without an effect" do
     { %w[--ops --relative] => "--ops", %w[--gc --ops --relative] => "--ops and --gc", %w[--gc --sort total] => "--gc",
-      %w[--ops --value cpu] => "--ops", %w[--gc --blame] => "--gc", %w[--boot --lines] => "--boot" }
+      %w[--ops --value cpu] => "--ops", %w[--gc --blame] => "--gc", %w[--gc --idle] => "--gc",
+      %w[--boot --lines] => "--boot" }
       .each do |options, views|
       told = refusal("report", *options, "--format", "markdown", "p.pb.gz")
-      expect(told).to match(/\Arperf: --(relative|sort|value|blame|lines) goes with .*, not with #{views}\n\z/)
+      expect(told).to match(/\Arperf: --(relative|sort|value|blame|idle|lines) goes with .*, not with #{views}\n\z/)
       expect(told).not_to include("--format markdown")
     end
-    expect(refusal("report", "--ops", "--value", "cpu", "p.pb.gz")).to match(/ goes with .*, not with --ops\n\z/)
+    [%w[--value cpu], %w[--idle]].each do |option|
+      expect(refusal("report", "--ops", *option, "p.pb.gz")).to match(/ goes with .*, not with --ops\n\z/)
+    end
     printed("report", "--boot", "--gc", "--relative", "--sort", "total", "--format", "markdown", "p.pb.gz")
   end
 
