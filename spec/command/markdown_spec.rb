@@ -104,6 +104,7 @@ RSpec.describe "Markdown of what isn't about stacks", vm: true do
       %w[--gc --ops -o x.txt] => "--ops and --gc can't be combined: give one of them",
       %w[--callers Shop#query -o x.md] => "-o x.md: --callers writes .txt and .json, unless --format text or json is " \
                                           "given",
+      ["--callers", ""] => "--callers must be the name of a method, or an expression for names, not ''",
       %w[--callers Shop#query --format markdown] => "--format markdown: --callers is written as text or json only"
     }.each { |options, message| expect(refusal("report", *options, "p.pb.gz")).to eq("rperf: #{message}\n") }
     expect(printed("report", "--ops", "--format", "markdown", "-o", "-", "p.pb.gz")).to include("### Ops\n")

@@ -75,7 +75,11 @@ module Rperf
     #
     # @param name [String, Regexp] the whole name of a method, or else an expression for names
     # @return [Array<Hash>] empty if there is no such method
-    def callers(name, **filters) = native.callers(questions.pattern(:name, name), questions.filters(**filters))
+    def callers(name, **filters)
+      pattern = questions.pattern(:name, name)
+      Argument.reject(:name, name, "the name of a method, or an expression for names") if pattern.empty?
+      native.callers(pattern, questions.filters(**filters))
+    end
 
     # What the loading of the program's files took.
     #
