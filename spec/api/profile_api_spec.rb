@@ -343,6 +343,7 @@ RSpec.describe Rperf::Profile do
         expect { loaded.tree(least:) }.to raise_error(ArgumentError, /\Aleast: must be a percentage/)
       end
       expect { loaded.tree(bottom_up: 1) }.to raise_error(ArgumentError, /\Abottom_up: must be true or false/)
+      expect { loaded.callers("") }.to raise_error(ArgumentError, /\Aname: must be the name of a method, .*, not ""\z/)
       expect { loaded.callers("Hash#[") }.to raise_error(ArgumentError, /\Aname: 'Hash#\[' is no valid regular expr/)
       expect { loaded.callers(nil) }.to raise_error(ArgumentError, /\Aname: must be/)
       expect { loaded.totals(focsu: "a") }.to raise_error(ArgumentError, /unknown keyword: :focsu/)

@@ -80,11 +80,13 @@ RSpec.describe "Rperf::Profile#why and #method_rows", vm: true do
     def refuses_names(profile)
       {
         "GET /" => "endpoint: 'GET /' is a part of 2 names: 'GET /about', 'GET /orders'",
-        /^GET|Exp/ => "endpoint: '(?:^GET|Exp)' matches 3 names: 'job=ExportJob', 'GET /about', 'GET /orders'",
+        /^GET|Exp/ => "endpoint: '/^GET|Exp/' matches 3 names: 'job=ExportJob', 'GET /about', 'GET /orders'",
         "nope" => "endpoint: no request is of 'nope'; there are 'GET /about', 'GET /orders' and 'job=ExportJob'",
         "GET /ordres" => %r{\Aendpoint: no request is of 'GET /ordres'; did you mean 'GET /orders'},
         "(" => /\Aendpoint: no request is of '\(', and it is no valid regular expression: unclosed group; there are '/,
-        /GET (?!x)/ => /\Aendpoint: no request is of .*, and it is no valid regular expression: look-around, .*\z/
+        /xzzz+/i => %r{\Aendpoint: no request is of '/xzzz\+/i'; there are },
+        /GET (?!x)/ =>
+          %r{\Aendpoint: no request is of '/GET \(\?!x\)/', and it is no valid regular expression: look-around, .*\z}
       }.each { |name, message| expect { profile.why(name) }.to raise_error(ArgumentError, message) }
       [5, [], "\xff", BasicObject.new].each do |name|
         expect { profile.why(name) }.to raise_error(ArgumentError, /\Aendpoint: must be a String or a Regexp/)

@@ -87,6 +87,8 @@ RSpec.describe "Markdown of what isn't about stacks", vm: true do
                                     "which of them it is\n",
       %w[report --tests --format markdown p.pb.gz] => /\Arperf: the profile has no tests: .*\n\z/,
       %w[report --ops --focus a -o ops.md p.pb.gz] => /\Arperf: filters have no meaning for --ops, .*\n\z/,
+      %w[report --gc --hide-ops p.pb.gz] => /\Arperf: filters have no meaning for --gc, .*\n\z/,
+      %w[report --gc --format json --thread main p.pb.gz] => /\Arperf: filters have no meaning for --gc, .*\n\z/,
       %w[report --format markdown --sort total p.pb.gz] => /\Arperf: --sort goes .*, not with --format markdown\n\z/,
       %w[report --tree --ops -o x.md p.pb.gz] => "rperf: --tree and --ops can't be combined: give one of them\n"
     }.each { |arguments, message| expect(refusal(*arguments)).to match(message) }
@@ -102,6 +104,7 @@ RSpec.describe "Markdown of what isn't about stacks", vm: true do
       %w[--gc --ops -o x.txt] => "--ops and --gc can't be combined: give one of them",
       %w[--callers Shop#query -o x.md] => "-o x.md: --callers writes .txt and .json, unless --format text or json is " \
                                           "given",
+      ["--callers", ""] => "--callers must be the name of a method, or an expression for names, not ''",
       %w[--callers Shop#query --format markdown] => "--format markdown: --callers is written as text or json only"
     }.each { |options, message| expect(refusal("report", *options, "p.pb.gz")).to eq("rperf: #{message}\n") }
     expect(printed("report", "--ops", "--format", "markdown", "-o", "-", "p.pb.gz")).to include("### Ops\n")
@@ -125,13 +128,16 @@ RSpec.describe "Markdown of what isn't about stacks", vm: true do
 
   it "has no option without an effect" do
     { %w[--ops --relative] => "--ops", %w[--gc --ops --relative] => "--ops and --gc", %w[--gc --sort total] => "--gc",
-      %w[--ops --value cpu] => "--ops", %w[--gc --blame] => "--gc", %w[--boot --lines] => "--boot" }
+      %w[--ops --value cpu] => "--ops", %w[--gc --blame] => "--gc", %w[--gc --idle] => "--gc",
+      %w[--boot --lines] => "--boot" }
       .each do |options, views|
       told = refusal("report", *options, "--format", "markdown", "p.pb.gz")
-      expect(told).to match(/\Arperf: --(relative|sort|value|blame|lines) goes with .*, not with #{views}\n\z/)
+      expect(told).to match(/\Arperf: --(relative|sort|value|blame|idle|lines) goes with .*, not with #{views}\n\z/)
       expect(told).not_to include("--format markdown")
     end
-    expect(refusal("report", "--ops", "--value", "cpu", "p.pb.gz")).to match(/ goes with .*, not with --ops\n\z/)
+    [%w[--value cpu], %w[--idle]].each do |option|
+      expect(refusal("report", "--ops", *option, "p.pb.gz")).to match(/ goes with .*, not with --ops\n\z/)
+    end
     printed("report", "--boot", "--gc", "--relative", "--sort", "total", "--format", "markdown", "p.pb.gz")
   end
 

@@ -379,7 +379,7 @@ RSpec.describe "looking at profiles" do
       %w[--normalize x a b] => "--normalize must be total, duration, requests, label:KEY or none, not 'x'",
       %w[--html -n 3 a b] => "-n goes with --top, --text, --format or --calls, not with --html",
       %w[--fail-above 5 --web a b] => "--fail-above goes with --top, --text, --format or --html, not with --web",
-      %w[-o x.txt a b] => "-o goes with --html or --format",
+      %w[-o x.txt a b] => "-o x.txt: rperf diff writes .md, .json and .html, unless --format says which of them it is",
       %w[--text -o x a b] => "-o goes with --html or --format, not with --text",
       %w[--normalize label:request rperf.data rperf.data] =>
         "the profiles can't be normalised: one has no samples with the label"

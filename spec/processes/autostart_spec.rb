@@ -91,7 +91,7 @@ RSpec.describe "profiling started by RPERF_ENABLED" do
     { "RPERF_FREQUENCY" => "0" } =>
       /RPERF_FREQUENCY must be a whole number from 1 to 10000 \(samples per second\), not '0'/,
     { "RPERF_FREQUENCY" => "many" } => /RPERF_FREQUENCY must be a whole number from 1 to 10000 .*, not 'many'/,
-    { "RPERF_MODE" => "gpu" } => "RPERF_MODE must be cpu, wall or trace, not 'gpu'",
+    { "RPERF_MODE" => "gpu" } => "RPERF_MODE must be cpu, wall, trace or account, not 'gpu'",
     { "RPERF_LINES" => "yes" } => "RPERF_LINES must be 1 or 0, not 'yes'",
     { "RPERF_CAPTURE" => "1" } => "RPERF_CAPTURE must be tick or safepoint, not '1'",
     { "RPERF_VERBOSE" => "true" } => "RPERF_VERBOSE must be 1 or 0, not 'true'",
@@ -112,7 +112,9 @@ RSpec.describe "profiling started by RPERF_ENABLED" do
     { "RPERF_OUTPUT" => "" } => "RPERF_OUTPUT must be the path of a file, not ''",
     { "RPERF_OUTPUT" => "x.md" } => "RPERF_OUTPUT=/.*/x.md: a profile is no .md: write x.pb.gz, which 'rperf report' " \
                                     "converts, or give RPERF_FORMAT=markdown",
-    { "RPERF_OUTPUT" => "x.png" } => "RPERF_OUTPUT=/.*/x.png: a profile is no .png: write x.pb.gz"
+    { "RPERF_OUTPUT" => "x.png" } => "RPERF_OUTPUT=/.*/x.png: a profile is no .png: write x.pb.gz",
+    { "RPERF_OUTPUT" => "x.spans.json" } =>
+      "RPERF_OUTPUT=/.*/x.spans.json is a time line: RPERF_MODE=trace and RPERF_SPANS=1ms keep one"
   }.each do |env, message|
     it "lets the program run with #{env}, and says why there is no profile" do
       outcome = profiled(env, "puts 'ran'; exit 3")

@@ -111,6 +111,14 @@ RSpec.describe "A time line", vm: true do
     expect(counts.first).to include("Object#short" => 101, "Object#outer" => 3)
   end
 
+  it "is not written of a profile without one" do
+    profile = Rperf.start { 1 + 1 }
+    none = 'the profile has no time line: Rperf.trace(spans: "1ms") keeps one'
+    expect { profile.save(path_to("app.spans.json")) }.to raise_error(ArgumentError, none)
+    expect { Rperf.save(path_to("app.data"), profile, format: :spans) }.to raise_error(ArgumentError, none)
+    expect(Dir.children(path_to("."))).to be_empty
+  end
+
   {
     %w[trace --spans 0ms ruby] => "--spans must be a time of 1us to 1h, such as 500us, 1ms or 2s, not '0ms'",
     %w[trace --spans 1 ruby] => "--spans must be a time of 1us to 1h, such as 500us, 1ms or 2s, not '1'",
@@ -119,6 +127,9 @@ RSpec.describe "A time line", vm: true do
     %w[trace -o /tmp/a.spans.json ruby] =>
       "-o /tmp/a.spans.json is a time line: --spans must say how long its calls take at least",
     %w[trace --format spans ruby] => "--format spans is a time line: --spans must say how long its calls take at least",
+    %w[record -m wall -o /tmp/a.spans.json ruby] =>
+      "-o /tmp/a.spans.json is a time line: 'rperf trace --spans 1ms' keeps one",
+    %w[record --format spans ruby] => "--format spans is a time line: 'rperf trace --spans 1ms' keeps one",
     %w[report --format spans] => "the profile has no time line: 'rperf trace --spans 1ms' keeps one"
   }.each do |arguments, message|
     it "refuses #{arguments.join(" ")} in one line" do

@@ -458,7 +458,7 @@ pub struct PushArgs {
     )]
     pub to: Option<String>,
     /// A collector of OpenTelemetry, such as http://127.0.0.1:4318, by OTLP over HTTP
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", required_unless_present = "to")]
     pub otlp: Option<String>,
     /// Seconds that a profile is of: 1 to 3600
     #[arg(
@@ -487,6 +487,6 @@ pub struct PushArgs {
     #[command(flatten)]
     pub settings: PushFlags,
     /// End after so many profiles
-    #[arg(short = 'n', value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(short = 'n', value_name = "N", value_parser = crate::shared_args::checked::count)]
     pub count: Option<u64>,
 }

@@ -140,7 +140,11 @@ mod tests {
             ),
             (
                 "rperf push --to http://h -n 0",
-                "'-n <N>' can't be '0': 0 is not in 1..18446744073709551615; see 'rperf push --help'",
+                "'-n <N>' can't be '0': it must be a whole number from 1 on; see 'rperf push --help'",
+            ),
+            (
+                "rperf top -n x 1",
+                "'-n <N>' can't be 'x': it must be a whole number from 1 on; see 'rperf top --help'",
             ),
             (
                 "rperf stacks 1x",
@@ -148,7 +152,7 @@ mod tests {
             ),
             (
                 "rperf push",
-                "'--to <URL>' is missing; see 'rperf push --help'",
+                "'--to <URL>' or '--otlp <URL>' is missing; see 'rperf push --help'",
             ),
             (
                 "rperf top --idle=3",

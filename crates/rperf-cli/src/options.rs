@@ -436,6 +436,18 @@ mod tests {
     }
 
     #[test]
+    fn what_only_samples_have_is_refused_by_the_command_for_traces() {
+        for (measure, mode) in [("ops", "cpu or wall"), ("requests", "wall")] {
+            assert_eq!(
+                message(&["trace", "--measure", measure, "ruby"]),
+                format!(
+                    "--measure {measure} goes with 'rperf record -m {mode}', not with traced calls"
+                )
+            );
+        }
+    }
+
+    #[test]
     fn wrong_values_are_named_with_what_is_allowed() {
         for frequency in ["0", "10001", "1e3", "", "-5", "-v"] {
             let message = message(&["record", "-f", frequency, "ruby"]);

@@ -224,7 +224,8 @@ fn check_loading(profile: &Profile, view: &View) -> Result<(), Refusal> {
     }
 }
 
-/// Tests, ops and collections have exact sums, of which filters know nothing.
+/// Tests, ops and collections have exact sums, of which filters know nothing: nothing is left of those of collections
+/// after a filter.
 fn check_exact_sums(profile: &Profile, options: &Options) -> Result<(), Refusal> {
     let parts = options.view.parts();
     let sums = [
@@ -247,15 +248,15 @@ fn check_exact_sums(profile: &Profile, options: &Options) -> Result<(), Refusal>
             parts.gc,
             profile.collections.is_empty(),
             "the profile has no collections: none ran, or the profile doesn't tell, as those of an \
-             earlier version, of another collector, and of filters don't (rperf help gc)",
+             earlier version and of another collector don't (rperf help gc)",
             "filters have no meaning for --gc, which has the exact times of all collections; in samples \
              --tagfocus '%gc=...' finds those of a cause",
         ),
     ];
     for (is_asked, is_empty, missing, filtered) in sums {
         match is_asked {
-            true if is_empty => return Err(Refusal::usage(missing)),
             true if !options.filter.is_empty() => return Err(Refusal::usage(filtered)),
+            true if is_empty => return Err(Refusal::usage(missing)),
             _ => {}
         }
     }

@@ -16,7 +16,7 @@ pub use why::{markdown_of_endpoint, markdown_of_endpoints};
 
 use crate::FormatError;
 use crate::answers::FilteredProfile;
-use rperf_model::{Category, FrameKind, Order, Profile, State};
+use rperf_model::{Category, CodePath, FrameKind, Order, Profile, State};
 use rperf_report::numbers::{counted, grouped, percent, seconds};
 use rperf_report::{
     By, CodePaths, Function, Path, Scale, Sort, StateRow, Step, Top, TopRow, Totals, Wait,
@@ -362,12 +362,26 @@ fn program(profile: &Profile) -> Cow<'_, str> {
     }
     let short = CodePaths::of(profile).short(program);
     // Programs give themselves names, too, which can be whole sentences.
-    match short.rsplit_once('/') {
-        Some((_, file)) if short.starts_with('/') && !short.contains(char::is_whitespace) => {
-            file.to_owned().into()
+    match program.rsplit_once('/') {
+        Some((directory, file))
+            if program.starts_with('/')
+                && !program.contains(char::is_whitespace)
+                && (short.starts_with('/') || is_tools(program, directory, profile)) =>
+        {
+            file.into()
         }
         _ => short,
     }
+}
+
+/// Whether an executable in `directory` is a gem's, or one that is run in another directory than its own: `rake` where
+/// all that it runs is elsewhere.
+fn is_tools(program: &str, directory: &str, profile: &Profile) -> bool {
+    let is_for_commands =
+        ["bin", "exe"].contains(&directory.rsplit('/').next().unwrap_or(directory));
+    let is_below = |root: &String| std::path::Path::new(program).starts_with(root);
+    let is_of_gem = matches!(CodePath::of(program), CodePath::Gem { .. });
+    is_for_commands && (is_of_gem || !profile.meta.roots.iter().all(is_below))
 }
 
 fn step(step: &Step) -> String {
@@ -414,6 +428,18 @@ mod tests {
             ("/usr/bin/job of a/b", "/usr/bin/job of a/b"),
         ] {
             profile.meta.program = program.into();
+            assert_eq!(title(&profile), format!("## Profile of `{shown}`\n"));
+        }
+        // What has no Gemfile is below the directory of its executable, beside the one it was run in.
+        profile.meta.roots = vec!["/opt/ruby".into(), "/tmp/x".into()];
+        let gems = "/opt/ruby/lib/ruby/gems/3.4.0/gems";
+        for (program, shown) in [
+            ("/opt/ruby/bin/rake".to_string(), "rake"),
+            (format!("{gems}/rspec-core-3.13.0/exe/rspec"), "rspec"),
+            (format!("{gems}/a-1.0/lib/a.rb"), "a-1.0/lib/a.rb"),
+            ("/opt/ruby/app.rb".to_string(), "app.rb"),
+        ] {
+            profile.meta.program = program;
             assert_eq!(title(&profile), format!("## Profile of `{shown}`\n"));
         }
         profile.path_view.is_full = true;

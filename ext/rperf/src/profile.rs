@@ -90,6 +90,7 @@ impl ProfileObject {
         let format = chosen_format(ruby, &path, format)?;
         // It outlives this: the caller's frame holds the object, which never changes.
         let profile = &*rb_self.0;
+        check_time_line(ruby, profile, format)?;
         let mut interrupts = Interrupts::default();
         stdout::flush_before(&path, &mut interrupts);
         let written = interrupts.writing(|| {
@@ -126,6 +127,7 @@ impl ProfileObject {
         let ((format,), options, _) = arguments::<(Option<Symbol>,)>(args)?;
         let format = chosen_format(ruby, Path::new(""), format)?;
         let profile = &*rb_self.0;
+        check_time_line(ruby, profile, format)?;
         let content = without_gvl_if_possible(|| encoded(profile, format, options))?;
         let content = content.map_err(|error| not_encoded(ruby, &error))?;
         Ok(ruby.str_from_slice(&content))
@@ -179,6 +181,17 @@ fn chosen_format(ruby: &Ruby, path: &Path, name: Option<Symbol>) -> Result<Forma
             ),
         )),
         _ => Ok(Format::of_report(path)),
+    }
+}
+
+/// A file of the time line alone would be empty where a profile has none.
+fn check_time_line(ruby: &Ruby, profile: &Profile, format: Format) -> Result<(), Error> {
+    match format {
+        Format::Spans if profile.time_lines.is_empty() => Err(errors::argument(
+            ruby,
+            "the profile has no time line: Rperf.trace(spans: \"1ms\") keeps one",
+        )),
+        _ => Ok(()),
     }
 }
 

@@ -17,8 +17,8 @@ module Rperf
     # @param full_path [Boolean] whether text for people has paths as they were recorded
     # @param trim_path [String, Pathname, Array, nil] directories that are taken off paths in text for people
     # @return [nil]
-    # @raise [ArgumentError] for an argument that isn't allowed, a name of what rperf never writes, such as .png, or a
-    #   Hash that isn't a profile
+    # @raise [ArgumentError] for an argument that isn't allowed, a name of what rperf never writes, such as .png, a
+    #   time line that the profile hasn't, or a Hash that isn't a profile
     # @raise [SystemCallError] if the file can't be written
     def save(path, data, format: nil, lines: false, full_path: false, trim_path: nil)
       Asking.natives.save(path, data, format:, lines:, full_path:, trim_path:)

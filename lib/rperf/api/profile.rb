@@ -75,7 +75,11 @@ module Rperf
     #
     # @param name [String, Regexp] the whole name of a method, or else an expression for names
     # @return [Array<Hash>] empty if there is no such method
-    def callers(name, **filters) = native.callers(questions.pattern(:name, name), questions.filters(**filters))
+    def callers(name, **filters)
+      pattern = questions.pattern(:name, name)
+      Argument.reject(:name, name, "the name of a method, or an expression for names") if pattern.empty?
+      native.callers(pattern, questions.filters(**filters))
+    end
 
     # What the loading of the program's files took.
     #
@@ -122,7 +126,7 @@ module Rperf
     #   profile.why("GET /orders")[:means][:gvl_wait_ns][:difference]
     def why(endpoint = nil)
       name = questions.pattern(:endpoint, endpoint) unless nil.equal?(endpoint)
-      native.why(name, questions.filters)
+      native.why(name, (endpoint.inspect.encode(Encoding::UTF_8) if Argument.a?(endpoint, Regexp)), questions.filters)
     end
 
     # What has changed between this profile and another one.

@@ -243,9 +243,15 @@ fn view(args: &DiffArgs, on_terminal: bool, limits_values: bool) -> Result<View,
     let view = match asked {
         Some("--format") => by_name(args.format.as_deref().unwrap_or_default())?,
         Some(asked) => asked,
-        None => output
-            .and_then(by_extension)
-            .unwrap_or_else(|| default(args, on_terminal, limits_values)),
+        None => match output {
+            Some(path) => by_extension(path).ok_or_else(|| {
+                Refusal::usage(format!(
+                    "-o {}: rperf diff writes .md, .json and .html, unless --format says which of them it is",
+                    path.display()
+                ))
+            })?,
+            None => default(args, on_terminal, limits_values),
+        },
     };
     // Filters, --trim-path, --full-path and --no-pager are right everywhere.
     let belongings: [Belongs; 12] = [
@@ -404,6 +410,8 @@ fn parse_percent(text: &str) -> Result<f64, Refusal> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::args::{Args, Subcommand};
+    use clap::Parser;
 
     fn words(words: &[&str]) -> Vec<OsString> {
         words.iter().map(OsString::from).collect()
@@ -426,6 +434,33 @@ mod tests {
         assert!(message(&["a", "b", "c"], &[], &[]).contains("--base FILES"));
         assert!(message(&[], &["a"], &[]).contains("go together"));
         assert!(message(&["a"], &["b"], &["c"]).contains("not both"));
+    }
+
+    #[test]
+    fn a_file_is_named_as_what_can_be_written() {
+        let view = |line: &[&str]| {
+            let line = ["rperf", "diff", "a", "b"].iter().chain(line);
+            match Args::try_parse_from(line)
+                .expect("clap takes it")
+                .subcommand
+            {
+                Subcommand::Diff(args) => view(&args, false, false).map_err(|it| it.message),
+                _ => panic!("it is a diff"),
+            }
+        };
+        for path in ["x.csv", "/tmp/x.txt", "x"] {
+            let told = view(&["-o", path]).expect_err(path);
+            let start = format!("-o {path}: rperf diff writes .md, .json and .html, unless ");
+            assert!(told.starts_with(&start), "{told}");
+        }
+        assert!(matches!(
+            view(&["-o", "/tmp/x.MD"]),
+            Ok(View::Markdown { .. })
+        ));
+        assert!(matches!(
+            view(&["-o", "/dev/null", "--format", "json"]),
+            Ok(View::Json { .. })
+        ));
     }
 
     #[test]

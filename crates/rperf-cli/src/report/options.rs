@@ -119,6 +119,10 @@ fn view(args: &ReportArgs, on_terminal: bool) -> Result<View, Refusal> {
     let has_parts = is_json || format == Some(Format::Markdown);
     let is_page = format == Some(Format::Text) && has_page(args);
     refuse_other_notations(args, format)?;
+    if args.callers.as_deref() == Some("") {
+        let message = "--callers must be the name of a method, or an expression for names, not ''";
+        return Err(Refusal::usage(message));
+    }
     let asked = only_one(&[
         ("--web", args.view.viewer.web),
         ("--html", args.view.viewer.html),

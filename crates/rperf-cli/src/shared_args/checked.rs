@@ -144,6 +144,12 @@ pub fn pid(text: &str) -> Result<i32, String> {
     number.ok_or_else(|| NO_PID.into())
 }
 
+/// How many of something are to be made, as the user has given it.
+pub fn count(text: &str) -> Result<u64, String> {
+    let number = text.parse().ok().filter(|number| *number > 0);
+    number.ok_or_else(|| "it must be a whole number from 1 on".into())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

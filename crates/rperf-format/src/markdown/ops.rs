@@ -43,7 +43,7 @@ pub(super) fn ops(part: &Part<'_>) -> String {
         true => " *total*: with the ops inside of it.",
         false => "",
     };
-    let text = format!("{head}*p50*, *p99*: how long a call is blocked.{total}");
+    let text = format!("{head}*p50*, *p99*: how long a call is blocked, to 6 %.{total}");
     let mut ops = part.section("Ops", &text, &table.text(), found.ops.len());
     if !found.repeats.is_empty() {
         let table = repeats(part.report.profile, &found, part.limit);

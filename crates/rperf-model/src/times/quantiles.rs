@@ -123,13 +123,23 @@ impl Quantiles {
         later.map(|&it| u64::from(it)).sum()
     }
 
-    /// The value that so many in a thousand reach at most, or nearly so; 0 if there is none.
+    /// The value that so many in a thousand reach at most, or nearly so; 0 if there is none. A single value is told as
+    /// it is, and so is one that all have.
     pub fn quantile(&self, per_mille: u64) -> u64 {
         if per_mille >= 1_000 {
             return self.max;
         }
         let bucket = self.bucket_number(per_mille);
-        bucket.map_or(self.max, |bucket| middle(bucket).min(self.max))
+        bucket.map_or(self.max, |bucket| {
+            middle(bucket).max(self.least()).min(self.max)
+        })
+    }
+
+    /// No value is smaller than this: it would be the smallest one if all others were the largest.
+    fn least(&self) -> u64 {
+        let others = u128::from(self.count.saturating_sub(1)) * u128::from(self.max);
+        let rest = u128::from(self.sum).saturating_sub(others);
+        u64::try_from(rest).unwrap_or(u64::MAX)
     }
 
     fn bucket_number(&self, per_mille: u64) -> Option<usize> {
@@ -246,6 +256,23 @@ mod tests {
             (1_000, 0)
         );
         assert_eq!(Quantiles::default().bucket(500), None);
+    }
+
+    #[test]
+    fn no_quantile_is_below_what_the_sums_know() {
+        let of = |values: &[u64]| {
+            let mut found = Quantiles::default();
+            values.iter().for_each(|&value| found.add(value));
+            [500, 990].map(|at| found.quantile(at))
+        };
+        assert_eq!(of(&[10_400_000]), [10_400_000; 2], "a single one");
+        assert_eq!(of(&[10_400_000; 3]), [10_400_000; 2], "all the same");
+        assert_eq!(of(&[10_400_000, 20_000_000])[0], 10_400_000, "one of two");
+        let [p50, p99] = of(&[10_200_000, 10_400_000, 10_400_001]);
+        assert!(p50 >= 10_199_999 && p99 <= 10_400_001, "{p50} {p99}");
+        // What a damaged file says of the sum is no reason for more than the largest.
+        let odd = Quantiles::of_buckets([(Quantiles::bucket_of(5), 1)], 1_000, 5);
+        assert_eq!(odd.map(|it| it.quantile(500)), Some(5));
     }
 
     #[test]

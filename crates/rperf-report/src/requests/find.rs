@@ -132,6 +132,18 @@ impl fmt::Display for NoSuchRequests {
 
 impl std::error::Error for NoSuchRequests {}
 
+impl NoSuchRequests {
+    /// The error for what the user has written, if that was another text.
+    #[must_use]
+    pub fn as_written(mut self, text: Option<String>) -> Self {
+        let (Self::Unknown { wanted, .. } | Self::Several { wanted, .. }) = &mut self;
+        if let Some(text) = text {
+            *wanted = text;
+        }
+        self
+    }
+}
+
 /// The requests of this name, with or without the key in front; or else the only ones that have this part
 /// in their name; or else the only ones that it matches as an expression.
 pub fn find_requests<'a>(
@@ -268,6 +280,15 @@ mod tests {
             let told = format!("no request is of '{shown}'{mistake}{there}");
             assert_eq!(message(&shop(), wanted), told);
         }
+    }
+
+    #[test]
+    fn what_the_user_has_written_is_told() {
+        let error = find_requests(&shop(), "(?:[x]zzz)").expect_err("there is none");
+        let told = error.as_written(Some("/[x]zzz/".into())).to_string();
+        assert!(told.starts_with("no request is of '/[x]zzz/'; "), "{told}");
+        let error = find_requests(&shop(), "nope").expect_err("there is none");
+        assert_eq!(error.clone().as_written(None), error);
     }
 
     #[test]

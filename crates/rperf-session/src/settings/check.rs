@@ -56,6 +56,14 @@ pub enum InvalidSetting {
         /// The missing setting.
         spans: String,
     },
+    /// A time line is to be written, and no call is traced.
+    #[error("{given} is a time line: {remedy}")]
+    NoTrace {
+        /// The format or the file.
+        given: String,
+        /// What keeps a time line.
+        remedy: String,
+    },
 }
 
 /// A value of `setting`, if it is allowed; `shown` makes a short text of a value that isn't. No
@@ -113,6 +121,9 @@ fn allowed(setting: &Setting, source: Source) -> String {
     let forms = setting.forms.iter().copied();
     let possible = forms.filter(|form| form.is_possible());
     let mut phrases: Vec<_> = possible.map(|form| form.described(source)).collect();
+    if let Some(word) = setting.also.filter(|_| source != Source::Flag) {
+        phrases.push(Form::Word(word).described(source));
+    }
     if let (Source::Keyword, Some(unset)) = (source, setting.unset) {
         phrases.push(format!("nil ({unset})"));
     }

@@ -213,11 +213,8 @@ impl Settings {
                 None if self.measures_within(Within::Traces) => {
                     Err(self.refuse(&MODE, Form::Word(TRACE), &MEASURE, source))
                 }
-                None => Ok(()),
+                None => self.check_time_line(source),
             };
-        }
-        if self.measures_ops() {
-            return Err(self.refuse(&MODE, Form::Word(WALL), &MEASURE, source));
         }
         if self.measures_within(Within::Samples) {
             let [cpu, wall] = [CPU, WALL].map(|it| Form::Word(it).listed(source));
@@ -315,10 +312,18 @@ impl Settings {
         } else {
             &OUTPUT
         };
-        Err(InvalidSetting::NoSpans {
-            given: self.assignment(setting, source),
-            spans: SPANS.label(source),
-        })
+        let given = self.assignment(setting, source);
+        if self.is_traced() {
+            let spans = SPANS.label(source);
+            return Err(InvalidSetting::NoSpans { given, spans });
+        }
+        let remedy = match source {
+            Source::Flag => "'rperf trace --spans 1ms' keeps one",
+            Source::Keyword => "mode: :trace and spans: \"1ms\" keep one",
+            Source::Variable => "RPERF_MODE=trace and RPERF_SPANS=1ms keep one",
+        };
+        let remedy = remedy.into();
+        Err(InvalidSetting::NoTrace { given, remedy })
     }
 
     /// What goes together with chosen methods.
@@ -369,7 +374,8 @@ impl Settings {
         self.refuse_all_but(setting, &remaining, other, source)
     }
 
-    /// The error of [`Self::refuse`], with what remains as text.
+    /// The error of [`Self::refuse`], with what remains as text. A trace needn't have been asked for by its mode: a
+    /// command of its own makes one.
     fn refuse_all_but(
         &self,
         setting: &Setting,
@@ -377,6 +383,13 @@ impl Settings {
         other: &Setting,
         source: Source,
     ) -> InvalidSetting {
+        if source == Source::Flag && self.is_traced() && setting.name == MODE.name {
+            return InvalidSetting::GoesWith {
+                given: self.assignment(other, source),
+                allowed: format!("'rperf record {}'", assignment(setting, remaining, source)),
+                other: "traced calls".into(),
+            };
+        }
         InvalidSetting::GoesWith {
             given: self.assignment(other, source),
             allowed: assignment(setting, remaining, source),

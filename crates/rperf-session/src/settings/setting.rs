@@ -13,6 +13,9 @@ pub struct Setting {
     pub name: &'static str,
     /// The forms that its values may have.
     pub forms: &'static [Form],
+    /// A further word of its keyword and its variable, which asks for something else than a session: whoever reads
+    /// these has looked for it before.
+    pub also: Option<&'static str>,
     /// What it is about, in a few words.
     pub meaning: &'static str,
     /// What holds if it has no value; `None`: it always has one.
@@ -111,6 +114,7 @@ impl Setting {
         Setting {
             name,
             forms,
+            also: None,
             meaning,
             unset: None,
             default: Defaults::NONE,

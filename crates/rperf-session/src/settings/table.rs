@@ -43,6 +43,7 @@ pub static OUTPUT: Setting = Setting {
 
 /// What is measured.
 pub static MODE: Setting = Setting {
+    also: Some("account"),
     default: Defaults {
         page: Some("wall"),
         ..Defaults::is("cpu")

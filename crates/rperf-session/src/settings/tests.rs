@@ -93,6 +93,19 @@ fn a_wrong_value_is_named_as_it_was_given() {
         assert_eq!(message(&FREQUENCY, text, Source::Variable), expected);
     }
     assert!(message(&MODE, "a\nb\u{7f}", Source::Variable).ends_with("not 'a b '"));
+    for (source, expected) in [
+        (Source::Flag, "-m must be cpu, wall or trace"),
+        (
+            Source::Keyword,
+            "mode: must be :cpu, :wall, :trace or :account",
+        ),
+        (
+            Source::Variable,
+            "RPERF_MODE must be cpu, wall, trace or account",
+        ),
+    ] {
+        assert_eq!(message(&MODE, "x", source), format!("{expected}, not 'x'"));
+    }
     let error = check(&FREQUENCY, &Given::Nil, Source::Keyword, || "nil".into());
     let expected = format!("frequency: {allowed} nil");
     assert_eq!(
@@ -243,6 +256,10 @@ fn what_is_measured_goes_with_sums_and_with_times() {
         (
             &[("MEASURE", "ops"), ("AGGREGATE", "0")][..],
             "RPERF_MEASURE=ops goes with RPERF_AGGREGATE=1, not with RPERF_AGGREGATE=0",
+        ),
+        (
+            &[("MODE", "trace"), ("MEASURE", "ops")][..],
+            "RPERF_MEASURE=ops goes with RPERF_MODE=cpu or wall, not with RPERF_MODE=trace",
         ),
         (
             &[("MODE", "trace"), ("MEASURE", "requests")][..],
@@ -413,4 +430,53 @@ fn what_only_samples_have_is_refused_with_a_trace() {
         );
         assert_eq!(error.to_string(), expected);
     }
+}
+
+#[test]
+fn a_file_of_the_time_line_alone_needs_a_trace_with_one() {
+    let directory = std::env::temp_dir();
+    let path = directory.join("a.spans.json");
+    let path = path.as_os_str();
+    let (shown, spans) = (path.to_string_lossy(), OsStr::new("spans"));
+    let flags = |given: &OsStr, setting| {
+        Settings::from_flags([(setting, given.to_os_string())], false).map(|_| ())
+    };
+    let variable = |name: &str| match name {
+        "OUTPUT" => Some(path),
+        _ => None,
+    };
+    let keyword = (&OUTPUT, Given::Path(path.into()), String::new);
+    let kept = |remedy: &str| format!("{shown} is a time line: {remedy}");
+    for (settings, message) in [
+        (
+            flags(path, &OUTPUT),
+            format!("-o {}", kept("'rperf trace --spans 1ms' keeps one")),
+        ),
+        (
+            flags(spans, &FORMAT),
+            "--format spans is a time line: 'rperf trace --spans 1ms' keeps one".into(),
+        ),
+        (
+            Settings::from_keywords([keyword]).map(|_| ()),
+            format!(
+                "output: {}",
+                kept("mode: :trace and spans: \"1ms\" keep one")
+            ),
+        ),
+        (
+            Settings::from_variables(variable).map(|_| ()),
+            format!(
+                "RPERF_OUTPUT={}",
+                kept("RPERF_MODE=trace and RPERF_SPANS=1ms keep one")
+            ),
+        ),
+    ] {
+        assert_eq!(settings.expect_err("it is refused").to_string(), message);
+    }
+    let traced = |name: &str| match name {
+        "MODE" => Some(OsStr::new("trace")),
+        "SPANS" => Some(OsStr::new("1ms")),
+        name => variable(name),
+    };
+    Settings::from_variables(traced).expect("it has one");
 }

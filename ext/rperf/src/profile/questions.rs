@@ -10,7 +10,7 @@ use crate::interrupts::without_gvl_if_possible;
 use magnus::{Error, RArray, RClass, RHash, Ruby, Value, function, method, prelude::*};
 use rperf_format::answers::{self, Data, FilteredProfile, Rows};
 use rperf_model::Profile;
-use rperf_report::{By, Direction, NamePattern, Why, find_requests};
+use rperf_report::{By, Direction, NamePattern, NoSuchRequests, Why, find_requests};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub fn init(class: RClass) -> Result<(), Error> {
     class.define_method("callers", method!(callers, 2))?;
     class.define_method("rows", method!(rows, 4))?;
     class.define_method("gc", method!(gc, 1))?;
-    class.define_method("why", method!(why, 2))
+    class.define_method("why", method!(why, 3))
 }
 
 /// `NativeProfile.load(path)`: the profile in a pprof file.
@@ -148,12 +148,13 @@ fn gc(ruby: &Ruby, rb_self: &ProfileObject, filters: RHash) -> Result<Value, Err
     })
 }
 
-/// `#why(name, filters)`: about all endpoints with nil, else about the one that the name is of; nil if
-/// there are no requests.
+/// `#why(name, written, filters)`: about all endpoints with nil, else about the one that the name is of; nil if
+/// there are no requests. `written`: the name as the program has it in its code, if that is another text.
 fn why(
     ruby: &Ruby,
     rb_self: &ProfileObject,
     name: Option<String>,
+    written: Option<String>,
     filters: RHash,
 ) -> Result<Value, Error> {
     answer(ruby, rb_self, filters, |question| {
@@ -161,7 +162,9 @@ fn why(
         match name {
             Some(name) if !profile.requests.is_empty() => {
                 let found = find_requests(profile, &name);
-                let requests = found.map_err(|error| format!("endpoint: {error}"))?;
+                let told =
+                    |error: NoSuchRequests| format!("endpoint: {}", error.as_written(written));
+                let requests = found.map_err(told)?;
                 Ok(answers::endpoint(&Why::of(profile, requests)))
             }
             _ => Ok(answers::endpoints(profile)),

@@ -33,7 +33,7 @@ pub struct TopArgs {
     #[arg(long, conflicts_with = "count")]
     pub once: bool,
     /// Print so many tables and end; it waits until Ruby code runs, --once doesn't
-    #[arg(short = 'n', value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(short = 'n', value_name = "N", value_parser = crate::shared_args::checked::count)]
     pub count: Option<u64>,
     /// Seconds between two tables (0.1 to 3600)
     #[arg(long, value_name = "S", default_value = "1", value_parser = interval)]

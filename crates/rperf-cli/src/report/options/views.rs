@@ -62,7 +62,8 @@ const WITH_ORDER: &[&str] = &[
     "--format json",
 ];
 
-/// The views of the values that are chosen: ops, collections and time lines have sums and times of their own.
+/// The views of the values that are chosen, and of samples, which idle threads have: ops, collections and time lines
+/// have sums and times of their own.
 const WITH_VALUES: &[&str] = &[
     "--web",
     "--html",
@@ -101,8 +102,8 @@ const IN_FILES: &[&str] = &[
     "--callers",
 ];
 
-/// The views that each option belongs to. Filters and --no-pager are right everywhere.
-pub fn belongings(args: &ReportArgs) -> [Belongs; 19] {
+/// The views that each option belongs to. Filters are checked with the profile, and --no-pager is right everywhere.
+pub fn belongings(args: &ReportArgs) -> [Belongs; 20] {
     let rows = args.view.limit.is_some();
     let [count, node_fraction, edge_fraction, clusters] = args.graph.belongings();
     [
@@ -129,6 +130,7 @@ pub fn belongings(args: &ReportArgs) -> [Belongs; 19] {
         ("--relative", args.relative, WITH_SHARES),
         ("--value", args.view.value.is_some(), WITH_VALUES),
         ("--blame", args.view.blame, WITH_VALUES),
+        ("--idle", args.filter.idle, WITH_VALUES),
         count,
         node_fraction,
         edge_fraction,

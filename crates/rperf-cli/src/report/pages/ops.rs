@@ -72,8 +72,10 @@ impl Part<'_> {
             });
         }
         let title = match sorts_by_total {
-            true => "Ops (total: with the ops inside of it; p50, p99: how long a call is blocked)",
-            false => "Ops (p50, p99: how long a call is blocked)",
+            true => {
+                "Ops (total: with the ops inside of it; p50, p99: how long a call is blocked, to 6 %)"
+            }
+            false => "Ops (p50, p99: how long a call is blocked, to 6 %)",
         };
         self.section(title, &table, self.times.ops.len())
     }
