@@ -8,6 +8,7 @@
 # files name each other in a circle (`bin/test lint` checks it):
 #
 #   1 names.rb original.rb version.rb errors.rb message.rb stderr.rb argument.rb builtin.rb deferred.rb inert.rb
+#     wrapped.rb
 #   2 processes/ web/ ops/ ops.rb
 #   3 session/ live/
 #   4 hooks/

@@ -20,7 +20,7 @@ module Imports
   }.freeze
   RUBY_FLOORS = {
     "rperf" => [
-      %w[names original version errors message stderr argument builtin deferred inert], %w[processes web ops],
+      %w[names original version errors message stderr argument builtin deferred inert wrapped], %w[processes web ops],
       %w[session live],
       %w[hooks], %w[api autostart], %w[.],
       %w[middleware rack viewer pprof_endpoint sidekiq active_job suite rspec minitest cli launched]

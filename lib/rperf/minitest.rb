@@ -6,7 +6,7 @@ require "minitest"
 require_relative "suite"
 require_relative "suite/factories"
 require_relative "suite/op_limit"
-require_relative "hooks/wrapped"
+require_relative "wrapped"
 
 module Rperf
   # Names the tests of Minitest in the profile that is being taken: its samples have the labels `example`, as

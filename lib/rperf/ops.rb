@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
 require_relative "deferred"
-require_relative "hooks/wrapped"
 require_relative "ops/guard"
 require_relative "ops/loaded"
+require_relative "wrapped"
 
 module Rperf
   # What libraries wait for, and what they render, enqueue and perform, gets names by itself, while a session measures

@@ -3,8 +3,8 @@
 return if defined?(Rperf) && Rperf.respond_to?(:instead_of, true) && Rperf.send(:instead_of, __FILE__)
 
 require_relative "argument"
-require_relative "hooks/wrapped"
 require_relative "middleware/work"
+require_relative "wrapped"
 
 module Rperf
   # Rack middleware that labels the samples of each request with its endpoint, and

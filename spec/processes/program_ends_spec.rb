@@ -211,7 +211,7 @@ RSpec.describe "the end of a profiled program", vm: true do
   it "isn't that of a program that fails to become a daemon" do
     outcome = record(<<~RUBY)
       # What rperf has wrapped.
-      def Process.__rperf_daemon(*) = raise(Errno::EAGAIN)
+      def Process.__rperf_forking_daemon(*) = raise(Errno::EAGAIN)
       Process.daemon rescue puts($!.class)
       puts File.readlines(File.join(ENV["RPERF_SESSION"], "status")).grep(/daemon/).map { |line| line[/\\S+/] }
       def after = (i = 0; i += 1 while i < 10_000_000)

@@ -1,24 +1,35 @@
 # frozen_string_literal: true
 
 # Programs that wrap the methods that rperf wraps, too, by an alias of the method that was there.
-RSpec.describe "Methods that a program wraps by an alias", vm: true do
+RSpec.describe "Methods that a program wraps", vm: true do
   include Commands
 
-  def chained(place, code)
+  # With and without a session, which wraps them in between.
+  def program(before: "", after: "")
     write_file("program.rb", <<~RUBY)
+      def note(kind)
+        $stdout.write(kind, " ")
+        $stdout.flush
+      end
+
       def chain(owner, name, kind)
         owner.alias_method :"\#{name}_without_\#{kind}", name
         owner.define_method(name) do |*arguments, **options, &block|
-          $stdout.write(kind, " ")
-          $stdout.flush
+          note(kind)
           __send__(:"\#{name}_without_\#{kind}", *arguments, **options, &block)
         end
       end
-      require "rperf" if ARGV == ["session"]
-      Rperf.start(mode: :wall, measure: :ops) if ARGV == ["session"]
-      chain(#{place}, "first")
-      chain(#{place}, "second")
-      #{code}
+
+      #{before}
+      if ARGV == ["session"]
+        require "rperf"
+        2.times do
+          Rperf.start(mode: :wall, measure: :ops, inherit: true, output: "own.pb.gz")
+          Rperf.stop
+        end
+        Rperf.start(mode: :wall, measure: :ops, inherit: true, output: "own.pb.gz")
+      end
+      #{after}
     RUBY
   end
 
@@ -31,23 +42,66 @@ RSpec.describe "Methods that a program wraps by an alias", vm: true do
     printed.call
   end
 
+  def expect_the_same(path, printed)
+    expect(printed_by(ruby, path)).to include(printed)
+    alone = File.read(path_to(".stdout"))
+    expect(printed_by(ruby, "-I#{Commands::ROOT}/lib", path, "session")).to eq(alone)
+    expect(printed_by(*rperf_command("record", "-o", "p.pb.gz"), ruby, path)).to eq(alone)
+    expect(File).to exist(path_to("p.pb.gz"))
+  end
+
   {
     "Process._fork" => ["Process.singleton_class, :_fork", 'Process.wait(fork { print "done" })'],
-    "Process.daemon" => ["Process.singleton_class, :daemon",
-                         'Process.daemon(true, true); print "done"'],
+    "Process.daemon" => ["Process.singleton_class, :daemon", 'Process.daemon(true, true); print "done"'],
     "exit!" => ["Kernel, :exit!", '$stdout.write("done"); $stdout.flush; exit!(0)'],
     "Process.exit!" => ["Process.singleton_class, :exit!", '$stdout.write("done"); $stdout.flush; Process.exit!(0)'],
     "exec" => ["Kernel, :exec", 'exec("printf", "done")'],
-    "Process.exec" => ["Process.singleton_class, :exec", 'Process.exec("printf", "done")'],
+    "Process.exec" => ["Process.singleton_class, :exec", 'Process.exec("printf", "done", close_others: true)'],
     "Kernel.exec" => ["Kernel.singleton_class, :exec", 'Kernel.exec("printf", "done")']
   }.each do |method, (place, code)|
-    it "are called once: #{method}" do
-      program = chained(place, code)
-      alone = printed_by(ruby, program)
-      expect(alone).to include("second first ")
-      expect(printed_by(ruby, "-I#{Commands::ROOT}/lib", program, "session")).to eq(alone)
-      expect(printed_by(*rperf_command("record", "-o", "p.pb.gz"), ruby, program)).to eq(alone)
-      expect(File).to exist(path_to("p.pb.gz"))
+    it "by an alias are called once: #{method}" do
+      path = program(before: %{chain(#{place}, "first")}, after: <<~RUBY)
+        chain(#{place}, "second")
+        chain(#{place}, "third")
+        #{code}
+      RUBY
+      expect_the_same(path, "third second first ")
     end
+  end
+
+  it "by one that calls Kernel's with super are called once" do
+    path = program(before: <<~RUBY, after: 'Process.exec("printf", "done")')
+      def Process.exit!(*) = (note("exit"); super)
+      def Process.exec(*) = (note("exec"); super)
+      at_exit { Process.exit!(0) }
+    RUBY
+    expect_the_same(path, "exec ")
+    path = program(after: <<~RUBY)
+      def Process.exit!(*) = (note("exit"); super)
+      note("done")
+      Process.exit!(0)
+    RUBY
+    expect_the_same(path, "exit ")
+  end
+
+  it "get the keywords of programs that have changed them" do
+    path = program(before: <<~RUBY, after: 'exec("printf", text: "done")')
+      module Kernel
+        alias exec_without_text exec
+        def exec(command, text:) = exec_without_text(command, text)
+      end
+    RUBY
+    expect_the_same(path, "done")
+  end
+
+  it "may be missing" do
+    path = program(before: <<~RUBY, after: 'exec("printf", "done")')
+      class << Process
+        undef_method :exec
+        remove_method :exit!
+        undef_method :daemon
+      end
+    RUBY
+    expect_the_same(path, "done")
   end
 end

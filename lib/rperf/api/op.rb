@@ -61,18 +61,25 @@ module Rperf
     class << self
       def check(name, kind)
         check_kind(kind)
-        return if Argument.a?(name, String) || Argument.a?(name, Symbol)
-
-        Argument.reject(:name, name, "a String or a Symbol")
+        case name
+        when String, Symbol then nil
+        else Argument.reject(:name, name, "a String or a Symbol")
+        end
       end
 
       def check_kind(kind)
-        return if (Argument.a?(kind, Symbol) || Argument.a?(kind, String)) && !kind.empty?
-
+        case kind
+        when Symbol, String then return if kind.match?(/\S/)
+        end
         Argument.reject(:kind, kind, "a Symbol or a String, not an empty one")
       end
 
-      def text(name) = Argument.a?(name, Symbol) ? Builtin::SYMBOL_NAME.bind_call(name) : name
+      def text(name)
+        case name
+        when Symbol then Builtin::SYMBOL_NAME.bind_call(name)
+        else name
+        end
+      end
     end
   end
   private_constant :OpName
@@ -111,7 +118,8 @@ module Rperf
 
       # Begins a session unless one measures ops. Returns whether the block is a user of such a one.
       def enter
-        @lock.synchronize do
+        take_lock
+        begin
           return (@users += 1).positive? if @users.positive? && Session.running.equal?(@session)
           return false if Native.ops?
           raise Error, obstacle if obstacle
@@ -120,7 +128,13 @@ module Rperf
           @session = Session.running
           @users = 1
           true
+        ensure
+          @lock.unlock
         end
+      end
+
+      def take_lock
+        @lock.lock
       rescue ThreadError
         raise Error, "ops can't be counted in a handler of a signal"
       end

@@ -126,7 +126,7 @@ module Rperf
     #   profile.why("GET /orders")[:means][:gvl_wait_ns][:difference]
     def why(endpoint = nil)
       name = questions.pattern(:endpoint, endpoint) unless nil.equal?(endpoint)
-      native.why(name, (endpoint.inspect.encode(Encoding::UTF_8) if Argument.a?(endpoint, Regexp)), questions.filters)
+      native.why(name, (Argument.shown(endpoint) if Argument.a?(endpoint, Regexp)), questions.filters)
     end
 
     # What has changed between this profile and another one.

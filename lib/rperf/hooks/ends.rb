@@ -3,7 +3,7 @@
 require_relative "../message"
 require_relative "../session/session"
 require_relative "../session/standalone"
-require_relative "wrapped"
+require_relative "../wrapped"
 
 module Rperf
   # Hooks into the ways in which a program ends, and those in which a process goes on as another one: the profile until
@@ -11,25 +11,63 @@ module Rperf
   #
   # The program may have redefined any method by then: the hooks call those of Native, and nothing else.
   module Ends
-    # Wraps exit!, which runs no at_exit block.
-    module BeforeExit
-      def exit!(*arguments)
+    # Wraps exit!, which runs no at_exit block, and exec, after which no Ruby is left to write the profile. If exec
+    # fails, profiling goes on. A method of Process may call that of Kernel with super, so they keep what they wrap
+    # under different names.
+    module OfProcess
+      ruby2_keywords def exit!(*arguments, &)
         Native.finish(arguments) if Native.main_ractor?
-        __rperf_exit!(*arguments)
+        __rperf_process_exit!(*arguments, &)
       end
-    end
 
-    # Wraps exec, after which no Ruby is left to write the profile; if exec fails,
-    # profiling goes on.
-    module BeforeExec
-      def exec(*arguments)
-        return __rperf_exec(*arguments) unless Native.main_ractor?
+      ruby2_keywords def exec(*arguments, &)
+        return __rperf_process_exec(*arguments, &) unless Native.main_ractor?
 
         begin
           Native.hand_over(arguments)
-          __rperf_exec(*arguments)
+          __rperf_process_exec(*arguments, &)
         ensure
           # Only a failed exec comes back.
+          Native.take_back
+        end
+      end
+    end
+
+    # Likewise, of Kernel.exit! and Kernel.exec.
+    module OfKernel
+      ruby2_keywords def exit!(*arguments, &)
+        Native.finish(arguments) if Native.main_ractor?
+        __rperf_kernel_exit!(*arguments, &)
+      end
+
+      ruby2_keywords def exec(*arguments, &)
+        return __rperf_kernel_exec(*arguments, &) unless Native.main_ractor?
+
+        begin
+          Native.hand_over(arguments)
+          __rperf_kernel_exec(*arguments, &)
+        ensure
+          Native.take_back
+        end
+      end
+    end
+
+    # Likewise, of all objects.
+    module OfObjects
+      private
+
+      ruby2_keywords def exit!(*arguments, &)
+        Native.finish(arguments) if Native.main_ractor?
+        __rperf_exit!(*arguments, &)
+      end
+
+      ruby2_keywords def exec(*arguments, &)
+        return __rperf_exec(*arguments, &) unless Native.main_ractor?
+
+        begin
+          Native.hand_over(arguments)
+          __rperf_exec(*arguments, &)
+        ensure
           Native.take_back
         end
       end
@@ -53,14 +91,7 @@ module Rperf
       end
     end
 
-    # Private, as Kernel's own methods are.
-    module KernelEnds
-      include BeforeExit
-      include BeforeExec
-
-      private :exit!, :exec
-    end
-    private_constant :BeforeExit, :BeforeExec, :BeforeDaemon, :KernelEnds
+    private_constant :OfProcess, :OfKernel, :OfObjects, :BeforeDaemon
 
     # at_exit blocks run in reverse order: in a program that is profiled as a whole, this one is registered first and
     # runs last. Takes effect once, however often it is called, and in forked children too.
@@ -70,11 +101,9 @@ module Rperf
       @installed = true
       # Nothing comes before the call: a handler of a signal may raise where a method of Ruby returns.
       at_exit { Native.finish(nil) }
-      [Process.singleton_class, Kernel.singleton_class].each do |owner|
-        Wrapped.install(owner, BeforeExit)
-        Wrapped.install(owner, BeforeExec)
-      end
-      Wrapped.install(Kernel, KernelEnds)
+      Wrapped.install(Process.singleton_class, OfProcess, "__rperf_process")
+      Wrapped.install(Kernel.singleton_class, OfKernel, "__rperf_kernel")
+      Wrapped.install(Kernel, OfObjects)
       Wrapped.install(Process.singleton_class, BeforeDaemon)
     end
 

@@ -6,7 +6,7 @@ require_relative "../ops"
 require_relative "../session/member"
 require_relative "../session/session"
 require_relative "../session/targets"
-require_relative "wrapped"
+require_relative "../wrapped"
 
 module Rperf
   # Ends the session in forked children, which have neither its worker nor its timer. Children that are to be profiled

@@ -39,8 +39,8 @@ module Rperf
         def watch_sinatra
           return if @watches_sinatra
 
-          Wrapped.install(::Sinatra::Base, SinatraHook)
           @watches_sinatra = true
+          Work.attempt { Wrapped.install(::Sinatra::Base, SinatraHook) }
         end
 
         def watch_rails

@@ -35,17 +35,18 @@ module Rperf
       # @return [Array<UnboundMethod>] those that a class or module has itself, in whatever language
       def own_methods(scope)
         names = Builtin::METHODS.bind_call(scope, false) + Builtin::PRIVATE_METHODS.bind_call(scope, false)
+        names = names.reject { |name| Wrapped.kept?(name) }
         names.filter_map { |name| own(scope, name) }.select { |method| method.owner.equal?(scope) }
       end
 
-      # @return [UnboundMethod, nil] the class's own method of this name, if modules that are put in front of it have
-      #   one, too
+      # @return [UnboundMethod, nil] the class's own method of this name, if modules that are put in front of it, or
+      #   rperf itself, have one, too
       def own(scope, name)
         return unless Builtin::HAS_METHOD.bind_call(scope, name) || Builtin::HAS_PRIVATE.bind_call(scope, name)
 
         method = first = Builtin::INSTANCE_METHOD.bind_call(scope, name)
         method = method.super_method until method.nil? || method.owner.equal?(scope)
-        method || first
+        Wrapped.original(method || first)
       end
 
       def singleton_class_of(object) = Builtin::SINGLETON_CLASS.bind_call(object)

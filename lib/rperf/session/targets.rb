@@ -3,6 +3,7 @@
 require_relative "../builtin"
 require_relative "../deferred"
 require_relative "../errors"
+require_relative "../wrapped"
 
 module Rperf
   # The methods whose calls the running session counts, and no others (`only:`).

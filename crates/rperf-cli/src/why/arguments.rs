@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// The files, and the endpoint behind them, if one is named.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Asked<'a> {
-    /// One at least.
+    /// The files, at least one.
     pub files: Vec<PathBuf>,
     /// The name of an endpoint or a job, a part of it, or a regex.
     pub endpoint: Option<&'a str>,

@@ -1,0 +1,97 @@
+# frozen_string_literal: true
+
+require_relative "builtin"
+
+module Rperf
+  # Methods of libraries and of Ruby with one of rperf's around them. Each is kept in its class under another name, and
+  # one of rperf's that calls it by that name comes in its place. A module that is prepended would do with less, but a
+  # program may wrap the same method later by `alias_method`: the alias is the prepended one then, which calls the
+  # program's, which calls the alias, and so on until the stack is full.
+  module Wrapped
+    # The names of wrapped methods begin with it.
+    MARK = "__rperf"
+    LOCK = Thread::Mutex.new
+    # A half that is installed would stay one.
+    LATER = { Object => :never }.freeze
+    private_constant :LOCK, :LATER
+
+    # Takes effect once for each owner. What it hasn't stays away.
+    #
+    # @param owner [Module] the class or module that has the methods or, if it isn't a singleton class, gets them from
+    #   another one: then those of that one are wrapped
+    # @param wrapper [Module] has the methods that come in their place
+    # @param prefix [String] of the names that the wrapped ones get: `prefix_NAME`. They are private. Where methods of
+    #   two owners may call each other with super, it differs.
+    def self.install(owner, wrapper, prefix = MARK)
+      Builtin::HANDLE_INTERRUPT.call(LATER) do
+        alone do
+          Builtin::METHODS.bind_call(wrapper, false).each { |name| replace(owner, wrapper, name, prefix) }
+          Builtin::PRIVATE_METHODS.bind_call(wrapper, false).each do |name|
+            place = replace(owner, wrapper, name, prefix)
+            Builtin::PRIVATE.bind_call(place, name) if place
+          end
+        end
+      end
+    end
+
+    # @return [Boolean] whether it is the name of a method that is wrapped
+    def self.kept?(name) = name.start_with?(MARK)
+
+    # @return [UnboundMethod] the one that is wrapped, if `method` is the wrapper of one
+    def self.original(method)
+      path, = method.source_location
+      return method unless path&.start_with?(__dir__)
+
+      owner = Builtin::OWNER.bind_call(method)
+      name = :"#{MARK}_#{method.name}"
+      return method unless Builtin::HAS_PRIVATE.bind_call(owner, name)
+
+      Builtin::INSTANCE_METHOD.bind_call(owner, name)
+    end
+
+    # @return [Module, nil] the owner of the method, if this call has wrapped it
+    def self.replace(owner, wrapper, name, prefix)
+      method = own_method(owner, name) or return
+      owner = Builtin::OWNER.bind_call(method)
+      kept_name = :"#{prefix}_#{name}"
+      return if Builtin::PRIVATE_METHODS.bind_call(owner, false).include?(kept_name)
+
+      Builtin::DEFINE_METHOD.bind_call(owner, kept_name, method)
+      Builtin::PRIVATE.bind_call(owner, kept_name)
+      Builtin::DEFINE_METHOD.bind_call(owner, name, Builtin::INSTANCE_METHOD.bind_call(wrapper, name))
+      owner
+    end
+    private_class_method :replace
+
+    # The class's own method below those of modules that are prepended to it, or else the one that it inherits.
+    def self.own_method(owner, name)
+      prepended = Builtin::ANCESTORS.bind_call(owner).take_while { |it| !it.equal?(owner) }
+      method = Builtin::INSTANCE_METHOD.bind_call(owner, name)
+      while method && prepended.include?(Builtin::OWNER.bind_call(method))
+        method = Builtin::SUPER_METHOD.bind_call(method)
+      end
+      return if method.nil?
+
+      own = Builtin::OWNER.bind_call(method).equal?(owner)
+      method if own || !Builtin::IS_SINGLETON.bind_call(owner)
+    rescue NameError
+      nil # It has none.
+    end
+    private_class_method :own_method
+
+    # A handler of a signal may not wait for a lock: what it interrupts may have it.
+    def self.alone
+      begin
+        LOCK.lock
+        locked = true
+      rescue ThreadError
+        locked = false
+      end
+      yield
+    ensure
+      LOCK.unlock if locked
+    end
+    private_class_method :alone
+  end
+  private_constant :Wrapped
+end

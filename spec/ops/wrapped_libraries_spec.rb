@@ -1,0 +1,58 @@
+# frozen_string_literal: true
+
+# Methods of libraries that get ops, in classes that others have changed.
+RSpec.describe "Methods of libraries that have ops", vm: true do
+  include OpPrograms
+
+  # A library whose class inherits the method, as Active Job's.
+  jobs = <<~RUBY
+    module ActiveSupport
+      module Notifications
+        def self.subscribe(*) = nil
+        def self.notifier = self
+      end
+    end
+    module ActiveJob
+      module Execution
+        def perform_now = perform
+      end
+      class Base
+        include Execution
+      end
+    end
+    class ApplicationJob < ActiveJob::Base
+      def perform = "performed"
+    end
+  RUBY
+
+  it "are wrapped where they are inherited, below modules that are prepended to several classes" do
+    told = ops_of(<<~RUBY, head: jobs)
+      module Noted
+        def perform_now = "noted \#{super}"
+      end
+      ActiveJob::Base.prepend(Noted)
+      ApplicationJob.prepend(Noted)
+      perform = -> { ApplicationJob.new.perform_now }
+      alone = perform.call
+      within = nil
+      2.times { measured { within = perform.call } }
+      puts [alone, within, perform.call].to_json
+    RUBY
+    expect(told).to eq(["noted noted performed"] * 3)
+    expect(op_calls).to eq("[perform] ApplicationJob" => 1)
+  end
+
+  it "are counted once by only:, and not where rperf wraps them" do
+    told = ops_of(<<~RUBY, head: %(require "net/http"\n#{OpPrograms::HTTP}))
+      get = -> { Net::HTTP.new("127.0.0.1", PORT).start { |http| 3.times { http.get("/") } } }
+      measured { get.call }
+      rows = %w[Net::HTTP#request Net::HTTP#*].map do |name|
+        profile = measured(only: name, output: nil) { get.call }
+        rows = profile.method_rows.select { it[:name] == "Net::HTTP#request" && it[:calls] }
+        rows.map { [it[:calls], it[:path].include?("/rperf/ops/")] }
+      end
+      puts rows.to_json
+    RUBY
+    expect(told).to eq([[[3, false]]] * 2)
+  end
+end
