@@ -25,11 +25,8 @@ module Rperf
     def self.install(owner, wrapper, prefix = MARK)
       Builtin::HANDLE_INTERRUPT.call(LATER) do
         alone do
-          Builtin::METHODS.bind_call(wrapper, false).each { |name| replace(owner, wrapper, name, prefix) }
-          Builtin::PRIVATE_METHODS.bind_call(wrapper, false).each do |name|
-            place = replace(owner, wrapper, name, prefix)
-            Builtin::PRIVATE.bind_call(place, name) if place
-          end
+          names = Builtin::METHODS.bind_call(wrapper, false) + Builtin::PRIVATE_METHODS.bind_call(wrapper, false)
+          names.each { |name| replace(owner, wrapper, name, :"#{prefix}_#{name}") }
         end
       end
     end
@@ -49,17 +46,15 @@ module Rperf
       Builtin::INSTANCE_METHOD.bind_call(owner, name)
     end
 
-    # @return [Module, nil] the owner of the method, if this call has wrapped it
-    def self.replace(owner, wrapper, name, prefix)
+    def self.replace(owner, wrapper, name, kept_name)
       method = own_method(owner, name) or return
       owner = Builtin::OWNER.bind_call(method)
-      kept_name = :"#{prefix}_#{name}"
       return if Builtin::PRIVATE_METHODS.bind_call(owner, false).include?(kept_name)
 
       Builtin::DEFINE_METHOD.bind_call(owner, kept_name, method)
       Builtin::PRIVATE.bind_call(owner, kept_name)
       Builtin::DEFINE_METHOD.bind_call(owner, name, Builtin::INSTANCE_METHOD.bind_call(wrapper, name))
-      owner
+      Builtin::PRIVATE.bind_call(owner, name) if Builtin::HAS_PRIVATE.bind_call(wrapper, name)
     end
     private_class_method :replace
 

@@ -11,44 +11,26 @@ module Rperf
   #
   # The program may have redefined any method by then: the hooks call those of Native, and nothing else.
   module Ends
-    # Wraps exit!, which runs no at_exit block, and exec, after which no Ruby is left to write the profile. If exec
-    # fails, profiling goes on. A method of Process may call that of Kernel with super, so they keep what they wrap
-    # under different names.
+    # Wraps exit!, which runs no at_exit block, and exec, after which no Ruby is left to write the profile. A method of
+    # Process may call that of Kernel with super, so they keep what they wrap under different names.
     module OfProcess
       ruby2_keywords def exit!(*arguments, &)
-        Native.finish(arguments) if Native.main_ractor?
-        __rperf_process_exit!(*arguments, &)
+        Ends.exit(arguments) { __rperf_process_exit!(*arguments, &) }
       end
 
       ruby2_keywords def exec(*arguments, &)
-        return __rperf_process_exec(*arguments, &) unless Native.main_ractor?
-
-        begin
-          Native.hand_over(arguments)
-          __rperf_process_exec(*arguments, &)
-        ensure
-          # Only a failed exec comes back.
-          Native.take_back
-        end
+        Ends.exec(arguments) { __rperf_process_exec(*arguments, &) }
       end
     end
 
     # Likewise, of Kernel.exit! and Kernel.exec.
     module OfKernel
       ruby2_keywords def exit!(*arguments, &)
-        Native.finish(arguments) if Native.main_ractor?
-        __rperf_kernel_exit!(*arguments, &)
+        Ends.exit(arguments) { __rperf_kernel_exit!(*arguments, &) }
       end
 
       ruby2_keywords def exec(*arguments, &)
-        return __rperf_kernel_exec(*arguments, &) unless Native.main_ractor?
-
-        begin
-          Native.hand_over(arguments)
-          __rperf_kernel_exec(*arguments, &)
-        ensure
-          Native.take_back
-        end
+        Ends.exec(arguments) { __rperf_kernel_exec(*arguments, &) }
       end
     end
 
@@ -57,19 +39,11 @@ module Rperf
       private
 
       ruby2_keywords def exit!(*arguments, &)
-        Native.finish(arguments) if Native.main_ractor?
-        __rperf_exit!(*arguments, &)
+        Ends.exit(arguments) { __rperf_exit!(*arguments, &) }
       end
 
       ruby2_keywords def exec(*arguments, &)
-        return __rperf_exec(*arguments, &) unless Native.main_ractor?
-
-        begin
-          Native.hand_over(arguments)
-          __rperf_exec(*arguments, &)
-        ensure
-          Native.take_back
-        end
+        Ends.exec(arguments) { __rperf_exec(*arguments, &) }
       end
     end
 
@@ -105,6 +79,25 @@ module Rperf
       Wrapped.install(Kernel.singleton_class, OfKernel, "__rperf_kernel")
       Wrapped.install(Kernel, OfObjects)
       Wrapped.install(Process.singleton_class, BeforeDaemon)
+    end
+
+    # The profile is delivered before the block, which ends the process.
+    def self.exit(arguments)
+      Native.finish(arguments) if Native.main_ractor?
+      yield
+    end
+
+    # Likewise, before the block makes the process another program. If that fails, profiling goes on.
+    def self.exec(arguments)
+      return yield unless Native.main_ractor?
+
+      begin
+        Native.hand_over(arguments)
+        yield
+      ensure
+        # Only a failed exec comes back.
+        Native.take_back
+      end
     end
 
     # Begins a session of the daemon's own.
