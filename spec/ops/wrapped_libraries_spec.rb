@@ -55,4 +55,36 @@ RSpec.describe "Methods of libraries that have ops", vm: true do
     RUBY
     expect(told).to eq([[[3, false]]] * 2)
   end
+
+  it "can be stubbed for all objects of a class" do
+    told = ops_of(<<~RUBY)
+      require "net/http"
+      require "rspec/mocks/standalone"
+      get = -> { Net::HTTP.new("127.0.0.1", 1).request(Net::HTTP::Get.new("/")) }
+      measured do
+        allow_any_instance_of(Net::HTTP).to receive(:request).and_return("stub")
+        stubbed = get.call
+        RSpec::Mocks.teardown
+        puts [stubbed, (get.call rescue $!.class)].to_json
+      end
+    RUBY
+    expect(told).to eq(["stub", "Errno::ECONNREFUSED"])
+  end
+
+  it "are Minitest's, too, however often they are wrapped" do
+    program = write_file("minitest.rb", <<~RUBY)
+      require "minitest"
+      2.times { load "#{Commands::ROOT}/lib/rperf/minitest.rb" }
+      class Minitest::Test
+        alias run_without_log run
+        def run = (puts "logged"; run_without_log)
+      end
+      Class.new(Minitest::Test) { def test_it = assert(true) }
+      exit Minitest.run([])
+    RUBY
+    outcome = run(ruby, "-W0", program)
+    expect([outcome.status, outcome.stderr]).to match([be_success, ""])
+    expect(outcome.stdout.scan("logged").size).to eq(1)
+    expect(outcome.stdout).to include("1 runs, 1 assertions, 0 failures, 0 errors")
+  end
 end
