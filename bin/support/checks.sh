@@ -179,7 +179,7 @@ layering() {
   for crate in crates/*/; do
     crate=$(basename "$crate")
     case $crate in
-      rperf-model | rperf-sql | rperf-heap) depends_only "$crate" '' ;;
+      rperf-model | rperf-sql) depends_only "$crate" '' ;;
       rperf-report | rperf-vm) depends_only "$crate" rperf-model ;;
       rperf-accounts) depends_only "$crate" 'rperf-model rperf-sql rperf-vm' ;;
       rperf-sampling | rperf-tracing) depends_only "$crate" 'rperf-model rperf-vm' ;;
@@ -187,6 +187,7 @@ layering() {
       rperf-push) depends_only "$crate" 'rperf-model rperf-report rperf-format' ;;
       rperf-session) depends_only "$crate" 'rperf-model rperf-format rperf-report' ;;
       rperf-protocol) depends_only "$crate" 'rperf-model rperf-format rperf-report' ;;
+      rperf-heap) depends_only "$crate" 'rperf-model rperf-format rperf-report rperf-protocol' ;;
       rperf-port) depends_only "$crate" 'rperf-model rperf-format rperf-report rperf-session rperf-protocol' ;;
       rperf-watch) depends_only "$crate" 'rperf-heap rperf-model rperf-format rperf-report rperf-session rperf-protocol' ;;
       rperf-top) depends_only "$crate" 'rperf-heap rperf-model rperf-format rperf-report rperf-session rperf-protocol rperf-watch' ;;
@@ -211,7 +212,7 @@ layering() {
 programs_load_no_command() {
   local tree
   tree=$(cargo tree --package rperf --edges normal --prefix none --format '{lib}') || return 1
-  ! grep -xE 'rperf_(cli|top|watch)|clap.*|ratatui.*|crossterm' <<<"$(sort -u <<<"$tree")" ||
+  ! grep -xE 'rperf_(cli|heap|top|watch)|clap.*|ratatui.*|crossterm' <<<"$(sort -u <<<"$tree")" ||
     { echo "ext/rperf must not depend on these: only the command needs them" && false; }
 }
 

@@ -212,8 +212,8 @@ fn paths_to(known: &Known<'_>, class: &str) -> Vec<PathRow> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kind::Kind;
     use crate::test_graphs;
+    use rperf_protocol::heap::kind::Kind;
 
     fn told(graph: &Graph) -> HeapFile {
         let asked = Asked {

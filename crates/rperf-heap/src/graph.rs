@@ -1,8 +1,8 @@
 //! The graph: objects by their numbers, their references one behind the other, roots and names.
 
-use crate::kind::Kind;
-use crate::sampled::Sampled;
-use crate::write::Reference;
+use rperf_protocol::heap::kind::Kind;
+use rperf_protocol::heap::sampled::{Sample, Session, Site};
+use rperf_protocol::heap::write::Reference;
 
 /// No object, or no name.
 pub const NONE: u32 = u32::MAX;
@@ -16,6 +16,24 @@ pub struct Root {
     pub target: u32,
     /// The name of the global variable; 0 if it is none.
     pub variable: u32,
+}
+
+/// All that a session knows.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Sampled {
+    /// The session, if there is one.
+    pub session: Option<Session>,
+    /// The sites.
+    pub sites: Vec<Site>,
+    /// The samples whose objects are in the graph.
+    pub samples: Vec<Sample>,
+}
+
+impl Sampled {
+    /// The site of a sample, if it is known.
+    pub fn site(&self, sample: &Sample) -> Option<&Site> {
+        self.sites.get((sample.site as usize).checked_sub(1)?)
+    }
 }
 
 /// The graph of a program's objects.

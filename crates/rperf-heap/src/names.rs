@@ -242,8 +242,8 @@ fn those_of<T>(list: &[T], object: u32, of: impl Fn(&T) -> u32) -> &[T] {
 mod tests {
     use super::*;
     use crate::graph::Root;
-    use crate::kind::Kind;
     use crate::test_graphs;
+    use rperf_protocol::heap::kind::Kind;
 
     fn paths_of(graph: &Graph) -> Paths {
         Paths::of(graph, &crate::dominators::Dominators::of(graph))

@@ -200,8 +200,8 @@ mod tests {
     use super::*;
     use crate::answer::{self, Asked};
     use crate::file::{HeapFacts, HeapFile};
-    use crate::kind::Kind;
     use crate::test_graphs;
+    use rperf_protocol::heap::kind::Kind;
 
     const TEXTS: [&str; 9] = [
         "", "Object", "KEPT", "[:a]", "worker", "String", "Array", "FIBER", "vm",

@@ -2,9 +2,9 @@
 //! looked at before it is used.
 
 use crate::graph::{Graph, NONE, Root};
-use crate::kind::Kind;
-use crate::sampled::{Place, Sample, Session, Site};
-use crate::tags::{
+use rperf_protocol::heap::kind::Kind;
+use rperf_protocol::heap::sampled::{Place, Sample, Session, Site};
+use rperf_protocol::heap::tags::{
     CALLED, END, GLOBALS, LONGEST_NAME, MAGIC, NAME, OBJECT, OBJECTS_END, ROOT, SAMPLE, SESSION,
     SITE,
 };

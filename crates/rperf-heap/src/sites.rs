@@ -10,7 +10,7 @@
 use crate::file::{CodePlace, SitePath, SiteRow, Sites, Sum};
 use crate::graph::NONE;
 use crate::holders::Known;
-use crate::sampled::{Place, Sample, Site};
+use rperf_protocol::heap::sampled::{Place, Sample, Site};
 use rustc_hash::FxHashMap;
 
 /// Rows that are kept.
@@ -289,9 +289,10 @@ mod tests {
     use crate::answer::{self, Asked};
     use crate::file::{HeapFacts, HeapFile};
     use crate::graph::Graph;
-    use crate::kind::Kind;
-    use crate::sampled::{Sampled, Session};
+    use crate::graph::Sampled;
     use crate::test_graphs;
+    use rperf_protocol::heap::kind::Kind;
+    use rperf_protocol::heap::sampled::Session;
 
     const MEAN: u64 = 64 << 10;
 

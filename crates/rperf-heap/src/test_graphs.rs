@@ -1,11 +1,12 @@
 //! Graphs for tests, and a slow search.
 
+use crate::graph::Sampled;
 use crate::graph::{Graph, Root};
-use crate::kind::Kind;
 use crate::read::{self, ReadError};
-use crate::sampled::{Place, Sample, Sampled, Session, Site};
-use crate::write::{Object, Reference, Sink, Writer};
 use proptest::prelude::*;
+use rperf_protocol::heap::kind::Kind;
+use rperf_protocol::heap::sampled::{Place, Sample, Session, Site};
+use rperf_protocol::heap::write::{Object, Reference, Sink, Writer};
 
 /// Objects of one byte with these references, and these roots.
 pub fn of(targets: &[Vec<u32>], roots: &[u32]) -> Graph {
@@ -227,7 +228,7 @@ proptest! {
 
     #[test]
     fn nothing_that_is_sent_takes_memory_out_of_proportion(bytes: Vec<u8>) {
-        let sent = [&crate::tags::MAGIC[..], &bytes].concat();
+        let sent = [&rperf_protocol::heap::tags::MAGIC[..], &bytes].concat();
         if let Ok(graph) = read(&sent[..]) {
             prop_assert!(graph.targets.len() <= sent.len());
         }
@@ -236,7 +237,7 @@ proptest! {
 
 #[test]
 fn numbers_beyond_what_there_is_are_refused() {
-    let read = |rest: &[u8]| read(&[&crate::tags::MAGIC[..], rest].concat()[..]);
+    let read = |rest: &[u8]| read(&[&rperf_protocol::heap::tags::MAGIC[..], rest].concat()[..]);
     let is_damaged = |rest: &[u8]| matches!(read(rest), Err(ReadError::Damaged));
     // 64 M objects and one more.
     assert!(matches!(
@@ -283,7 +284,7 @@ fn a_stream_that_is_cut_before_its_global_variables_is_no_graph() {
     let graph = of(&[vec![1], vec![]], &[0]);
     let bytes = stream(&graph);
     let globals = bytes.len() - 3;
-    assert_eq!(bytes[globals], crate::tags::GLOBALS);
+    assert_eq!(bytes[globals], rperf_protocol::heap::tags::GLOBALS);
     for cut in 0..=globals {
         let read = read(&bytes[..cut]);
         assert!(matches!(read, Err(ReadError::Short)), "{cut}: {read:?}");
@@ -306,7 +307,11 @@ fn what_there_is_no_memory_for_is_refused() {
     assert!(matches!(read(319), Err(ReadError::NoMemory)), "objects");
     assert!(matches!(read(320), Err(ReadError::NoMemory)), "references");
     // Before any has come.
-    let many = [&crate::tags::MAGIC[..], &[0x80, 0x80, 0x80, 0x20]].concat();
+    let many = [
+        &rperf_protocol::heap::tags::MAGIC[..],
+        &[0x80, 0x80, 0x80, 0x20],
+    ]
+    .concat();
     let many = read::read(&many[..], 1 << 30);
     assert!(matches!(many, Err(ReadError::NoMemory)));
 }

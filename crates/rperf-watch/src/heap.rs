@@ -128,8 +128,8 @@ fn free_memory() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rperf_heap::kind::Kind;
-    use rperf_heap::write::{Object, Sink, Writer};
+    use rperf_protocol::heap::kind::Kind;
+    use rperf_protocol::heap::write::{Object, Sink, Writer};
 
     struct Bytes<'a>(&'a mut Vec<u8>);
 

@@ -2,10 +2,10 @@
 
 use rperf_heap::answer::{self, Asked};
 use rperf_heap::file::{HeapFacts, HeapFile};
-use rperf_heap::kind::Kind;
 use rperf_heap::read::read;
-use rperf_heap::sampled::{Place, Sample, Session, Site};
-use rperf_heap::write::{Object, Reference, Sink, Writer};
+use rperf_protocol::heap::kind::Kind;
+use rperf_protocol::heap::sampled::{Place, Sample, Session, Site};
+use rperf_protocol::heap::write::{Object, Reference, Sink, Writer};
 
 struct Bytes<'a>(&'a mut Vec<u8>);
 

@@ -4,12 +4,12 @@ use super::*;
 use crate::above::Above;
 use crate::dominators::Dominators;
 use crate::graph::{Graph, Root};
-use crate::kind::Kind;
 use crate::names::Names;
 use crate::paths::Paths;
 use crate::test_graphs::{self, any_named_graph};
 use crate::tree::Tree;
 use proptest::prelude::*;
+use rperf_protocol::heap::kind::Kind;
 use std::collections::BTreeMap;
 
 fn with<T>(graph: &Graph, then: impl FnOnce(&Known<'_>) -> T) -> T {

@@ -1,7 +1,7 @@
 //! What places of names are called: classes, modules, threads, fibers. Called by `names`.
 
 use super::{Names, those_of};
-use crate::kind::Kind;
+use rperf_protocol::heap::kind::Kind;
 
 /// References of a singleton class among which its object is looked for.
 const LOOKED_AT: usize = 1 << 16;

@@ -6,8 +6,8 @@ use super::functions::{Functions, bytes};
 use super::slots::Slots;
 use magnus::rb_sys::protect;
 use rb_sys::{ID, VALUE};
-use rperf_heap::kind::Kind;
-use rperf_heap::write::{Sink, Writer};
+use rperf_protocol::heap::kind::Kind;
+use rperf_protocol::heap::write::{Sink, Writer};
 use std::collections::HashMap;
 use std::ffi::c_int;
 

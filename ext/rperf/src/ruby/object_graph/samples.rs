@@ -4,8 +4,8 @@
 use super::names::Names;
 use super::slots::Slots;
 use rb_sys::VALUE;
-use rperf_heap::sampled::{Place, Sample, Session, Site};
-use rperf_heap::write::{LONGEST_NAME, Sink, Writer};
+use rperf_protocol::heap::sampled::{Place, Sample, Session, Site};
+use rperf_protocol::heap::write::{LONGEST_NAME, Sink, Writer};
 use rperf_sampling::objects::{FollowedSample, PlaceOfSite, PlacedSamples};
 use rperf_vm::ResolvedFrame;
 use std::sync::Arc;

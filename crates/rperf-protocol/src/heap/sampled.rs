@@ -51,27 +51,9 @@ pub struct Session {
     pub lost_bytes: u64,
 }
 
-/// All that a session knows.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Sampled {
-    /// The session, if there is one.
-    pub session: Option<Session>,
-    /// The sites.
-    pub sites: Vec<Site>,
-    /// The samples whose objects are in the graph.
-    pub samples: Vec<Sample>,
-}
-
 impl Sample {
     /// How many objects it stands for: the reciprocal of the probability with which such an object is drawn.
     pub fn weight(&self) -> f64 {
         -1.0 / (-(self.bytes as f64) / self.mean as f64).exp_m1()
-    }
-}
-
-impl Sampled {
-    /// The site of a sample, if it is known.
-    pub fn site(&self, sample: &Sample) -> Option<&Site> {
-        self.sites.get((sample.site as usize).checked_sub(1)?)
     }
 }

@@ -1,9 +1,9 @@
 //! The writer of the stream, in the program's forked child. It allocates its buffer, and nothing else.
 
-use crate::kind::Kind;
-use crate::sampled::{Place, Sample, Session, Site};
-pub use crate::tags::LONGEST_NAME;
-use crate::tags::{
+use super::kind::Kind;
+use super::sampled::{Place, Sample, Session, Site};
+pub use super::tags::LONGEST_NAME;
+use super::tags::{
     CALLED, END, GLOBALS, MAGIC, NAME, OBJECT, OBJECTS_END, ROOT, SAMPLE, SESSION, SITE,
 };
 
