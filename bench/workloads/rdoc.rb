@@ -10,7 +10,12 @@ require "tmpdir"
 # At scale 1 it is the net library's source; the smaller size has one file.
 WORKLOAD = lambda do |scale|
   source = File.join(RbConfig::CONFIG["rubylibdir"], scale >= 0.5 ? "net" : "net/protocol.rb")
+  # It warns of links in the pages that lead nowhere, on both.
+  output = [$stdout, $stderr]
+  $stdout = $stderr = File.open(File::NULL, "w")
   Dir.mktmpdir("rperf bench") do |directory|
     RDoc::RDoc.new.document(["--quiet", "--force-update", "--output", File.join(directory, "pages"), source])
   end
+ensure
+  $stdout, $stderr = output
 end
