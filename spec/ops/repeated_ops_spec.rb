@@ -61,9 +61,10 @@ RSpec.describe "Ops that requests repeat", vm: true do
   define_method(:expected) do
     { orders: ["products", 8], invoices: ["customers", 12], baskets: ["prices", 5] }.map do |page, (table, calls)|
       line = shop.lines.index { |it| it.include?("def #{page}(") } + 1
+      app = { "name" => "block in Shop##{page}", "path" => path_to("shop.rb"), "short_path" => "shop.rb",
+              "line" => line }
       include("key" => "endpoint", "endpoint" => "GET /#{page}", "name" => "[SQL] SELECT * FROM #{table} WHERE id = ?",
-              "calls" => calls * 50, "requests" => 50, "repeated" => 50, "endpoint_requests" => 50,
-              "app" => { "name" => "block in Shop##{page}", "path" => "shop.rb", "line" => line })
+              "calls" => calls * 50, "requests" => 50, "repeated" => 50, "endpoint_requests" => 50, "app" => app)
     end
   end
 

@@ -172,10 +172,11 @@ fn number(of: Option<f64>) -> Data {
     of.map_or(Data::Null, Data::Number)
 }
 
-fn named(function: &Function) -> [Field; 2] {
+fn named(function: &Function) -> [Field; 3] {
     [
         ("name", (&*function.name).into()),
-        ("path", (&*function.short_path).into()),
+        ("path", (&*function.path).into()),
+        ("short_path", (&*function.short_path).into()),
     ]
 }
 

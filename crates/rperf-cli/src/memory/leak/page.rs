@@ -194,7 +194,10 @@ fn growth<T>(part: &Part<'_, T>) -> String {
             .wrapped(&format!("Grew, but not all the time: {named}{more}.\n"));
     }
     let counts = [
-        (part.table.steady, ["is steady", "are steady"]),
+        (
+            part.table.steady,
+            ["shows no clear growth", "show no clear growth"],
+        ),
         (
             part.table.unknown,
             [
@@ -333,7 +336,7 @@ mod tests {
             "+60,000",
             "Or der",
             "Grew, but not all the time: Warm.",
-            "1 class is steady.",
+            "1 class shows no clear growth.",
             "measure: :heap",
         ] {
             assert!(page.contains(text), "{text}\n{page}");
@@ -378,7 +381,7 @@ mod tests {
         let mut file = file();
         file.classes.unknown = 2;
         let page = of(&file, 20, Screen::default());
-        let lines = "1 class is steady.\n2 classes were seen too seldom to tell.\n";
+        let lines = "1 class shows no clear growth.\n2 classes were seen too seldom to tell.\n";
         assert!(page.contains(lines), "{page}");
         file.classes = GrowthTable {
             unknown: 1,
@@ -390,7 +393,7 @@ mod tests {
             "{page}"
         );
         assert!(
-            !page.contains("No class grows") && !page.contains("steady"),
+            !page.contains("No class grows") && !page.contains("clear"),
             "{page}"
         );
     }
