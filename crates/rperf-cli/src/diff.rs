@@ -19,7 +19,7 @@ use reader::{Reader, Side};
 use rperf_format::answers;
 use rperf_format::viewer::{self as viewer_data, Comparison, TitledProfile};
 use rperf_report::one_line::one_line;
-use rperf_report::{Change, Diff, Normalize, Run, TestValue, align};
+use rperf_report::{Change, Diff, DiffRow, Normalize, Run, align};
 use std::io::{self, IsTerminal};
 
 /// What the help of the command ends with.
@@ -114,7 +114,7 @@ pub fn run(args: DiffArgs) -> Result<i32, Refusal> {
     let [base, target] = Run::tests_of_both([base, target]);
     let of_both = Diff::of(&base, &target, options.sort, options.normalize);
     let of_both = of_both.map_err(|error| Refusal::usage(error.to_string()))?;
-    Ok(verdict(&of_both, &options))
+    Ok(verdict_of_tests(&diff, &of_both, &options))
 }
 
 /// Names the sides of which filters leave nothing, though each filter matches something, perhaps of another value.
@@ -195,28 +195,55 @@ fn verdict(diff: &Diff, options: &Options) -> i32 {
     let Some(percent) = options.fail_above else {
         return 0;
     };
+    let above = diff.above(percent / 100.0);
+    let names = above.iter().map(|row| pages::name(row)).collect();
+    verdict_of(
+        diff,
+        names,
+        percent,
+        "the profiles don't count their samples",
+    )
+}
+
+/// The same for the tests that both sides have: each as the page has it, and these together, without what else is in
+/// the page's total.
+fn verdict_of_tests(diff: &Diff, of_both: &Diff, options: &Options) -> i32 {
+    let (Some(percent), Some(value)) = (options.fail_above, options.tests) else {
+        return 0;
+    };
+    let share = percent / 100.0;
+    let is_enough = |row: &DiffRow| row.delta() >= value.least_difference();
+    let total = Some(&of_both.total).filter(|it| of_both.is_total_above(share) && is_enough(it));
+    let total = total.map(|it| pages::named("the tests of both sides together", it));
+    let rows = diff.rows_above(share).into_iter();
+    let rows = rows.filter(|it| it.is_test_of_both() && is_enough(it));
+    let names = total.into_iter().chain(rows.map(pages::name)).collect();
+    verdict_of(
+        of_both,
+        names,
+        percent,
+        "a test takes more or less in each run",
+    )
+}
+
+/// The exit status where these are above the limit, and otherwise what `diff` can tell; with a line that says why if
+/// it is not 0.
+fn verdict_of(diff: &Diff, above: Vec<String>, percent: f64, unknown: &str) -> i32 {
     if diff.total.base == 0 && diff.total.target == 0 {
         crate::say("--fail-above can't tell: there is nothing to compare");
         return crate::USAGE;
     }
-    let mut above = diff.above(percent / 100.0);
-    let least = options.tests.map_or(0, TestValue::least_difference);
-    above.retain(|row| row.delta() >= least);
     if above.is_empty() && diff.total.change == Change::Unknown {
-        let why = match options.tests {
-            Some(_) => "a test takes more or less in each run",
-            None => "the profiles don't count their samples",
-        };
         crate::say(&format!(
-            "--fail-above can't tell: {why}, so several runs of each side are needed"
+            "--fail-above can't tell: {unknown}, so several runs of each side are needed"
         ));
         return crate::USAGE;
     }
     if above.is_empty() {
         return 0;
     }
-    let names: Vec<String> = above.iter().take(5).map(|row| pages::name(row)).collect();
-    let more = match above.len().saturating_sub(names.len()) {
+    let names = &above[..above.len().min(5)];
+    let more = match above.len() - names.len() {
         0 => String::new(),
         more => format!(" and {more} more"),
     };

@@ -72,6 +72,44 @@ pub(crate) fn one_sided(t: f64, freedom: f64) -> f64 {
     if t > 0.0 { half } else { 1.0 - half }
 }
 
+/// The derivative of the logarithm of the gamma function, for x > 0: by the asymptotic series, from 6 on (Abramowitz and
+/// Stegun 6.3.5 and 6.3.18).
+pub(crate) fn digamma(mut x: f64) -> f64 {
+    let mut sum = 0.0;
+    while x < 6.0 {
+        sum -= 1.0 / x;
+        x += 1.0;
+    }
+    let square = 1.0 / (x * x);
+    sum + x.ln() - 0.5 / x - square * (1.0 / 12.0 - square * (1.0 / 120.0 - square / 252.0))
+}
+
+/// The derivative of [`digamma`], for x > 0 (Abramowitz and Stegun 6.4.6 and 6.4.12).
+pub(crate) fn trigamma(mut x: f64) -> f64 {
+    let mut sum = 0.0;
+    while x < 6.0 {
+        sum += 1.0 / (x * x);
+        x += 1.0;
+    }
+    let square = 1.0 / (x * x);
+    let series = 1.0 / 6.0 - square * (1.0 / 30.0 - square * (1.0 / 42.0 - square / 30.0));
+    sum + 1.0 / x + square / 2.0 + series * square / x
+}
+
+/// The x with this [`trigamma`], which is greater than 0: by bisection of its logarithm, because it falls with x.
+pub(crate) fn trigamma_inverse(value: f64) -> f64 {
+    let [mut low, mut high] = [-14.0_f64, 14.0];
+    for _ in 0..60 {
+        let middle = f64::midpoint(low, high);
+        if trigamma(middle.exp()) > value {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    low.exp()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -91,6 +129,23 @@ mod tests {
         ] {
             let found = two_sided(t, freedom);
             assert!((found - p).abs() < 1e-4, "t={t} freedom={freedom}: {found}");
+        }
+    }
+
+    #[test]
+    fn derivatives_of_the_gamma_function_are_those_of_the_tables() {
+        let euler = 0.577_215_664_901_532_9;
+        let square = std::f64::consts::PI.powi(2);
+        for (x, first, second) in [
+            (1.0, -euler, square / 6.0),
+            (0.5, -euler - 2.0 * std::f64::consts::LN_2, square / 2.0),
+            (2.0, 1.0 - euler, square / 6.0 - 1.0),
+            (10.0, 2.251_752_589_066_721, 0.105_166_335_681_685_75),
+        ] {
+            assert!((digamma(x) - first).abs() < 1e-8, "{x}: {}", digamma(x));
+            assert!((trigamma(x) - second).abs() < 1e-8, "{x}: {}", trigamma(x));
+            let inverse = trigamma_inverse(second);
+            assert!((inverse - x).abs() < 1e-6, "{x}: {inverse}");
         }
     }
 

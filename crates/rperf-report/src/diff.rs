@@ -3,6 +3,7 @@
 
 mod error;
 mod found;
+mod moderation;
 mod run;
 mod scaling;
 mod statistics;
@@ -19,8 +20,8 @@ use crate::stack::groups::Function;
 use crate::text::units::nanoseconds_per;
 use crate::top::Sort;
 use found::FoundMethods;
-use rperf_model::Order;
-use rperf_model::ValueType;
+use moderation::Moderation;
+use rperf_model::{Order, Suite, ValueType};
 use run::Amount;
 use scaling::scales;
 use statistics::{Between, Estimate, Observed};
@@ -90,6 +91,11 @@ pub struct DiffRow {
 }
 
 impl DiffRow {
+    /// Whether it is a test that both sides have.
+    pub fn is_test_of_both(&self) -> bool {
+        self.matched.is_some() && self.function.name != Suite::HOOKS
+    }
+
     /// Target less base.
     pub fn delta(&self) -> i64 {
         self.target.saturating_sub(self.base)
@@ -191,12 +197,23 @@ impl Diff {
                 None => allowance,
             }
         });
+        let is_of_tests = base.iter().chain(target).all(|run| run.is_of_tests);
+        let moderation = is_of_tests.then(|| {
+            let of_method = |&method: &usize| {
+                let values = |index: usize| observed(&sides[index], index, method);
+                [values(0), values(1)]
+            };
+            Moderation::of(found.order.iter().map(of_method), least)
+        });
         let rows = found.order.iter().map(|&method| {
             let mut index = 0;
             let mut row = row(found.function(method).clone(), &sides, |side| {
                 index += 1;
                 let values = observed(side, index - 1, method);
-                Estimate::of(&values, between[index - 1])
+                match &moderation {
+                    Some(moderation) => Estimate::of_measured(&values, moderation),
+                    None => Estimate::of(&values, between[index - 1]),
+                }
             });
             row.base_path = found.base_path(method);
             row.matched = found.matched(method);
@@ -226,7 +243,7 @@ impl Diff {
             rows,
             tested,
             is_exact,
-            is_of_tests: base.iter().chain(target).all(|run| run.is_of_tests),
+            is_of_tests,
             per_request: (normalize == Normalize::Requests).then(|| PerRequest::of(base, target)),
         })
     }
@@ -246,9 +263,14 @@ impl Diff {
     /// total comes first, without a name.
     pub fn above(&self, share: f64) -> Vec<&DiffRow> {
         let total = self.is_total_above(share).then_some(&self.total);
+        total.into_iter().chain(self.rows_above(share)).collect()
+    }
+
+    /// The rows of which there is more by more than `share` of the base, beyond the noise.
+    pub fn rows_above(&self, share: f64) -> Vec<&DiffRow> {
         if self.is_exact {
             let rows = self.rows.iter().filter(|row| row.is_above(share));
-            return total.into_iter().chain(rows).collect();
+            return rows.collect();
         }
         let tested: Vec<_> = self.rows.iter().filter(|row| row.is_tested).collect();
         let ps = tested.iter().filter_map(|row| row.p_above(share));
@@ -256,7 +278,7 @@ impl Diff {
         let rows = tested
             .into_iter()
             .filter(|row| row.is_above(share) && row.p_above(share).is_some_and(|p| p <= limit));
-        total.into_iter().chain(rows).collect()
+        rows.collect()
     }
 }
 

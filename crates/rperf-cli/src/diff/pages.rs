@@ -338,6 +338,11 @@ pub fn name(row: &DiffRow) -> String {
         "" if row.function.path.is_empty() => "the total".into(),
         name => function_name(name),
     };
+    named(&name, row)
+}
+
+/// A name of its own for a row, and by how much that differs.
+pub fn named(name: &str, row: &DiffRow) -> String {
     match row.percent() {
         Some(percent) => format!("{name} ({})", percent_text(percent)),
         None => format!("{name} (new)"),

@@ -1,5 +1,6 @@
 //! The arithmetic that tells change from noise. Called by `diff`; pure, any thread.
 
+use super::moderation::Moderation;
 use crate::chance::{one_sided, two_sided};
 
 /// A row's value in one run.
@@ -50,7 +51,7 @@ impl Between {
 }
 
 /// The mean of the runs, and their variance.
-fn mean_and_spread(runs: &[Observed]) -> (f64, f64) {
+pub(super) fn mean_and_spread(runs: &[Observed]) -> (f64, f64) {
     let count = runs.len() as f64;
     let mean = runs.iter().map(|run| run.value).sum::<f64>() / count;
     let squares = runs.iter().map(|run| (run.value - mean).powi(2));
@@ -79,6 +80,21 @@ impl Estimate {
             variance: is_known.then(|| (known + own) / count),
             own: (own / count, count - 1.0),
             sample,
+        }
+    }
+
+    /// From the runs of one side, of a row whose values are measured: what they differ by is moderated by what
+    /// those of all rows differ by.
+    pub(super) fn of_measured(runs: &[Observed], moderation: &Moderation) -> Self {
+        let estimate = Self::of(runs, 0.0);
+        match moderation.apply(runs) {
+            Some(moderated) => Self {
+                mean: moderated.mean,
+                variance: Some(moderated.variance),
+                own: (moderated.variance, moderated.freedom),
+                ..estimate
+            },
+            None => estimate,
         }
     }
 

@@ -7,6 +7,7 @@ use rperf_model::test_support;
 use rperf_model::{Column, LabelSetId, Profile, Schema, State, ValueType, WeightKey, WeightTable};
 
 mod gc_cost;
+mod measured;
 
 const MS: i64 = 1_000_000;
 
