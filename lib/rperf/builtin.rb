@@ -18,6 +18,11 @@ module Rperf
       %i[name ancestors const_get const_defined? autoload? instance_method method_defined? private_method_defined?
          instance_methods private_instance_methods singleton_class? define_method private]
       .map { |name| Module.instance_method(name) }
+    # Of exceptions, and of what their backtraces are made of.
+    LOCATIONS, SET_BACKTRACE = %i[backtrace_locations set_backtrace].map { |name| Exception.instance_method(name) }
+    LOCATION_PATH = Thread::Backtrace::Location.instance_method(:path)
+    REJECT = Array.instance_method(:reject)
+    STARTS_WITH = String.instance_method(:start_with?)
     # Of methods without an object.
     OWNER, SUPER_METHOD = %i[owner super_method].map { |name| UnboundMethod.instance_method(name) }
   end

@@ -13,7 +13,9 @@ module Rperf
     LOCK = Thread::Mutex.new
     # A half that is installed would stay one.
     LATER = { Object => :never }.freeze
-    private_constant :LOCK, :LATER
+    # rperf's own files are in it.
+    DIRECTORY = "#{__dir__}/".freeze
+    private_constant :LOCK, :LATER, :DIRECTORY
 
     # Takes effect once for each owner. What it hasn't stays away.
     #
@@ -30,6 +32,30 @@ module Rperf
         end
       end
     end
+
+    # Yields to a wrapped method, in the main Ractor. If that raises, the backtrace has no frames of rperf's.
+    def self.unseen
+      before = $! # rubocop:disable Style/SpecialGlobalVars
+      result = yield
+      returned = true
+      result
+    ensure
+      # Kernel#raise may be the program's own.
+      error = $! # rubocop:disable Style/SpecialGlobalVars
+      hide(error) unless returned || error.nil? || Builtin::SAME.bind_call(error, before)
+    end
+
+    def self.hide(error)
+      locations = Builtin::LOCATIONS.bind_call(error) or return
+      kept = Builtin::REJECT.bind_call(locations) do |it|
+        path = Builtin::LOCATION_PATH.bind_call(it)
+        path && Builtin::STARTS_WITH.bind_call(path, DIRECTORY)
+      end
+      Builtin::SET_BACKTRACE.bind_call(error, kept)
+    rescue StandardError
+      nil # It is frozen: it stays as it is.
+    end
+    private_class_method :hide
 
     # @return [Boolean] whether it is the name of a method that is wrapped
     def self.kept?(name) = name.start_with?(MARK)

@@ -104,4 +104,25 @@ RSpec.describe "Methods that a program wraps", vm: true do
     RUBY
     expect_the_same(path, "done")
   end
+
+  it "raise with the backtrace of the program alone, however they fail" do
+    calls = ['exec("/nonexistent/program")', 'Process.exec("/nonexistent/program")', 'exit!("x")',
+             "Process.exit!(1, 2)", "Process.daemon(1, 2, 3)"]
+    path = program(after: <<~RUBY)
+      def told
+        yield
+      rescue SystemCallError, ArgumentError, TypeError => e
+        lines = e.backtrace.grep_v(/in '(Kernel#|Process\\.)/).map { |it| it[/[^:]*:\\d+/] }
+        places = e.backtrace_locations.map { |it| "\#{it.path}:\#{it.lineno}" }.uniq
+        puts [e.class, e.message, lines.uniq, lines.uniq == places, places.first].inspect
+      end
+      begin
+        raise "one that is rescued"
+      rescue RuntimeError
+        #{calls.map { |it| "told { #{it} }" }.join("\n  ")}
+      end
+      puts "done"
+    RUBY
+    expect_the_same(path, path)
+  end
 end

@@ -9,7 +9,7 @@ module Rperf
   # Hooks into the ways in which a program ends, and those in which a process goes on as another one: the profile until
   # then is delivered. A signal ends a Ruby process by an exception, and so runs at_exit blocks.
   #
-  # The program may have redefined any method by then: the hooks call those of Native, and nothing else.
+  # The program may have redefined any method by then: the hooks call those of Native, and those of Builtin.
   module Ends
     # Wraps exit!, which runs no at_exit block, and exec, after which no Ruby is left to write the profile. A method of
     # Process may call that of Kernel with super, so they keep what they wrap under different names.
@@ -55,7 +55,7 @@ module Rperf
         settings = Session.current&.destination&.settings
         begin
           Native.begin_daemon
-          result = __rperf_daemon(*)
+          result = Wrapped.unseen { __rperf_daemon(*) }
           is_daemon = true
         ensure
           Native.end_daemon(is_daemon || false)
@@ -82,18 +82,20 @@ module Rperf
     end
 
     # The profile is delivered before the block, which ends the process.
-    def self.exit(arguments)
-      Native.finish(arguments) if Native.main_ractor?
-      yield
+    def self.exit(arguments, &)
+      return yield unless Native.main_ractor?
+
+      Native.finish(arguments)
+      Wrapped.unseen(&)
     end
 
     # Likewise, before the block makes the process another program. If that fails, profiling goes on.
-    def self.exec(arguments)
+    def self.exec(arguments, &)
       return yield unless Native.main_ractor?
 
       begin
         Native.hand_over(arguments)
-        yield
+        Wrapped.unseen(&)
       ensure
         # Only a failed exec comes back.
         Native.take_back

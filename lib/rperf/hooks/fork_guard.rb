@@ -23,7 +23,7 @@ module Rperf
         labels = shared && Native.labels
         begin
           Native.forking(true)
-          pid = __rperf_forking__fork
+          pid = Wrapped.unseen { __rperf_forking__fork }
         ensure
           Native.forking(false)
         end
@@ -48,7 +48,7 @@ module Rperf
         labels = shared && Native.labels
         begin
           Native.forking(true)
-          result = __rperf_forking_daemon(*)
+          result = Wrapped.unseen { __rperf_forking_daemon(*) }
         ensure
           Native.forking(false)
         end
