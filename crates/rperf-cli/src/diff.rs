@@ -205,8 +205,8 @@ fn verdict(diff: &Diff, options: &Options) -> i32 {
     )
 }
 
-/// The same for the tests that both sides have: each as the page has it, and these together, without what else is in
-/// the page's total.
+/// The exit status for the tests that both sides have: each as the page has it, and all of these together, without what
+/// else is in the page's total.
 fn verdict_of_tests(diff: &Diff, of_both: &Diff, options: &Options) -> i32 {
     let (Some(percent), Some(value)) = (options.fail_above, options.tests) else {
         return 0;

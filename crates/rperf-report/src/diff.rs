@@ -211,7 +211,7 @@ impl Diff {
                 index += 1;
                 let values = observed(side, index - 1, method);
                 match &moderation {
-                    Some(moderation) => Estimate::of_measured(&values, moderation),
+                    Some(moderation) => moderation.estimate(&values),
                     None => Estimate::of(&values, between[index - 1]),
                 }
             });

@@ -6,7 +6,7 @@
 //! rows vary by more of themselves. A row that agrees in all of its runs is so not called as unsteady as the others are, and
 //! a few runs that agree by chance aren't called exact.
 
-use super::statistics::{Observed, mean_and_spread};
+use super::statistics::{Estimate, Observed, mean_and_spread};
 use crate::chance::{digamma, trigamma, trigamma_inverse};
 
 /// With fewer rows, the power of the mean is not learned: then deviations are a share of it.
@@ -21,20 +21,12 @@ const LEAST_VARIANCE: f64 = 1.0 / 12.0;
 /// What the rows tell of the variance of a row.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Moderation {
-    /// Of a row whose mean is 1: the logarithm of its variance.
+    /// The logarithm of the variance of a row whose mean is 1.
     at_one: f64,
     /// The power of the mean that variances go by.
     power: f64,
     /// How many degrees of freedom that is worth.
     freedom: f64,
-}
-
-/// The variance of a row's mean, and the degrees of freedom with which it is known.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Moderated {
-    pub(super) mean: f64,
-    pub(super) variance: f64,
-    pub(super) freedom: f64,
 }
 
 /// A row of one side: the logarithm of its mean, that of its variance without its bias, and the degrees of freedom.
@@ -108,10 +100,10 @@ impl Moderation {
         }
     }
 
-    /// The mean of a row's runs; `None` for a single run, which tells nothing of its variance.
-    pub(super) fn apply(&self, runs: &[Observed]) -> Option<Moderated> {
+    /// The mean of a row's runs, and how sure it is. A single run tells nothing of its variance.
+    pub(super) fn estimate(&self, runs: &[Observed]) -> Estimate {
         if runs.len() < 2 {
-            return None;
+            return Estimate::of(runs, 0.0);
         }
         let (mean, spread) = mean_and_spread(runs);
         let count = runs.len() as f64;
@@ -121,11 +113,8 @@ impl Moderation {
         } else {
             0.0
         };
-        Some(Moderated {
-            mean,
-            variance: (self.freedom * prior + own * spread) / (self.freedom + own) / count,
-            // Two sides of a row share what the prior doesn't know of it, so each has half of that.
-            freedom: self.freedom / 2.0 + own,
-        })
+        let variance = (self.freedom * prior + own * spread) / (self.freedom + own);
+        // Two sides of a row share what the prior doesn't know of it, so each has half of that.
+        Estimate::known(runs, variance / count, self.freedom / 2.0 + own)
     }
 }

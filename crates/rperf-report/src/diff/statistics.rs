@@ -1,6 +1,5 @@
 //! The arithmetic that tells change from noise. Called by `diff`; pure, any thread.
 
-use super::moderation::Moderation;
 use crate::chance::{one_sided, two_sided};
 
 /// A row's value in one run.
@@ -83,18 +82,12 @@ impl Estimate {
         }
     }
 
-    /// From the runs of one side, of a row whose values are measured: what they differ by is moderated by what
-    /// those of all rows differ by.
-    pub(super) fn of_measured(runs: &[Observed], moderation: &Moderation) -> Self {
-        let estimate = Self::of(runs, 0.0);
-        match moderation.apply(runs) {
-            Some(moderated) => Self {
-                mean: moderated.mean,
-                variance: Some(moderated.variance),
-                own: (moderated.variance, moderated.freedom),
-                ..estimate
-            },
-            None => estimate,
+    /// From the runs of one side, whose mean has this variance, known with so many degrees of freedom.
+    pub(super) fn known(runs: &[Observed], variance: f64, freedom: f64) -> Self {
+        Self {
+            variance: Some(variance),
+            own: (variance, freedom),
+            ..Self::of(runs, 0.0)
         }
     }
 

@@ -3,7 +3,7 @@
 use super::*;
 use rperf_model::{SuiteKey, SuiteKind, SuiteSums};
 
-const TESTS: usize = 300;
+const TESTS: usize = 200;
 
 /// The tests of a suite, as they vary from run to run.
 struct Suite {
@@ -82,16 +82,9 @@ fn a_steady_test_that_is_slower_is_found_beside_unsteady_ones() {
 
 #[test]
 fn unchanged_tests_are_hardly_ever_called_changed() {
-    const TRIALS: usize = 100;
+    const TRIALS: usize = 50;
     let mut random = Random(4);
-    for (count, stalls) in [
-        (2, 0.0),
-        (3, 0.0),
-        (5, 0.0),
-        (3, 0.03),
-        (5, 0.03),
-        (10, 0.03),
-    ] {
+    for (count, stalls) in [(2, 0.0), (3, 0.0), (5, 0.03), (8, 0.03)] {
         let (mut with_any, mut above) = (0, 0);
         for _ in 0..TRIALS {
             let suite = Suite::new(stalls, &mut random);
