@@ -128,7 +128,7 @@ fn holders_table(file: &HeapFile, rows: usize) -> Table {
 pub fn text_of(holder: &Holder) -> String {
     let mut steps = vec![shown(&holder.name).into_owned()];
     if !holder.class.is_empty() {
-        steps.push(shown(&holder.class).into());
+        steps.push(many_of(holder.held, shown(&holder.class).into()));
     }
     steps.extend(holder.path.iter().map(step));
     joined(steps)
@@ -143,9 +143,13 @@ fn part_of(holder: &Holder) -> String {
 }
 
 fn step(step: &PathStep) -> String {
-    let text = class_by(&step.class, &step.name);
-    match step.objects {
-        1 => text,
+    many_of(step.objects, class_by(&step.class, &step.name))
+}
+
+/// Objects of a class, with their number, if there are several.
+fn many_of(objects: u64, text: String) -> String {
+    match objects {
+        0 | 1 => text,
         many => format!("{} {text}", grouped(many)),
     }
 }
@@ -197,6 +201,7 @@ mod tests {
             holders: vec![Holder {
                 name: "CARTS".into(),
                 class: "Hash".into(),
+                held: 1200,
                 objects: 7,
                 retained_bytes: 3 << 20,
                 path: vec![PathStep {
@@ -211,7 +216,10 @@ mod tests {
         };
         let page = of(&file, None, 1, Screen::default());
         assert!(page.contains("1,200") && page.contains("Or der"), "{page}");
-        assert!(page.contains("CARTS → Hash → 5 @items Item"), "{page}");
+        assert!(
+            page.contains("CARTS → 1,200 Hash → 5 @items Item"),
+            "{page}"
+        );
         assert!(page.contains(" Item (part of REG ISTRY)\n"), "{page}");
         assert!(page.contains(NESTED), "{page}");
         assert!(page.contains("was ended"), "{page}");
