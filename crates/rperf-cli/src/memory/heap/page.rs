@@ -13,7 +13,7 @@ use rperf_report::terminal_text::shown;
 const NOT_WHOLE: &str = "The copy of the program was ended before it had sent all global variables: some have no \
                          name here.";
 
-const NESTED: &str = "What is part of another row counts there, too.";
+pub(super) const NESTED: &str = "What is part of another row counts there, too.";
 
 /// The tables. `class`: the paths to its instances, and nothing else.
 pub fn of(file: &HeapFile, class: Option<&str>, rows: usize, screen: Screen) -> String {
@@ -116,7 +116,7 @@ fn holders_table(file: &HeapFile, rows: usize) -> Table {
                 grouped(holder.objects),
             ],
             style: Style::of_share(share),
-            name: text_of(holder) + &part_of(holder),
+            name: text_of(holder) + &part_of(&holder.within),
             is_text: true,
             ..Row::default()
         });
@@ -134,9 +134,9 @@ pub fn text_of(holder: &Holder) -> String {
     joined(steps)
 }
 
-/// In which other row it counts, too.
-fn part_of(holder: &Holder) -> String {
-    match &*holder.within {
+/// In which other row something counts, too.
+pub(super) fn part_of(within: &str) -> String {
+    match within {
         "" => String::new(),
         outer => format!(" (part of {})", shown(outer)),
     }
