@@ -217,9 +217,35 @@ RSpec.describe "rperf heap with sites", vm: true, emulated: false, if: Gem::Plat
       File.write(path_to("go"), "")
       wait_until("the end of the session") { File.exist?(path_to("done")) }
       expect(answer_of(pid)["sites"]).to be_nil
-      expect(page_of(pid, "--force")).to include(<<~LINE)
+      expect(page_of(pid, "--force")).to include(<<~LINE.tr("\n", " ").strip)
         Where these were made isn't known: no session of this program has --measure heap (rperf help what-stays).
+        A forked worker needs RPERF_INHERIT=fork, too.
       LINE
+    end
+  end
+
+  it "knows the sites of a forked worker with RPERF_INHERIT=fork" do
+    code = <<~RUBY
+      KEPT = []
+      worker = fork do
+        KEPT << Array.new(50_000) { Array.new(70) }
+        Rperf.listen
+        File.write("worker", Process.pid)
+        sleep
+      end
+      puts worker
+      sleep
+    RUBY
+    env = { "RPERF_ENABLED" => "1", "RPERF_MEASURE" => "heap", "RPERF_MAX_OVERHEAD" => "100", "RPERF_LISTEN" => "1",
+            "RPERF_OUTPUT" => path_to("end.data") }
+    { "fork" => true, "0" => false }.each do |inherit, is_known|
+      listening(code, env: env.merge("RPERF_INHERIT" => inherit)) do |program|
+        wait_until("the worker") { File.exist?(path_to("worker")) && !File.empty?(path_to("worker")) }
+        sites = answer_of(Integer(program.lines.last))["sites"]
+        expect(!sites.nil?).to be(is_known)
+        expect(sites["total"]["bytes"]).to be > 10 * (1 << 20) if is_known
+      end
+      File.delete(path_to("worker"))
     end
   end
 

@@ -133,6 +133,19 @@ RSpec.describe "rperf leak", vm: true, emulated: false, if: Gem::Platform.local.
     end
   end
 
+  it "waits with its first look where another command has just looked at the program" do
+    watched(code) do |pid|
+      expect(rperf("heap", "-o", "just.json", pid.to_s).status).to be_success
+      command = rperf_command("leak", pid.to_s)
+      child = Process.spawn(clean_environment, *command, chdir: directory, out: path_to("found"), err: path_to("said"))
+      sleep 16
+      Process.kill(:INT, child)
+      Process.wait(child)
+      expect(File.read(path_to("said"))).to eq("rperf: #{pid}: 3 looks are needed to tell what grows, not 1\n")
+      expect(Process.last_status.exitstatus).to eq(1)
+    end
+  end
+
   it "takes files of rperf heap" do
     watched(code) do |pid|
       3.times do |number|

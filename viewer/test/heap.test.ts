@@ -253,6 +253,15 @@ test("a holder that is part of another one says so", () => {
   assert.throws(() => read({ holders: [{ ...partOfCarts().holders[1], within: 7 }] }), /within is not a text/);
 });
 
+test("several objects of one name are told with their number, and older files don't know it", () => {
+  const [whole, part] = partOfCarts().holders;
+  const titles = (held: object) => read({ holders: [{ ...whole, ...held }] }).holders.map(pathTitle);
+  assert.deepEqual(titles({ held: 2000 }), ["Shop::CARTS → 2,000 Hash → 5,000 Cart"]);
+  for (const held of [{}, { held: 0 }, { held: 1 }])
+    assert.deepEqual(titles(held), ["Shop::CARTS → Hash → 5,000 Cart"]);
+  assert.throws(() => read({ holders: [{ ...part, held: "7" }] }), /held is not an amount/);
+});
+
 test("paths lose their middle, and text that turns its direction leaves the rest alone", () => {
   const steps = (count: number) =>
     Array.from({ length: count }, (_, i) => ({ className: `C${i + 2}`, name: "", objects: null }));

@@ -13,8 +13,8 @@ use crate::tree::Tree;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
 
-/// Holders and paths that are kept.
-const MOST: usize = 1000;
+/// Holders and paths that are kept at most.
+pub const MOST: usize = 1000;
 
 /// What only the VM sees is one row.
 const OF_VM: &str = "(VM: methods, compiled code, internals)";

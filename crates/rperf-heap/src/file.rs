@@ -19,16 +19,19 @@ pub struct PathStep {
     pub retained_bytes: u64,
 }
 
-/// A holder.
+/// A holder, or several of one name and class.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holder {
     /// The names by which it is held.
     pub name: String,
     /// What its class is called.
     pub class: String,
-    /// How many objects would go with it, and itself.
+    /// How many objects are held by this name; 0 where it isn't told, as in files of older versions.
+    #[serde(default)]
+    pub held: u64,
+    /// How many objects would go with these, and themselves.
     pub objects: u64,
-    /// The bytes that would go with it.
+    /// The bytes that would go with them.
     pub retained_bytes: u64,
     /// What it has.
     pub path: Vec<PathStep>,

@@ -1,6 +1,10 @@
 //! The biggest holders: what is dominated by nobody but a class, a module, a thread or the roots. And what
 //! each of them has.
 
+mod groups;
+
+pub use groups::NAMED;
+
 use crate::above::Above;
 use crate::dominators::Dominators;
 use crate::file::{Holder, PathStep};
@@ -8,6 +12,7 @@ use crate::graph::{Graph, NONE};
 use crate::names::Names;
 use crate::paths::{Paths, Step};
 use crate::tree::Tree;
+use groups::Group;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 
@@ -93,15 +98,6 @@ pub enum Held {
     ByRoot(u32),
 }
 
-/// Holders that are one row.
-struct Group {
-    held: Held,
-    /// How the nearest holder above is held.
-    within: Option<Held>,
-    retained: u64,
-    objects: Vec<u32>,
-}
-
 /// Holders that are below others.
 pub struct Nested<'a> {
     dominators: &'a Dominators,
@@ -155,7 +151,7 @@ impl Known<'_> {
         Nested { dominators, outer }
     }
 
-    /// The biggest of these, the biggest first, and what rperf has.
+    /// The biggest rows of these, the biggest first, and what rperf has.
     pub fn holders(&self, found: &[u32], nested: &Nested<'_>, most: usize) -> Vec<Holder> {
         let mut holders: Vec<Holder> = Vec::new();
         let mut own = Holder {
@@ -179,6 +175,7 @@ impl Known<'_> {
             holders.push(Holder {
                 name: self.name_of(held),
                 class: self.graph.class_name(objects[0]).into(),
+                held: objects.len() as u64,
                 objects: counts.map(u64::from).sum(),
                 retained_bytes: retained,
                 path: self.descent(objects, retained),
@@ -191,46 +188,6 @@ impl Known<'_> {
             holders.truncate(most);
         }
         holders
-    }
-
-    /// The biggest rows of these holders but rperf's, the biggest first. What is shared has one for all objects of a
-    /// class.
-    fn groups(&self, found: &[u32], nested: &Nested<'_>, most: usize) -> Vec<Group> {
-        let mut groups: Vec<Group> = Vec::new();
-        let mut shared: FxHashMap<(Held, Option<Held>, u32), usize> = FxHashMap::default();
-        let mut alone = 0;
-        for &object in found {
-            let held = self.held(object);
-            let is_shared = matches!(held, Held::Among(..) | Held::AmongVariable(_));
-            // The biggest come first.
-            if held == Held::Own || (!is_shared && alone == most) {
-                continue;
-            }
-            alone += usize::from(!is_shared);
-            let within = nested.outer(object).map(|it| self.held(it));
-            let retained = self.dominators.retained(object);
-            let new = groups.len();
-            let class = self.graph.classes[object as usize];
-            let place = match is_shared {
-                true => *shared.entry((held, within, class)).or_insert(new),
-                false => new,
-            };
-            match groups.get_mut(place) {
-                Some(group) => {
-                    group.retained = group.retained.saturating_add(retained);
-                    group.objects.push(object);
-                }
-                None => groups.push(Group {
-                    held,
-                    within,
-                    retained,
-                    objects: vec![object],
-                }),
-            }
-        }
-        groups.sort_by_key(|it| Reverse(it.retained));
-        groups.truncate(most);
-        groups
     }
 
     fn is_holder(&self, object: u32) -> bool {
@@ -401,3 +358,6 @@ impl Known<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

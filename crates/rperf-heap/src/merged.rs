@@ -4,7 +4,7 @@ mod parts;
 
 use crate::file::TreeRow;
 use crate::graph::NONE;
-use crate::holders::{Below, Held, Known};
+use crate::holders::{Below, Held, Known, NAMED};
 use parts::{Candidate, Group, Name, Row};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
@@ -15,9 +15,6 @@ const MOST: usize = 4000;
 
 /// Levels at most, that of the holders included.
 const DEEPEST: u32 = 24;
-
-/// Holders that are looked up by name: only so many may become rows.
-const NAMED: usize = 2 * MOST;
 
 /// What is no holder's: one row.
 const OF_NOBODY: &str = "classes, modules and the VM";

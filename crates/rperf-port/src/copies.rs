@@ -71,7 +71,7 @@ impl Copies {
     ) {
         if questions.is_open(Task::Heap) {
             let error = "another client waits for a snapshot of its objects";
-            return client.refuse(&Refusal::new(Code::Busy, error, "ask later"));
+            return client.refuse(&Refusal::new(Code::TooSoon, error, "ask later"));
         }
         if let Err(refusal) = self.check(force) {
             return client.refuse(&refusal);
@@ -115,9 +115,10 @@ impl Copies {
     /// Why there can't be one now; `force`: however little memory is free, and however soon after the last one.
     fn check(&mut self, force: bool) -> Result<(), Refusal> {
         let elapsed = self.began.map(|it| it.elapsed());
-        let refused = |error: &str, hint: &str| Err(Refusal::new(Code::Busy, error, hint));
+        let refused = |code, error: &str, hint: &str| Err(Refusal::new(code, error, hint));
         if self.is_alive() {
             return refused(
+                Code::TooSoon,
                 "a snapshot of its objects is under way already",
                 "wait for it",
             );
@@ -126,6 +127,7 @@ impl Copies {
             let seconds = PAUSE.as_secs();
             let error = format!("the last snapshot of its objects is less than {seconds} s old");
             return refused(
+                Code::TooSoon,
                 &error,
                 "wait a moment, or give --force: each one stops the program for a moment",
             );
@@ -142,7 +144,7 @@ impl Copies {
                 }
                 false => "--force makes it all the same; it is the first process to be ended",
             };
-            return refused(&error, hint);
+            return refused(Code::Busy, &error, hint);
         }
         Ok(())
     }

@@ -41,6 +41,8 @@ pub enum Code {
     Tracing,
     /// There are as many clients, or profiles under way, as there may be.
     Busy,
+    /// A look at the objects is under way, or was over too short a time ago.
+    TooSoon,
     /// The VM doesn't answer.
     Silent,
     /// The program couldn't do it this time.
@@ -74,7 +76,7 @@ impl Code {
             Code::TooLong => 431,
             Code::Internal | Code::Unknown => 500,
             Code::NoSuchProfile => 501,
-            Code::Busy | Code::Silent | Code::Failed | Code::OlderNotYet => 503,
+            Code::Busy | Code::TooSoon | Code::Silent | Code::Failed | Code::OlderNotYet => 503,
         }
     }
 

@@ -37,6 +37,16 @@ pub enum HeapError {
     Unreadable(ReadError),
 }
 
+impl HeapError {
+    /// Whether another look at the program is under way, or was over too short a time ago: it answers later.
+    pub fn is_too_soon(&self) -> bool {
+        match self {
+            HeapError::Failure(Failure::Asking(AskError::Refused(it))) => it.code == Code::TooSoon,
+            _ => false,
+        }
+    }
+}
+
 impl From<AskError> for HeapError {
     fn from(error: AskError) -> Self {
         match error {

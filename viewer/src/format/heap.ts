@@ -160,7 +160,7 @@ export function readHeap(data: Uint8Array): Heap {
     })),
     holders: top.list("holders").map((row) => ({
       holder: row.text("name"),
-      steps: [{ className: row.text("class"), name: "", objects: 1 }, ...row.list("path").map(countedStep)],
+      steps: [heldStep(row), ...row.list("path").map(countedStep)],
       objects: row.amount("objects"),
       bytes: null,
       retained: row.amount("retained_bytes"),
@@ -260,6 +260,12 @@ function steps(row: Reader): Step[] {
 
 function countedStep(row: Reader): Step {
   return { className: row.text("class"), name: row.text("name"), objects: row.amount("objects") };
+}
+
+/** What a holder's name holds. Older files don't tell how many, nor does the row of rperf. */
+function heldStep(row: Reader): Step {
+  const objects = Math.max(1, row.has("held") ? row.amount("held") : 1);
+  return { className: row.text("class"), name: "", objects };
 }
 
 function path(row: Reader): HeapPath {

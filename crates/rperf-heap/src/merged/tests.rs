@@ -1,32 +1,11 @@
 //! Tests of the merged tree: beside a slow one, and where it is cut.
 
 use super::*;
-use crate::above::Above;
-use crate::dominators::Dominators;
 use crate::graph::{Graph, Root};
-use crate::names::Names;
-use crate::paths::Paths;
-use crate::test_graphs::{self, any_named_graph};
-use crate::tree::Tree;
+use crate::test_graphs::{self, any_named_graph, with};
 use proptest::prelude::*;
 use rperf_protocol::heap::kind::Kind;
 use std::collections::BTreeMap;
-
-fn with<T>(graph: &Graph, then: impl FnOnce(&Known<'_>) -> T) -> T {
-    let dominators = Dominators::of(graph);
-    let tree = Tree::of(&dominators);
-    let paths = Paths::of(graph, &dominators);
-    let names = Names::of(graph, &paths);
-    let above = Above::of(graph, &dominators, &names);
-    then(&Known {
-        graph,
-        dominators: &dominators,
-        tree: &tree,
-        above: &above,
-        names: &names,
-        paths: &paths,
-    })
-}
 
 fn outermost(known: &Known<'_>) -> Vec<u32> {
     let holders = known.all_holders();

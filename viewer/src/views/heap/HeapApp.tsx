@@ -137,7 +137,8 @@ function Facts({ heap }: { heap: Heap }) {
           Where the objects were made isn't known:{" "}
           {isWhole ? (
             <>
-              no session of this program has <code>--measure heap</code>.
+              no session of this program has <code>--measure heap</code>. A forked worker needs
+              <code>RPERF_INHERIT=fork</code>, too.
             </>
           ) : (
             "the program's copy was ended before it had told that."

@@ -1,11 +1,12 @@
 //! What has changed from one snapshot of a program's objects to another, by class and by holder. Called by
 //! `heap`.
 
-use super::page::head;
+use super::page::{NESTED, head, part_of};
 use super::sites;
 use crate::report::screen::Screen;
 use rperf_format::bytes_text;
 use rperf_format::table::{Column, Row, Style, Table};
+use rperf_heap::answer::MOST;
 use rperf_heap::file::{HeapFile, Sum};
 use rperf_model::Order;
 
@@ -38,6 +39,8 @@ impl Amounts {
 #[derive(Debug, Clone, PartialEq)]
 struct Change {
     name: String,
+    /// The holder of which it is a part; empty for none.
+    within: String,
     before: Amounts,
     now: Amounts,
 }
@@ -66,21 +69,28 @@ impl Change {
         if let Some(deviation) = self.deviation() {
             change["deviation_bytes"] = deviation.into();
         }
-        json!({
+        let mut row = json!({
             "name": self.name,
             "before": { "bytes": self.before.bytes, "objects": self.before.objects },
             "now": { "bytes": self.now.bytes, "objects": self.now.objects },
             "change": change,
-        })
+        });
+        if !self.within.is_empty() {
+            row["within"] = (&*self.within).into();
+        }
+        row
     }
 }
 
-/// All rows of both, those that have grown most first. Several of one name are one.
+/// A name, and that of the holder of which it is a part: empty for none.
+type Key = (String, String);
+
+/// All rows of both, those that have grown most first. Several of one name that are parts of one holder are one.
 fn changes(
-    base: impl Iterator<Item = (String, Amounts)>,
-    now: impl Iterator<Item = (String, Amounts)>,
+    base: impl Iterator<Item = (Key, Amounts)>,
+    now: impl Iterator<Item = (Key, Amounts)>,
 ) -> Vec<Change> {
-    let mut rows: BTreeMap<String, (Amounts, Amounts)> = BTreeMap::new();
+    let mut rows: BTreeMap<Key, (Amounts, Amounts)> = BTreeMap::new();
     let add = |sum: &mut Amounts, more: Amounts| {
         sum.bytes = sum.bytes.saturating_add(more.bytes);
         sum.objects = sum.objects.saturating_add(more.objects);
@@ -90,32 +100,41 @@ fn changes(
             .flatten()
             .reduce(|one, other| one + other);
     };
-    for (name, amounts) in base {
-        add(&mut rows.entry(name).or_default().0, amounts);
+    for (key, amounts) in base {
+        add(&mut rows.entry(key).or_default().0, amounts);
     }
-    for (name, amounts) in now {
-        add(&mut rows.entry(name).or_default().1, amounts);
+    for (key, amounts) in now {
+        add(&mut rows.entry(key).or_default().1, amounts);
     }
     let rows = rows
         .into_iter()
-        .map(|(name, (before, now))| Change { name, before, now });
+        .map(|((name, within), (before, now))| Change {
+            name,
+            within,
+            before,
+            now,
+        });
     let mut rows: Vec<_> = rows.filter(|it| it.before != it.now).collect();
     rows.order_by_key(|it| std::cmp::Reverse((it.bytes(), it.objects())));
     rows
 }
 
-fn classes(file: &HeapFile) -> impl Iterator<Item = (String, Amounts)> {
-    file.classes
-        .iter()
-        .map(|it| (it.name.clone(), Amounts::counted(it.bytes, it.objects)))
+/// The key of what is no part of a holder.
+fn whole(name: String) -> Key {
+    (name, String::new())
 }
 
-fn holders(file: &HeapFile) -> impl Iterator<Item = (String, Amounts)> {
+fn classes(file: &HeapFile) -> impl Iterator<Item = (Key, Amounts)> {
+    file.classes.iter().map(|it| {
+        let amounts = Amounts::counted(it.bytes, it.objects);
+        (whole(it.name.clone()), amounts)
+    })
+}
+
+fn holders(file: &HeapFile) -> impl Iterator<Item = (Key, Amounts)> {
     file.holders.iter().map(|it| {
-        (
-            it.name.clone(),
-            Amounts::counted(it.retained_bytes, it.objects),
-        )
+        let amounts = Amounts::counted(it.retained_bytes, it.objects);
+        ((it.name.clone(), it.within.clone()), amounts)
     })
 }
 
@@ -132,7 +151,7 @@ fn sites(base: &HeapFile, file: &HeapFile) -> Option<Vec<Change>> {
                 variance: Some(deviation * deviation),
                 ..Amounts::counted(row.bytes, row.objects)
             };
-            (name, amounts)
+            (whole(name), amounts)
         })
     });
     Some(changes(base, now))
@@ -167,7 +186,17 @@ pub fn page(base: &HeapFile, file: &HeapFile, rows: usize, screen: Screen) -> St
             text += "(nothing has changed)\n";
             continue;
         }
-        text += &screen.table(&table(&changes, what, total, rows));
+        let order = largest(&changes, rows);
+        text += &screen.table(&table(&order, what, total));
+        if order.iter().any(|it| !it.within.is_empty()) {
+            text += &screen.wrapped(&format!("{NESTED}\n"));
+        }
+    }
+    if base.holders.len().max(file.holders.len()) >= MOST {
+        text += &screen.wrapped(&format!(
+            "Of each side the {} biggest holders are known: others count as 0 B there.\n",
+            grouped(MOST as u64)
+        ));
     }
     if base.unreferenced.objects.max(file.unreferenced.objects) > 0 {
         let garbage = |it: Sum| {
@@ -186,8 +215,16 @@ pub fn page(base: &HeapFile, file: &HeapFile, rows: usize, screen: Screen) -> St
     text
 }
 
-/// Rows that have grown most, and those that have shrunk most.
-fn table(changes: &[Change], what: &str, total: u64, rows: usize) -> Table {
+/// So many rows that have changed most, those that have grown most first.
+fn largest(changes: &[Change], rows: usize) -> Vec<&Change> {
+    let mut order: Vec<&Change> = changes.iter().collect();
+    order.order_by_key(|it| std::cmp::Reverse(it.bytes().unsigned_abs()));
+    order.truncate(rows);
+    order.order_by_key(|it| std::cmp::Reverse((it.bytes(), it.objects())));
+    order
+}
+
+fn table(changes: &[&Change], what: &str, total: u64) -> Table {
     let mut columns = vec![
         Column::weighing("before", 2),
         Column::weighing("now", 3),
@@ -197,11 +234,7 @@ fn table(changes: &[Change], what: &str, total: u64, rows: usize) -> Table {
     columns.extend(is_estimate.then(|| Column::weighing("+/-", 4)));
     columns.push(Column::weighing("objects", 1));
     let mut table = Table::new(columns).with_names(what);
-    let mut order: Vec<&Change> = changes.iter().collect();
-    order.order_by_key(|it| std::cmp::Reverse(it.bytes().unsigned_abs()));
-    order.truncate(rows);
-    order.order_by_key(|it| std::cmp::Reverse((it.bytes(), it.objects())));
-    for change in order {
+    for change in changes {
         let bytes = change.bytes();
         let share = percent(bytes.unsigned_abs(), total);
         let mut cells = vec![
@@ -223,7 +256,7 @@ fn table(changes: &[Change], what: &str, total: u64, rows: usize) -> Table {
                 _ if share >= 5.0 => Some(Style::Good),
                 _ => None,
             },
-            name: shown(&change.name).into(),
+            name: shown(&change.name).into_owned() + &part_of(&change.within),
             is_text: true,
             ..Row::default()
         });
@@ -250,7 +283,14 @@ pub fn as_json(base: &HeapFile, file: &HeapFile) -> String {
     let change = |name: &str, base: Sum, now: Sum| {
         let amounts = |it: Sum| Amounts::counted(it.bytes, it.objects);
         let (name, before, now) = (name.into(), amounts(base), amounts(now));
-        Change { name, before, now }.to_json()
+        let within = String::new();
+        Change {
+            name,
+            within,
+            before,
+            now,
+        }
+        .to_json()
     };
     let object = json!({
         "version": 1,
@@ -312,6 +352,60 @@ mod tests {
         let same = super::page(&base, &base, 9, Screen::default());
         assert_eq!(same.matches("nothing has changed").count(), 2);
     }
+
+    #[test]
+    fn growth_of_a_part_is_told_as_that_of_its_holder() {
+        let with = |holder: u64| {
+            let mut file = file(40, holder);
+            let part = Holder {
+                name: "[:page] of a Fiber in CARTS".into(),
+                retained_bytes: holder - 40,
+                within: "CARTS".into(),
+                ..Holder::default()
+            };
+            // What isn't part of it has a row of its own.
+            let alone = Holder {
+                within: String::new(),
+                retained_bytes: 7 * holder,
+                ..part.clone()
+            };
+            file.holders.extend([part, alone]);
+            file
+        };
+        let (base, now) = (with(1 << 20), with(3 << 20));
+        let page_of = |rows| page(&base, &now, rows, Screen::default());
+        let page = page_of(9);
+        assert!(
+            page.contains("[:page] of a Fiber in CARTS (part of CARTS)\n"),
+            "{page}"
+        );
+        assert!(
+            page.contains("+14.00 MB        0  [:page] of a Fiber in CARTS\n"),
+            "{page}"
+        );
+        assert!(page.ends_with(&format!("{NESTED}\n")), "{page}");
+        assert!(!page_of(1).contains(NESTED), "{}", page_of(1));
+        let json: Value = serde_json::from_str(&as_json(&base, &now)).expect("JSON");
+        let within = |row: usize| json["holders"][row].get("within").and_then(Value::as_str);
+        assert_eq!(
+            [0, 1, 2].map(within).iter().flatten().collect::<Vec<_>>(),
+            [&"CARTS"]
+        );
+        assert_eq!(json["classes"], Value::Array(Vec::new()));
+    }
+
+    #[test]
+    fn it_is_said_where_holders_may_be_cut() {
+        let with = |count: usize| {
+            let mut file = file(40, 40);
+            file.holders.resize(count, Holder::default());
+            page(&file, &super::tests::file(40, 40), 9, Screen::default())
+        };
+        let line = "Of each side the 1,000 biggest holders are known";
+        assert!(with(MOST).contains(line), "{}", with(MOST));
+        assert!(!with(MOST - 1).contains(line));
+    }
+
     #[test]
     fn a_site_is_the_same_in_both_and_its_change_has_the_noise_of_both() {
         let of = |bytes, deviation_bytes, others: &[&str]| {

@@ -13,7 +13,7 @@ use rperf_report::terminal_text::shown;
 const NOT_WHOLE: &str = "The copy of the program was ended before it had sent all global variables: some have no \
                          name here.";
 
-const NESTED: &str = "What is part of another row counts there, too.";
+pub(super) const NESTED: &str = "What is part of another row counts there, too.";
 
 /// The tables. `class`: the paths to its instances, and nothing else.
 pub fn of(file: &HeapFile, class: Option<&str>, rows: usize, screen: Screen) -> String {
@@ -116,7 +116,7 @@ fn holders_table(file: &HeapFile, rows: usize) -> Table {
                 grouped(holder.objects),
             ],
             style: Style::of_share(share),
-            name: text_of(holder) + &part_of(holder),
+            name: text_of(holder) + &part_of(&holder.within),
             is_text: true,
             ..Row::default()
         });
@@ -128,24 +128,28 @@ fn holders_table(file: &HeapFile, rows: usize) -> Table {
 pub fn text_of(holder: &Holder) -> String {
     let mut steps = vec![shown(&holder.name).into_owned()];
     if !holder.class.is_empty() {
-        steps.push(shown(&holder.class).into());
+        steps.push(many_of(holder.held, shown(&holder.class).into()));
     }
     steps.extend(holder.path.iter().map(step));
     joined(steps)
 }
 
-/// In which other row it counts, too.
-fn part_of(holder: &Holder) -> String {
-    match &*holder.within {
+/// In which other row something counts, too.
+pub(super) fn part_of(within: &str) -> String {
+    match within {
         "" => String::new(),
         outer => format!(" (part of {})", shown(outer)),
     }
 }
 
 fn step(step: &PathStep) -> String {
-    let text = class_by(&step.class, &step.name);
-    match step.objects {
-        1 => text,
+    many_of(step.objects, class_by(&step.class, &step.name))
+}
+
+/// Objects of a class, with their number, if there are several.
+fn many_of(objects: u64, text: String) -> String {
+    match objects {
+        0 | 1 => text,
         many => format!("{} {text}", grouped(many)),
     }
 }
@@ -197,6 +201,7 @@ mod tests {
             holders: vec![Holder {
                 name: "CARTS".into(),
                 class: "Hash".into(),
+                held: 1200,
                 objects: 7,
                 retained_bytes: 3 << 20,
                 path: vec![PathStep {
@@ -211,7 +216,10 @@ mod tests {
         };
         let page = of(&file, None, 1, Screen::default());
         assert!(page.contains("1,200") && page.contains("Or der"), "{page}");
-        assert!(page.contains("CARTS → Hash → 5 @items Item"), "{page}");
+        assert!(
+            page.contains("CARTS → 1,200 Hash → 5 @items Item"),
+            "{page}"
+        );
         assert!(page.contains(" Item (part of REG ISTRY)\n"), "{page}");
         assert!(page.contains(NESTED), "{page}");
         assert!(page.contains("was ended"), "{page}");

@@ -15,7 +15,7 @@ use std::rc::Rc;
 
 /// What there is without a session that follows objects.
 const NONE: &str = "Where these were made isn't known: no session of this program has --measure heap \
-                    (rperf help what-stays).";
+                    (rperf help what-stays). A forked worker needs RPERF_INHERIT=fork, too.";
 
 /// What there is of a copy that was ended before it had sent the samples.
 const ENDED: &str =

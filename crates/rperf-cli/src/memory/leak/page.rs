@@ -93,7 +93,7 @@ fn rss(file: &LeakFile) -> String {
             bytes(-grown.per_hour),
             bytes(2.0 * grown.error)
         ),
-        GrowthVerdict::Steady => format!("is steady ({rate})"),
+        GrowthVerdict::Steady => format!("shows no clear growth ({rate})"),
         GrowthVerdict::Unknown => "was seen too seldom to tell whether it grows".into(),
     };
     format!(
@@ -371,6 +371,15 @@ mod tests {
             page.contains("RSS 110.00 MB falls by 2,861.02 MB ± 190.73 MB/h"),
             "{page}"
         );
+        let within_its_error = Grown {
+            per_hour: 3e9,
+            error: 3e9,
+            verdict: GrowthVerdict::Steady,
+        };
+        file.rss = Some(within_its_error);
+        let page = of(&file, 20, Screen::default());
+        let line = "RSS 110.00 MB shows no clear growth (+2,861.02 MB ± 5,722.05 MB/h)";
+        assert!(page.contains(line), "{page}");
         file.rss = Some(grown(GrowthVerdict::Unknown));
         let page = of(&file, 20, Screen::default());
         assert!(page.contains("RSS 110.00 MB was seen too seldom"), "{page}");

@@ -50,6 +50,10 @@ const SLACK: Duration = Duration::from_millis(300);
 /// How long a program that has no port any more takes to end.
 const MOMENT: Duration = Duration::from_secs(1);
 
+/// For how long the first look is tried where others look at the program: as long as a copy of it may live, and the
+/// least time after that.
+const FIRST: Duration = Duration::from_secs(50);
+
 /// Failures that are said.
 const SAID: u64 = 3;
 
@@ -64,7 +68,7 @@ pub(super) fn watch(
     let watched = Watched::new(ProcessId::named(pid));
     let mut group = limit(pid);
     let progress = Progress::new();
-    let began = Instant::now();
+    let mut began = Instant::now();
     let count = plan.time.as_nanos() / plan.every.as_nanos();
     let (mut looks, mut failed): (Vec<Look>, u64) = (Vec::new(), 0);
     let mut first: Option<HeapFacts> = None;
@@ -90,14 +94,33 @@ pub(super) fn watch(
         if end.is_some() || STOP.load(SeqCst) {
             break;
         }
-        asked = Instant::now();
-        let look = watched.look(plan.force, plan.may_wake);
-        took = asked.elapsed();
+        let mut has_given_up = false;
+        let look = loop {
+            asked = Instant::now();
+            let look = watched.look(plan.force, plan.may_wake);
+            took = asked.elapsed();
+            let is_too_soon = matches!(&look, Err(error) if error.is_too_soon());
+            if number > 0 || !is_too_soon || began.elapsed() > FIRST {
+                break look;
+            }
+            // Someone else looks at the program, or just has: nothing is wrong, and the time begins later.
+            end = wait(&watched, asked + MOMENT, || {
+                progress.show(line(pid, &looks, count, Duration::ZERO, plan));
+            });
+            has_given_up = end.is_some() || STOP.load(SeqCst);
+            if has_given_up {
+                break look;
+            }
+        };
+        if number == 0 {
+            began = asked;
+        }
         match look {
             Ok((look, facts)) => {
                 first.get_or_insert(facts);
                 looks.push(placed(look, asked, &mut placed_by));
             }
+            Err(_) if has_given_up => {}
             Err(error) if number == 0 => {
                 progress.end();
                 return Err(refusal_of(pid, error));
