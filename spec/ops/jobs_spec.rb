@@ -98,6 +98,38 @@ RSpec.describe "Ops of jobs", vm: true do
       expect(sampled.keys).not_to include("[perform] BusyJob")
     end
 
+    [%i[ops], %i[ops requests]].each do |measured|
+      it "leave samples to methods where they are jobs of the profile that run as they are enqueued " \
+         "(#{measured.join(", ")})" do
+        told_of(<<~RUBY)
+          class BusyJob < ActiveJob::Base
+            include Rperf::ActiveJobMiddleware
+
+            def perform
+              ends = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 0.2
+              nil while Process.clock_gettime(Process::CLOCK_MONOTONIC) < ends
+              Rperf.op("within") { sleep 0.05 }
+              Rperf.label(step: "last") { Rperf.op("labelled") { sleep 0.05 } }
+              sleep 0.1
+            end
+          end
+          ActiveJob::Base.queue_adapter = :inline
+          # After the job, and within what enqueues it.
+          module Slow
+            def enqueue(*) = super.tap { sleep(0.05) }
+          end
+          ActiveJob::QueueAdapters::InlineAdapter.prepend(Slow)
+          measured(frequency: 1000, measure: #{measured.inspect}) { BusyJob.perform_later }
+        RUBY
+        expect(op_calls).to eq("[enqueue] BusyJob" => 1, "[op] within" => 1, "[op] labelled" => 1)
+        sampled = Rperf.load(path_to("p.pb.gz")).top(by: :op).to_h { |it| it.values_at(:name, :self) }
+        expect(sampled["(no op)"]).to be >= 250_000_000
+        expect(sampled.values_at("[op] within", "[op] labelled")).to all(be >= 40_000_000)
+        # The time around the job is its own.
+        expect(sampled["[enqueue] BusyJob"]).to be_between(40_000_000, 150_000_000)
+      end
+    end
+
     it "aren't performed where they are jobs of the profile, whatever else they perform is" do
       told = told_of(<<~'RUBY')
         profile = measured(measure: %i[ops requests]) do
@@ -197,6 +229,23 @@ RSpec.describe "Ops of jobs", vm: true do
       RUBY
       expect(op_calls).to eq("[enqueue] MailJob" => 3, "[enqueue] OrderJob" => 1)
       expect(bytes_of).not_to include("s3cr3t")
+    end
+
+    it "leave samples to methods where a middleware tells of jobs that run as they are pushed" do
+      told_of(<<~'RUBY')
+        require "rperf/sidekiq"
+        class BusyJob
+          include Sidekiq::Job
+          def perform = sleep(0.2)
+        end
+        Sidekiq::Testing.inline!
+        Sidekiq::Testing.server_middleware { |chain| chain.add(Rperf::SidekiqMiddleware) }
+        measured(frequency: 1000) { BusyJob.perform_async }
+      RUBY
+      expect(op_calls).to eq("[enqueue] BusyJob" => 1)
+      sampled = Rperf.load(path_to("p.pb.gz")).top(by: :op).to_h { |it| it.values_at(:name, :self) }
+      expect(sampled["(no op)"]).to be >= 180_000_000
+      expect(sampled.fetch("[enqueue] BusyJob", 0)).to be < 100_000_000
     end
 
     it "change nothing of what the program gets and raises" do

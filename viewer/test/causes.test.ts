@@ -2,9 +2,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { decode } from "../src/format/decode.ts";
 import { hasGrown, mainHolders, mostlyIn, restOfWait } from "../src/model/causes.ts";
+import { collectionsOf } from "../src/model/collections.ts";
+import { placeWords } from "../src/model/places.ts";
 import { why } from "../src/model/requests.ts";
 import { Views } from "../src/model/view.ts";
 import { type Draft, encode } from "./support/encode.ts";
+import { CATEGORIES } from "./support/generate.ts";
 import { shopThatWaits, slowShop } from "./support/requests.ts";
 import { query } from "./support/small.ts";
 
@@ -72,4 +75,52 @@ test("what nobody had the GVL for is told where nobody else is known", () => {
   assert.deepEqual(names(), ["job=ExportJob"]);
   for (const row of draft.profiles[0].rows) if (row.values[2] !== 80 * MS) row.values[2] = 0;
   assert.deepEqual(names(), ["[GVL hand-over]"]);
+});
+
+test("the time of rperf itself is at no line of the application", () => {
+  const draft = slowShop();
+  const spin = 7;
+  const category = CATEGORIES.indexOf("rperf");
+  const frame = draft.frames.push({ name: "Rperf::Native.end_request", file: "<C method>", category }) - 1;
+  const ends = draft.nodes.push({ parent: spin, frame });
+  const told = () => {
+    const { shop, found } = asked(draft, "GET /orders, all");
+    return found.sites.running.map((site) => placeWords(shop, site).name);
+  };
+  const add = (node: number) =>
+    draft.profiles[0].rows.push({ node, labelSet: 2, state: 0, thread: 0, values: [1, 500 * MS, 0] });
+  add(ends);
+  assert.deepEqual(told(), ["Shop#render"]);
+  add(spin);
+  assert.deepEqual(told(), ["Hog#spin", "Shop#render"]);
+});
+
+test("shares of why collections ran are of all that grew, where another cause became less, too", () => {
+  const draft = slowShop();
+  const sets = draft.labelSets ?? [];
+  const add = (kind: string, cause: string, ms: number) => {
+    const labelSet =
+      sets.push([
+        ["endpoint", "GET /orders, all"],
+        ["%latency", kind],
+        ["%gc", cause],
+      ]) - 1;
+    draft.profiles[0].rows.push({ node: 9, labelSet, state: 3, thread: 0, values: [1, ms * MS, 0] });
+  };
+  const told = () => {
+    const shop = decode(encode(draft));
+    const requests = shop.profiles[0].requests.all().find((it) => it.name === "GET /orders, all");
+    assert.ok(requests);
+    const view = new Views(shop).view(query());
+    return collectionsOf(view, requests).map(({ cause, share }) => [cause, share]);
+  };
+  // A request of the tail collects 1 ms longer, without a known cause.
+  add("tail", "major oldgen", 25 * 3);
+  assert.deepEqual(told(), [["major oldgen", 0.75]]);
+  add("typical", "minor newobj", 100 * 2);
+  add("tail", "minor malloc", 25);
+  assert.deepEqual(told(), [
+    ["major oldgen", 0.6],
+    ["minor malloc", 0.2],
+  ]);
 });

@@ -25,6 +25,24 @@ use rperf_sampling::AtWork;
 use rperf_vm::{Gvl, LabelSet, RequestNumber};
 use std::hint::black_box;
 
+/// What begins with labels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Begins {
+    /// A block alone.
+    Block,
+    /// A request or a job, with its number where they are judged.
+    Work(Option<RequestNumber>),
+}
+
+impl Begins {
+    fn request(self) -> Option<RequestNumber> {
+        match self {
+            Self::Block => None,
+            Self::Work(request) => request,
+        }
+    }
+}
+
 /// `Native.labels`: a Hash of the present fiber's labels in this session; nil if it has none.
 pub fn labels(ruby: &Ruby, gvl: &mut Gvl<'_>) -> Result<Option<RHash>, Error> {
     let present = present(ruby, gvl)?;
@@ -38,43 +56,44 @@ pub fn labels(ruby: &Ruby, gvl: &mut Gvl<'_>) -> Result<Option<RHash>, Error> {
 }
 
 /// Merges the Hash `changes` into the labels of the present fiber; nil takes a label away.
-/// Notes the set to be put back in `undo`. A `request` begins with them. Runs Ruby code.
+/// Notes the set to be put back in `undo`. Runs Ruby code.
 pub fn add(
     ruby: &Ruby,
     gvl: &mut Gvl<'_>,
     undo: RArray,
     changes: RHash,
-    request: Option<RequestNumber>,
+    begins: Begins,
 ) -> Result<(), Error> {
     if let Some(constant) = Changes::of(changes)? {
-        return add_constant(ruby, gvl, undo, constant, request);
+        return add_constant(ruby, gvl, undo, constant, begins);
     }
     let outer = present(ruby, gvl)?;
     let inner = merged(ruby, gvl, outer, changes)?;
     let mut begun = None;
     changes.foreach(|key: Value, _: Value| {
         let key = Symbol::from_value(key).map(Symbol::as_value);
-        begun = request.zip(key);
+        begun = begins.request().zip(key);
         Ok(ForEach::Stop)
     })?;
-    let inner = derived_labels::inside(&outer, inner, begun);
+    let inner = derived_labels::inside(&outer, inner, begun, begins);
     undo.push(outer)?;
     put(gvl, inner)
 }
 
 /// Merges `changes`, which are put on without running Ruby code that could fail, into the labels
-/// of the present fiber. Notes the set to be put back in `undo`. A `request` begins with them.
+/// of the present fiber. Notes the set to be put back in `undo`.
 pub fn add_constant(
     ruby: &Ruby,
     gvl: &mut Gvl<'_>,
     undo: RArray,
     changes: Changes,
-    request: Option<RequestNumber>,
+    begins: Begins,
 ) -> Result<(), Error> {
     let key = changes.iter().next().map(|(key, _)| key.as_value());
     let outer = present(ruby, gvl)?;
     let inner = with_constant(ruby, gvl, outer, changes)?;
-    let inner = derived_labels::inside(&outer, inner, request.zip(key));
+    let begun = begins.request().zip(key);
+    let inner = derived_labels::inside(&outer, inner, begun, begins);
     undo.push(outer)?;
     put(gvl, inner)
 }

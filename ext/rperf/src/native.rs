@@ -19,7 +19,7 @@ pub use token::gvl;
 
 use crate::fork;
 use crate::labels::scope::LeftOps;
-use crate::labels::{self, endpoint, scope};
+use crate::labels::{self, Begins, endpoint, scope};
 use crate::message;
 use crate::probes::tracing::targets;
 use crate::profile::own_files;
@@ -102,7 +102,7 @@ fn snapshot(ruby: &Ruby, clear: bool) -> Result<Option<Value>, Error> {
 
 /// See [`scope::enter`].
 fn enter(ruby: &Ruby, undo: RArray, labels: Option<RHash>, counts: bool) -> Result<(), Error> {
-    scope::enter(ruby, &mut gvl(ruby), undo, labels, counts, None)
+    scope::enter(ruby, &mut gvl(ruby), undo, labels, counts, Begins::Block)
 }
 
 /// `Native.enter_request(undo, labels)`: as `Native.enter` for a section, of a request or a job, which
@@ -110,7 +110,7 @@ fn enter(ruby: &Ruby, undo: RArray, labels: Option<RHash>, counts: bool) -> Resu
 fn enter_request(ruby: &Ruby, undo: RArray, labels: Option<RHash>) -> Result<(), Error> {
     let mut gvl = gvl(ruby);
     let number = requests::next(&gvl);
-    scope::enter(ruby, &mut gvl, undo, labels, true, number)?;
+    scope::enter(ruby, &mut gvl, undo, labels, true, Begins::Work(number))?;
     requests::begin(ruby, &mut gvl, undo, number)
 }
 

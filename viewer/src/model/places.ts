@@ -37,6 +37,13 @@ export class Places {
     return isRunning && this.file.frames.path[frame[node]] !== NO_STACK ? node : parent[node];
   }
 
+  /** Whether the innermost function of a row is rperf's own: what it took is no time of its callers. */
+  isRperfs(row: number): boolean {
+    const { frames, nodes } = this.file;
+    const node = this.stack(row);
+    return node !== 0 && frames.category[nodes.frame[node]] === this.rperf;
+  }
+
   /** The place of a row. */
   of(row: number): number {
     return this.ofStack(this.stack(row));

@@ -187,7 +187,8 @@ function sitesOf(view: View, requests: Requests, walls: Float64Array | null, pla
       continue;
     }
     const part = PART_OF_STATE[file.states[rows.state[row]].name];
-    if (!part) continue;
+    // The time of rperf itself has no place, because the line that called it isn't to blame.
+    if (!part || places.isRperfs(row)) continue;
     const place = places.of(row);
     const sum = sums[part].get(place) ?? [0, 0];
     sum[kind] += walls[row];

@@ -125,23 +125,25 @@ export function Table<T>(props: Props<T>) {
                 </td>
               ))}
               <th scope="row" class="name">
-                {onOpen ? (
-                  <button
-                    type="button"
-                    class="link"
-                    tabIndex={first + i === at ? 0 : -1}
-                    data-active={first + i === at ? "" : undefined}
-                    aria-current={props.isCurrent?.(row) || undefined}
-                    aria-disabled={props.canOpen?.(row) === false || undefined}
-                    onFocus={() => setActive(first + i)}
-                    onClick={() => props.canOpen?.(row) !== false && onOpen(row)}
-                  >
-                    {props.name(row)}
-                  </button>
-                ) : (
-                  <span>{props.name(row)}</span>
-                )}
-                {props.note?.(row) && <span class="muted note">{props.note(row)}</span>}
+                <div class="named" title={[props.name(row), props.note?.(row)].filter(Boolean).join("\n")}>
+                  {onOpen ? (
+                    <button
+                      type="button"
+                      class="link"
+                      tabIndex={first + i === at ? 0 : -1}
+                      data-active={first + i === at ? "" : undefined}
+                      aria-current={props.isCurrent?.(row) || undefined}
+                      aria-disabled={props.canOpen?.(row) === false || undefined}
+                      onFocus={() => setActive(first + i)}
+                      onClick={() => props.canOpen?.(row) !== false && onOpen(row)}
+                    >
+                      {props.name(row)}
+                    </button>
+                  ) : (
+                    <span>{props.name(row)}</span>
+                  )}
+                  {props.note?.(row) && <span class="muted note">{props.note(row)}</span>}
+                </div>
               </th>
             </tr>
           ))}

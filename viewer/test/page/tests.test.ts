@@ -62,6 +62,40 @@ test("tests, files and factories are told, with all that the suite took and what
   });
 });
 
+test("a long title gives way to the file and the id, which tell rows of shared examples apart", async () => {
+  const draft = shopTests();
+  const suite = shopSuite();
+  const title = `Cart behaves like ${"a list of things ".repeat(20)}`.trim();
+  const names = [1, 2].map((at) => `spec/features/checkout/cart_spec.rb[1:${at}:1:2]`);
+  suite.tests = names.map((name) => ({ ...suite.tests[0], name, title, file: "spec/features/checkout/cart_spec.rb" }));
+  draft.profiles[0].suite = suite;
+  const url = `${writePage("long-titles", encode(draft))}#view=tests`;
+  const options = { viewport: { width: 1_500, height: 900 } };
+  await visit(
+    url,
+    async (page) => {
+      const cells = section(page, "Slowest tests").locator("tbody th");
+      const told = await cells.evaluateAll((all) =>
+        all.map((cell) => {
+          const [button, note] = [cell.querySelector("button"), cell.querySelector(".note")] as HTMLElement[];
+          const right = Math.min(cell.getBoundingClientRect().right, document.documentElement.clientWidth);
+          return {
+            isCut: button.scrollWidth > button.clientWidth,
+            note: note.innerText,
+            isWhole: note.scrollWidth <= note.clientWidth && note.getBoundingClientRect().right <= right,
+            title: cell.querySelector("[title]")?.getAttribute("title"),
+          };
+        }),
+      );
+      assert.deepEqual(
+        told,
+        names.map((note) => ({ isCut: true, note, isWhole: true, title: `${title}\n${note}` })),
+      );
+    },
+    options,
+  );
+});
+
 test("a test with samples opens the flame graph of these alone, one without stays, and so does its row", async () => {
   await visit(shop, async (page) => {
     const tests = section(page, "Slowest tests");

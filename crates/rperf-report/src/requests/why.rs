@@ -157,6 +157,8 @@ pub struct Why<'a> {
     pub sites: [Vec<Site>; 5],
     /// Why collections ran in them whose time grew most, by samples.
     pub collections: Vec<Collections>,
+    /// By how much the time of all causes grew whose time grew, told above or not, in ns of a request.
+    pub collected: i64,
     /// Who kept its slow requests waiting most, or all that waited; `None` if that wasn't measured.
     pub holders: Option<Vec<Holder>>,
     /// By how much longer all who are known kept a slow request waiting, told above or not, in ns; `None`
@@ -201,6 +203,8 @@ impl<'a> Why<'a> {
             Some((holders, held)) => (Some(holders), held),
             None => (None, None),
         };
+        let collections = wall.map(|wall| collections::collections_of(texts, requests, wall));
+        let (collections, collected) = collections.unwrap_or_default();
         let are_known = typical.alone > 0 && tail.alone > 0;
         Self {
             times: EndpointTimes::of(requests),
@@ -209,9 +213,8 @@ impl<'a> Why<'a> {
                 tail: objects[1],
             }),
             sites,
-            collections: wall.map_or_else(Vec::new, |wall| {
-                collections::collections_of(texts, requests, wall)
-            }),
+            collections,
+            collected,
             holders,
             held,
             blame: blame.map_or(0, |blame| profile.sum(blame)),
@@ -231,7 +234,7 @@ impl<'a> Why<'a> {
 impl<'a> Texts<'a> {
     /// Where the parts of these requests grew most, and the time of those that are open.
     fn sums(&self, requests: &Requests, wall: Column) -> ([Vec<Site>; 5], i64) {
-        let mut places: FxHashMap<NodeId, Place> = FxHashMap::default();
+        let mut places: FxHashMap<NodeId, Option<Place>> = FxHashMap::default();
         let mut sums: FxHashMap<(usize, Place), [i64; 2]> = FxHashMap::default();
         let mut open_ns: i64 = 0;
         let keys = judged_keys(self.profile);
@@ -246,9 +249,13 @@ impl<'a> Texts<'a> {
                 _ => continue,
             };
             let node = row.key.node;
-            let place = *places
-                .entry(node)
-                .or_insert_with(|| self.places.of_node(node));
+            // The time of rperf itself has no place, because the line that called it isn't to blame.
+            let place = places.entry(node).or_insert_with(|| {
+                (!self.places.is_rperfs(node)).then(|| self.places.of_node(node))
+            });
+            let Some(place) = *place else {
+                continue;
+            };
             let part = Part::of_state(row.key.state) as usize;
             let sum = &mut sums.entry((part, place)).or_default()[column];
             *sum = sum.saturating_add(row.value(wall));

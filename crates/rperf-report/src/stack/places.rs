@@ -54,6 +54,13 @@ impl<'a> Places<'a> {
         (leaf, in_file)
     }
 
+    /// Whether the innermost function of a stack is rperf's own: what it took is no time of its callers.
+    pub(crate) fn is_rperfs(&self, node: NodeId) -> bool {
+        let innermost = self.profile.tree.get(node);
+        let group = innermost.map(|node| self.groups.of_frame(node.frame));
+        group.is_some_and(|group| self.categories[group] == Category::Rperf)
+    }
+
     /// The functions of a stack with their lines, the innermost first, without those of rperf.
     fn stack(&self, node: NodeId) -> impl Iterator<Item = (GroupId, u32)> + '_ {
         let nodes = self.profile.tree.stack(node);

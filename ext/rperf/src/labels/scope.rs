@@ -8,7 +8,7 @@
 //! none), and the number of the session whose section has begun.
 
 use super::cache::Changes;
-use super::{add, add_constant, put};
+use super::{Begins, add, add_constant, put};
 use crate::profile::errors;
 use crate::ruby::threads::RubyThread;
 use crate::running::derived_labels;
@@ -17,25 +17,25 @@ use crate::sampling::section::{self, Pause, Switch};
 use crate::tracing::section::TRACING;
 use magnus::{Error, Integer, RArray, RHash, Ruby, Value};
 use rperf_sampling::Sections;
-use rperf_vm::{Gvl, RequestNumber};
+use rperf_vm::Gvl;
 
 /// `Native.enter(undo, labels, counts)`: adds the Hash `labels`, unless that is nil, to the
 /// labels of the present fiber; then, if `counts`, a section begins. Does nothing without
-/// a session. A `request` begins with the labels.
+/// a session.
 pub fn enter(
     ruby: &Ruby,
     gvl: &mut Gvl<'_>,
     undo: RArray,
     labels: Option<RHash>,
     counts: bool,
-    request: Option<RequestNumber>,
+    begins: Begins,
 ) -> Result<(), Error> {
     let Some(session) = session(gvl) else {
         return Ok(());
     };
     let counts = counts && session.has_sections;
     if let Some(labels) = labels {
-        add(ruby, gvl, undo, labels, request)?;
+        add(ruby, gvl, undo, labels, begins)?;
     }
     if counts {
         section::enter(ruby, gvl, switch_of, undo)?;
@@ -91,14 +91,13 @@ fn check_pausable(ruby: &Ruby, gvl: &Gvl<'_>) -> Result<(), Error> {
 }
 
 /// `Native.enter_at_once(undo, labels)`: as `enter` for a section, if nothing of it can fail:
-/// whatever is raised is an interrupt, which comes as this is done. Returns whether it is. A `request`
-/// begins with the labels.
+/// whatever is raised is an interrupt, which comes as this is done. Returns whether it is.
 pub fn enter_at_once(
     ruby: &Ruby,
     gvl: &mut Gvl<'_>,
     undo: RArray,
     labels: Option<RHash>,
-    request: Option<RequestNumber>,
+    begins: Begins,
 ) -> Result<bool, Error> {
     let opens = |session: &Running| {
         session.has_sections && session.sections().is_some_and(Sections::is_none)
@@ -111,7 +110,7 @@ pub fn enter_at_once(
     };
     let counts = session.has_sections;
     if let Some(changes) = changes.flatten() {
-        add_constant(ruby, gvl, undo, changes, request)?;
+        add_constant(ruby, gvl, undo, changes, begins)?;
     }
     if counts {
         section::enter(ruby, gvl, switch_of, undo)?;

@@ -12,7 +12,7 @@ use super::token::gvl;
 use crate::accounts::hooks;
 use crate::accounts::object::AccountObject;
 use crate::accounts::object::Further;
-use crate::labels::scope;
+use crate::labels::{Begins, scope};
 use crate::recording::sample;
 use crate::ruby::threads::RubyThread;
 use crate::running::label_set::{self, SetObject};
@@ -71,7 +71,7 @@ pub fn end(ruby: &Ruby, gvl: &Gvl<'_>, undo: RArray) -> Result<(), Error> {
 pub fn enter_at_once(ruby: &Ruby, undo: RArray, labels: Option<RHash>) -> Result<bool, Error> {
     let mut gvl = gvl(ruby);
     let number = next(&gvl);
-    let is_done = scope::enter_at_once(ruby, &mut gvl, undo, labels, number)?;
+    let is_done = scope::enter_at_once(ruby, &mut gvl, undo, labels, Begins::Work(number))?;
     if is_done {
         begin(ruby, &mut gvl, undo, number)?;
     }

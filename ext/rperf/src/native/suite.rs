@@ -4,6 +4,7 @@
 use super::accounts::open_into;
 use super::gvl;
 use crate::accounts::object::{AccountObject, Further};
+use crate::labels::Begins;
 use crate::labels::scope::{self, LeftOps};
 use crate::running::sampling::{SamplingSession, sampling};
 use crate::text;
@@ -67,7 +68,14 @@ fn begin(
 
 /// Without Ruby code that could fail, if the texts are Strings that stay as they are.
 fn put(ruby: &Ruby, undo: RArray, labels: RHash) -> Result<(), Error> {
-    scope::enter(ruby, &mut gvl(ruby), undo, Some(labels), false, None)?;
+    scope::enter(
+        ruby,
+        &mut gvl(ruby),
+        undo,
+        Some(labels),
+        false,
+        Begins::Block,
+    )?;
     black_box(labels);
     Ok(())
 }

@@ -6,6 +6,7 @@ use super::label_set::{
 };
 use super::open_op::OpenOp;
 use super::running;
+use crate::labels::Begins;
 use crate::ruby::threads::RubyThread;
 use magnus::rb_sys::AsRawValue;
 use magnus::{Error, Value};
@@ -14,8 +15,14 @@ use rperf_vm::{Gvl, LabelSet, OpNumber, RequestNumber};
 use std::hint::black_box;
 
 /// `inner`, which was made of `outer`: in the same op, and of the same request, or else of the one that
-/// has `begun`, with the key of the label that names it. Outside of hooks.
-pub fn inside(outer: &Value, inner: Value, begun: Option<(RequestNumber, Value)>) -> Value {
+/// has `begun`, with the key of the label that names it. The op is no leaf of the samples of a request or a job
+/// that begins in it, as of one that runs where it is enqueued: it would hide its methods. Outside of hooks.
+pub fn inside(
+    outer: &Value,
+    inner: Value,
+    begun: Option<(RequestNumber, Value)>,
+    begins: Begins,
+) -> Value {
     let of_request = SetObject::get(outer).filter(|outer| outer.is_of_request());
     let request = match of_request {
         Some(outer) => Some((outer.set.request(), outer.request_key)),
@@ -29,7 +36,10 @@ pub fn inside(outer: &Value, inner: Value, begun: Option<(RequestNumber, Value)>
         let (number, key) = request.unwrap_or((RequestNumber::NONE, NIL));
         let mut new = inner.in_request(number, key);
         if let Some((op_set, op)) = op {
-            new.set = new.set.in_op(op);
+            new.set = new.set.in_op(match begins {
+                Begins::Block => op,
+                Begins::Work(_) => OpNumber::NONE,
+            });
             new.op_set = op_set.as_raw();
         }
         Some(value(new.wrap(HANDLES.get()?.set_class)))
@@ -93,9 +103,7 @@ pub fn outside_of(gvl: &Gvl<'_>, thread: RubyThread<'_>, set: Value) -> Option<V
         outer
     } else {
         // Labels were put on in the op that stay.
-        let within = op.within();
-        let number = SetObject::get(&outer).map_or(OpNumber::NONE, |outer| outer.set.op());
-        in_op(present, within, number)?
+        in_op(present, op.within(), number_outside(op))?
     };
     // The one around it may have ended before.
     Some(without_ended_ops(gvl, left))
@@ -109,7 +117,7 @@ pub fn without_ended_ops(gvl: &Gvl<'_>, mut set: Value) -> Value {
             break;
         };
         let within = op.within();
-        let number = SetObject::get(&within).map_or(OpNumber::NONE, |it| it.set.op());
+        let number = number_outside(op);
         let Some(new) = in_op(set, within, number) else {
             break;
         };
@@ -151,9 +159,15 @@ fn open_op(gvl: &Gvl<'_>, thread: RubyThread<'_>) -> Option<(Value, OpNumber)> {
         if !op.is_over(gvl) {
             return Some((op_set, number));
         }
+        number = number_outside(op);
         op_set = op.within();
-        number = SetObject::get(&op_set)?.set.op();
     }
+}
+
+/// The number that samples had where the op began: none, in a request or job that began in the op around it.
+fn number_outside(op: &OpenOp) -> OpNumber {
+    let outer = op.outer();
+    SetObject::get(&outer).map_or(OpNumber::NONE, |outer| outer.set.op())
 }
 
 /// A set without labels, in place of `none`, which is nil. What is made of it is made as of none.

@@ -56,10 +56,10 @@ impl<'a> Why<'a> {
         rperf_model::numbers::percent(holder.weight(), all).min(100.0)
     }
 
-    /// The share of these collections in the time by which slow requests collect longer, in percent.
+    /// The share of these collections in the time by which slow requests collect longer, in percent: of all
+    /// causes whose time grew.
     pub fn share_of_collections(&self, of: &Collections) -> f64 {
-        let all = self.times.parts[Part::Gc as usize].excess();
-        rperf_model::numbers::percent(of.means.excess(), all).min(100.0)
+        rperf_model::numbers::percent(of.means.excess(), self.collected)
     }
 
     /// The share of what slow requests wait longer for the GVL of which no sample tells who had it, in

@@ -172,6 +172,39 @@ fn a_job_that_a_request_runs_is_no_job_by_itself() {
 }
 
 #[test]
+fn the_time_of_rperf_itself_is_at_no_line_of_the_application() {
+    const MIDDLEWARE: TestFrame<'_> = (
+        "Rperf::RackMiddleware#call",
+        "/g/gems/rperf-1.0.0/lib/rperf/rack/middleware.rb",
+        1,
+        8,
+    );
+    const NATIVE: TestFrame<'_> = ("Rperf::Native.end_request", "<C method>", 0, 0);
+    let mut profile = profile(30);
+    let tail = [("endpoint", "GET /orders"), (LATENCY, "tail")];
+    let labels = labels(&mut profile, &tail);
+    let stacks = [
+        (&[SPIN, MIDDLEWARE, NATIVE][..], 60_000),
+        (&[SPIN, MIDDLEWARE], 60_000),
+        (&[SPIN, MIDDLEWARE, QUERY], 30_000),
+    ];
+    for (frames, wall) in stacks {
+        let key = WeightKey {
+            node: node(&mut profile, frames),
+            thread: 1,
+            labels,
+            state: State::Running,
+        };
+        profile.weights.push(key, &[1, wall, 0]);
+    }
+    let why = Why::of(&profile, &profile.requests[1]);
+    let running = why.sites[Part::Running as usize].iter();
+    let methods = running.filter_map(|it| Some((&*it.method.as_ref()?.name, it.means.tail)));
+    let methods: Vec<_> = methods.filter(|it| it.0 != "Shop#render").collect();
+    assert_eq!(methods, [("Shop#query", 1_000)]);
+}
+
+#[test]
 fn numbers_that_a_file_makes_up_do_no_harm() {
     let mut profile = profile(30);
     let huge = RequestValues {
@@ -421,18 +454,16 @@ fn no_cause_has_a_method_of_rperf() {
         profile.weights.push(WeightKey { node, ..key }, &values);
     }
     let all = EndpointTimes::all(&profile);
+    let mut told = 0;
     for why in Why::first_of(&profile, &all, 9) {
-        let sites = why.sites.iter().flatten().map(|it| (&it.method, &it.app));
-        let holders = why.holders.iter().flatten().map(|it| (&it.method, &it.app));
-        let told: Vec<_> = sites.chain(holders).collect();
-        assert!(!told.is_empty());
-        for (method, app) in told {
-            let functions = method.iter().chain(app.iter().map(|it| &it.0));
-            assert!(
-                functions.clone().all(|it| !it.name.starts_with("Rperf")),
-                "{told:?}",
-                told = (method, app)
-            );
+        // All time is rperf's own.
+        assert!(why.sites.iter().all(Vec::is_empty));
+        for it in why.holders.iter().flatten() {
+            let functions = it.method.iter().chain(it.app.iter().map(|it| &it.0));
+            let names: Vec<_> = functions.map(|it| &*it.name).collect();
+            assert!(names.iter().all(|it| !it.starts_with("Rperf")), "{names:?}");
+            told += names.len();
         }
     }
+    assert!(told > 0);
 }
