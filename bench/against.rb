@@ -38,8 +38,8 @@ module Against
       parser.on("--rperf WAY", *Bench::Options.some_of(WAYS, "all")) { |way| it[:ways] |= [way] }
       parser.on("--frequency HZ", Integer, "samples per second (default 1000)") { |hertz| it[:frequency] = hertz }
       parser.on("--scale X", Float, "size of the workloads (default 0.5)") { |scale| it[:scale] = scale }
-      parser.on("--measure LIST", "what this checkout's sessions measure beside times, such as blame,requests;",
-                "those of the other one measure times alone") { |list| it[:measure] = list }
+      parser.on("--measure LIST", "what this checkout's sessions in wall mode measure beside times, such as",
+                "blame,requests; those of the other one measure times alone") { |list| it[:measure] = list }
       Bench::Engines.add_option(parser, it, "interpreter")
     end
     options.to_h { |name, value| [name, value == [] ? DEFAULTS.fetch(name) : value] }
@@ -76,7 +76,7 @@ module Against
   def results(libraries, workload, engine, way, options)
     cpu = Bench::Child.one_cpu if Overhead::Programs::ON_ONE_CPU.include?(workload)
     Bench::Interleave.call(libraries.keys, runs: options[:runs], warm_up: !options[:smoke]) do |checkout|
-      measure = [options[:measure]].compact if checkout == :this
+      measure = [options[:measure]].compact if checkout == :this && way == "wall"
       Bench::Child.json(CHILD, libraries.fetch(checkout), workload, way, options[:frequency], options[:scale],
                         *measure, engine:, cpu:)
     end

@@ -52,8 +52,8 @@ module Rperf
         path && Builtin::STARTS_WITH.bind_call(path, DIRECTORY)
       end
       Builtin::SET_BACKTRACE.bind_call(error, kept)
-    rescue StandardError
-      nil # It is frozen: it stays as it is.
+    rescue FrozenError
+      nil # It stays as it is.
     end
     private_class_method :hide
 

@@ -105,10 +105,15 @@ RSpec.describe "Methods that a program wraps", vm: true do
     expect_the_same(path, "done")
   end
 
-  it "raise with the backtrace of the program alone, however they fail" do
+  it "raise with a backtrace that begins in the program, however they fail" do
     calls = ['exec("/nonexistent/program")', 'Process.exec("/nonexistent/program")', 'exit!("x")',
-             "Process.exit!(1, 2)", "Process.daemon(1, 2, 3)"]
-    path = program(after: <<~RUBY)
+             "Process.exit!(1, 2)", "Process.daemon(1, 2, 3)", "Process._fork"]
+    no_fork = <<~RUBY
+      class << Process
+        def _fork = raise(Errno::EAGAIN)
+      end
+    RUBY
+    path = program(before: no_fork, after: <<~RUBY)
       def told
         yield
       rescue SystemCallError, ArgumentError, TypeError => e

@@ -216,7 +216,7 @@ fn verdict_of_tests(diff: &Diff, of_both: &Diff, options: &Options) -> i32 {
     let total = Some(&of_both.total).filter(|it| of_both.is_total_above(share) && is_enough(it));
     let total = total.map(|it| pages::named("the tests of both sides together", it));
     let rows = diff.rows_above(share).into_iter();
-    let rows = rows.filter(|it| it.is_test_of_both() && is_enough(it));
+    let rows = rows.filter(|it| it.change == Change::More && is_enough(it));
     let names = total.into_iter().chain(rows.map(pages::name)).collect();
     verdict_of(
         of_both,

@@ -72,8 +72,8 @@ pub(crate) fn one_sided(t: f64, freedom: f64) -> f64 {
     if t > 0.0 { half } else { 1.0 - half }
 }
 
-/// The derivative of the logarithm of the gamma function, for x > 0: by the asymptotic series, from 6 on (Abramowitz and
-/// Stegun 6.3.5 and 6.3.18).
+/// The derivative of the logarithm of the gamma function, for x > 0: by the asymptotic series, from 6 on (Abramowitz
+/// and Stegun 6.3.5 and 6.3.18).
 pub(crate) fn digamma(mut x: f64) -> f64 {
     let mut sum = 0.0;
     while x < 6.0 {

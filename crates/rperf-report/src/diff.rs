@@ -230,9 +230,17 @@ impl Diff {
             count(&mut total);
         } else {
             decide(std::slice::from_mut(&mut total));
-            decide(&mut rows);
+            // Tests that are new, and hooks, would make it easier for the others to count.
+            let (mut compared, mut others): (Vec<_>, Vec<_>) = rows
+                .into_iter()
+                .partition(|row| !is_of_tests || row.is_test_of_both());
+            decide(&mut compared);
+            decide(&mut others);
+            compared.append(&mut others);
+            rows = compared;
         }
-        let tested = rows.iter().filter(|row| row.is_tested).count();
+        let is_compared = |row: &&DiffRow| row.is_tested && (!is_of_tests || row.is_test_of_both());
+        let tested = rows.iter().filter(is_compared).count();
         rows.retain(|row| row.delta() != 0);
         rows.order_by_key(|row| Reverse(row.delta().unsigned_abs()));
         Ok(Self {
@@ -266,13 +274,16 @@ impl Diff {
         total.into_iter().chain(self.rows_above(share)).collect()
     }
 
-    /// The rows of which there is more by more than `share` of the base, beyond the noise.
+    /// The rows of which there is more by more than `share` of the base, beyond the noise; of tests those that both
+    /// sides have.
     pub fn rows_above(&self, share: f64) -> Vec<&DiffRow> {
         if self.is_exact {
             let rows = self.rows.iter().filter(|row| row.is_above(share));
             return rows.collect();
         }
-        let tested: Vec<_> = self.rows.iter().filter(|row| row.is_tested).collect();
+        let is_compared =
+            |row: &&DiffRow| row.is_tested && (!self.is_of_tests || row.is_test_of_both());
+        let tested: Vec<_> = self.rows.iter().filter(is_compared).collect();
         let ps = tested.iter().filter_map(|row| row.p_above(share));
         let limit = false_discovery_limit(ps.collect(), self.tested, ERROR_RATE);
         let rows = tested

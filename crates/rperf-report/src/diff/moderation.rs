@@ -3,8 +3,8 @@
 //!
 //! After Smyth, Linear Models and Empirical Bayes Methods (2004): variances of rows are those of a prior, which has as
 //! many degrees of freedom as the rows' variances agree. The prior goes by a power of the row's mean, because short
-//! rows vary by more of themselves. A row that agrees in all of its runs is so not called as unsteady as the others are, and
-//! a few runs that agree by chance aren't called exact.
+//! rows vary by more of themselves. So a row that agrees in all of its runs isn't called as unsteady as others are,
+//! and a few runs that agree by chance aren't called exact.
 
 use super::statistics::{Estimate, Observed, mean_and_spread};
 use crate::chance::{digamma, trigamma, trigamma_inverse};
@@ -27,6 +27,8 @@ pub(super) struct Moderation {
     power: f64,
     /// How many degrees of freedom that is worth.
     freedom: f64,
+    /// Those of all rows together.
+    all: f64,
 }
 
 /// A row of one side: the logarithm of its mean, that of its variance without its bias, and the degrees of freedom.
@@ -97,7 +99,15 @@ impl Moderation {
             at_one: at_one + bias,
             power,
             freedom,
+            all,
         }
+    }
+
+    /// By what share rows of this mean deviate, and with how many degrees of freedom that is known.
+    #[cfg(test)]
+    pub(super) fn of_mean(&self, mean: f64) -> (f64, f64) {
+        let variance = (self.at_one + self.power * mean.ln()).exp();
+        (variance.sqrt() / mean, self.freedom)
     }
 
     /// The mean of a row's runs, and how sure it is. A single run tells nothing of its variance.
@@ -114,7 +124,9 @@ impl Moderation {
             0.0
         };
         let variance = (self.freedom * prior + own * spread) / (self.freedom + own);
-        // Two sides of a row share what the prior doesn't know of it, so each has half of that.
-        Estimate::known(runs, variance / count, self.freedom / 2.0 + own)
+        // Two sides of a row share what the prior doesn't know of it, so each has half of that. Both together know no
+        // more than all rows.
+        let freedom = (self.freedom / 2.0 + own).min((self.all / 2.0).max(own));
+        Estimate::known(runs, variance / count, freedom)
     }
 }

@@ -102,3 +102,88 @@ fn unchanged_tests_are_hardly_ever_called_changed() {
         );
     }
 }
+
+#[test]
+fn new_tests_dont_make_others_count_as_changed() {
+    const TRIALS: usize = 30;
+    let mut random = Random(5);
+    let (mut wrong, mut above) = (0, 0);
+    for _ in 0..TRIALS {
+        let mut suite = Suite::new(0.0, &mut random);
+        let base = suite.runs(5, &mut random);
+        suite.means.extend([2e7; 30]);
+        suite.shares.extend([0.03; 30]);
+        let target = suite.runs(5, &mut random);
+        let diff = diff(&base, &target);
+        let is_new = |row: &&DiffRow| !row.is_test_of_both();
+        let new: Vec<_> = diff.rows.iter().filter(is_new).collect();
+        assert_eq!(new.len(), 30);
+        assert!(new.iter().all(|row| row.change == Change::More));
+        let changed = diff.with(Change::More).chain(diff.with(Change::Less));
+        wrong += usize::from(changed.filter(|row| !is_new(row)).count() > 0);
+        above += usize::from(!diff.rows_above(0.01).is_empty());
+    }
+    assert!(
+        wrong * 8 <= TRIALS && above * 8 <= TRIALS,
+        "{wrong} {above}"
+    );
+}
+
+#[test]
+fn few_tests_are_as_sure_as_their_runs() {
+    const TRIALS: usize = 2_000;
+    let mut random = Random(6);
+    for (tests, count) in [(1, 2), (1, 3), (2, 2), (3, 3)] {
+        let mut wrong = 0;
+        for _ in 0..TRIALS {
+            let suite = Suite {
+                means: vec![2e7; tests],
+                shares: vec![0.05; tests],
+                stalls: 0.0,
+            };
+            let [base, target] = [(); 2].map(|()| suite.runs(count, &mut random));
+            let diff = diff(&base, &target);
+            let changed = diff.with(Change::More).count() + diff.with(Change::Less).count();
+            wrong += usize::from(changed > 0);
+        }
+        let share = wrong as f64 / TRIALS as f64;
+        assert!(share <= 0.065, "{tests} tests, {count} runs: {share}");
+    }
+}
+
+#[test]
+fn the_prior_is_what_rows_have_in_common() {
+    let mut random = Random(7);
+    let mut rows = |share: &dyn Fn(&mut Random) -> f64| -> Vec<[Vec<Observed>; 2]> {
+        let mut side = |mean: f64, share: f64| -> Vec<Observed> {
+            let runs = (0..5).map(|_| Observed {
+                value: mean * (1.0 + share * random.normal()),
+                by_sampling: None,
+                sample: 1.0,
+            });
+            runs.collect()
+        };
+        let mut shares = Random(8);
+        let means = (0..2_000).map(|row| 1e6 * 1.002_f64.powi(row));
+        means
+            .map(|mean| {
+                let share = share(&mut shares);
+                [side(mean, share), side(mean, share)]
+            })
+            .collect()
+    };
+    // All vary by 5 %: what is known of one is known of all.
+    let equal = Moderation::of(rows(&|_| 0.05).into_iter(), 0.0);
+    let (share, freedom) = equal.of_mean(1e7);
+    assert!((share - 0.05).abs() < 0.002, "{share}");
+    assert!(freedom > 40.0, "{freedom}");
+    // Variances with 6 degrees of freedom.
+    let chi = |random: &mut Random| -> f64 { (0..6).map(|_| random.normal().powi(2)).sum() };
+    let differ = Moderation::of(
+        rows(&|random| 0.05 * (6.0 / chi(random)).sqrt()).into_iter(),
+        0.0,
+    );
+    let (share, freedom) = differ.of_mean(1e7);
+    assert!((share - 0.05).abs() < 0.004, "{share}");
+    assert!((4.5..8.0).contains(&freedom), "{freedom}");
+}
