@@ -1,9 +1,5 @@
-//! The biggest holders: what is dominated by nobody but a class, a module, a thread or the roots. And what
-//! each of them has.
-
-mod groups;
-
-pub use groups::NAMED;
+//! Holders: what is dominated by nobody but a class, a module, a thread or the roots; their names, and what each of
+//! them has.
 
 use crate::above::Above;
 use crate::dominators::Dominators;
@@ -12,12 +8,8 @@ use crate::graph::{Graph, NONE};
 use crate::names::Names;
 use crate::paths::{Paths, Step};
 use crate::tree::Tree;
-use groups::Group;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
-
-/// What rperf holds itself is one row.
-const OWN: &str = "rperf";
 
 /// The holder of what is in the main script's local variables.
 const MAIN_SCRIPT: &str = "local variables of the main script";
@@ -151,45 +143,6 @@ impl Known<'_> {
         Nested { dominators, outer }
     }
 
-    /// The biggest rows of these, the biggest first, and what rperf has.
-    pub fn holders(&self, found: &[u32], nested: &Nested<'_>, most: usize) -> Vec<Holder> {
-        let mut holders: Vec<Holder> = Vec::new();
-        let mut own = Holder {
-            name: OWN.into(),
-            ..Holder::default()
-        };
-        let outermost = nested.outermost(found);
-        for &object in outermost.iter().filter(|&&it| self.held(it) == Held::Own) {
-            let retained = self.dominators.retained(object);
-            own.retained_bytes = own.retained_bytes.saturating_add(retained);
-            own.objects += u64::from(self.dominators.count(object));
-        }
-        for Group {
-            held,
-            within,
-            retained,
-            objects,
-        } in self.groups(found, nested, most)
-        {
-            let counts = objects.iter().map(|&it| self.dominators.count(it));
-            holders.push(Holder {
-                name: self.name_of(held),
-                class: self.graph.class_name(objects[0]).into(),
-                held: objects.len() as u64,
-                objects: counts.map(u64::from).sum(),
-                retained_bytes: retained,
-                path: self.descent(objects, retained),
-                within: within.map_or_else(String::new, |it| self.name_of(it)),
-            });
-        }
-        if own.retained_bytes > 0 {
-            let place = holders.partition_point(|it| it.retained_bytes >= own.retained_bytes);
-            holders.insert(place, own);
-            holders.truncate(most);
-        }
-        holders
-    }
-
     fn is_holder(&self, object: u32) -> bool {
         self.dominators.is_reached(object)
             && !self.graph.is_internal(object)
@@ -283,7 +236,7 @@ impl Known<'_> {
 
     /// What objects have, so many bytes: step by step those of one class, by one name, that have half of all or
     /// more.
-    fn descent(&self, mut set: Vec<u32>, all: u64) -> Vec<PathStep> {
+    pub fn descent(&self, mut set: Vec<u32>, all: u64) -> Vec<PathStep> {
         let mut steps = Vec::new();
         while steps.len() < DEEPEST {
             let Some((step, next)) = self.largest_below(&set) else {
@@ -358,6 +311,3 @@ impl Known<'_> {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

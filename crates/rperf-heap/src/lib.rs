@@ -12,6 +12,7 @@ pub mod answer;
 pub mod dominators;
 pub mod file;
 pub mod graph;
+mod holder_rows;
 mod holders;
 mod merged;
 mod names;

@@ -4,7 +4,8 @@ mod parts;
 
 use crate::file::TreeRow;
 use crate::graph::NONE;
-use crate::holders::{Below, Held, Known, NAMED};
+use crate::holder_rows::NAMED;
+use crate::holders::{Below, Held, Known};
 use parts::{Candidate, Group, Name, Row};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;

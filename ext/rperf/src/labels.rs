@@ -12,7 +12,7 @@ use crate::probes::tracing::labels as traced;
 use crate::profile::errors;
 use crate::recording::sample;
 use crate::ruby::threads::RubyThread;
-use crate::running::derived_labels;
+use crate::running::derived_labels::{self, Begins};
 use crate::running::label_set::{self, LabelPair, Origin, SetObject};
 use crate::running::sampling::{catching, counting_session, sampling};
 use crate::running::session;
@@ -22,26 +22,8 @@ use magnus::r_hash::ForEach;
 use magnus::rb_sys::AsRawValue;
 use magnus::{Error, RArray, RHash, Ruby, Symbol, Value, prelude::*};
 use rperf_sampling::AtWork;
-use rperf_vm::{Gvl, LabelSet, RequestNumber};
+use rperf_vm::{Gvl, LabelSet};
 use std::hint::black_box;
-
-/// What begins with labels.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Begins {
-    /// A block alone.
-    Block,
-    /// A request or a job, with its number where they are judged.
-    Work(Option<RequestNumber>),
-}
-
-impl Begins {
-    fn request(self) -> Option<RequestNumber> {
-        match self {
-            Self::Block => None,
-            Self::Work(request) => request,
-        }
-    }
-}
 
 /// `Native.labels`: a Hash of the present fiber's labels in this session; nil if it has none.
 pub fn labels(ruby: &Ruby, gvl: &mut Gvl<'_>) -> Result<Option<RHash>, Error> {

@@ -19,12 +19,13 @@ pub use token::gvl;
 
 use crate::fork;
 use crate::labels::scope::LeftOps;
-use crate::labels::{self, Begins, endpoint, scope};
+use crate::labels::{self, endpoint, scope};
 use crate::message;
 use crate::probes::tracing::targets;
 use crate::profile::own_files;
 use crate::ruby::ractor;
 use crate::running::chosen::Notes;
+use crate::running::derived_labels::Begins;
 use crate::running::{facts, roots};
 use crate::settings::SettingsObject;
 use crate::text;

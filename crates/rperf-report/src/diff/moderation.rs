@@ -27,7 +27,7 @@ pub(super) struct Moderation {
     power: f64,
     /// How many degrees of freedom that is worth.
     freedom: f64,
-    /// Those of all rows together.
+    /// The degrees of freedom of all rows together.
     all: f64,
 }
 

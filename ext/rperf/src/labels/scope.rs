@@ -8,10 +8,10 @@
 //! none), and the number of the session whose section has begun.
 
 use super::cache::Changes;
-use super::{Begins, add, add_constant, put};
+use super::{add, add_constant, put};
 use crate::profile::errors;
 use crate::ruby::threads::RubyThread;
-use crate::running::derived_labels;
+use crate::running::derived_labels::{self, Begins};
 use crate::running::{Kind, Running, session};
 use crate::sampling::section::{self, Pause, Switch};
 use crate::tracing::section::TRACING;

@@ -4,8 +4,8 @@
 use super::accounts::open_into;
 use super::gvl;
 use crate::accounts::object::{AccountObject, Further};
-use crate::labels::Begins;
 use crate::labels::scope::{self, LeftOps};
+use crate::running::derived_labels::Begins;
 use crate::running::sampling::{SamplingSession, sampling};
 use crate::text;
 use magnus::{Error, RArray, RHash, RModule, RString, Ruby, Value, function, prelude::*};

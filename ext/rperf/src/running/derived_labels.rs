@@ -6,13 +6,31 @@ use super::label_set::{
 };
 use super::open_op::OpenOp;
 use super::running;
-use crate::labels::Begins;
 use crate::ruby::threads::RubyThread;
 use magnus::rb_sys::AsRawValue;
 use magnus::{Error, Value};
 use rperf_accounts::OpFrame;
 use rperf_vm::{Gvl, LabelSet, OpNumber, RequestNumber};
 use std::hint::black_box;
+
+/// What begins with labels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Begins {
+    /// A block alone.
+    Block,
+    /// A request or a job, with its number where they are judged.
+    Work(Option<RequestNumber>),
+}
+
+impl Begins {
+    /// The number of the request that begins, if one does.
+    pub fn request(self) -> Option<RequestNumber> {
+        match self {
+            Self::Block => None,
+            Self::Work(request) => request,
+        }
+    }
+}
 
 /// `inner`, which was made of `outer`: in the same op, and of the same request, or else of the one that
 /// has `begun`, with the key of the label that names it. The op is no leaf of the samples of a request or a job

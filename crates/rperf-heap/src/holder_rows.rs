@@ -1,26 +1,69 @@
-//! Holders that are one row: those of one name, one class, and parts of one holder. Called by `holders`.
+//! The biggest holders as rows: those of one name and one class that are parts of one holder are one. Called by `answer`.
 
-use super::{Held, Known, Nested};
+use crate::file::Holder;
 use crate::graph::NONE;
+use crate::holders::{Held, Known, Nested};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
+
+/// What rperf holds itself is one row.
+const OWN: &str = "rperf";
 
 /// Groups that are looked up by name, the biggest: only so many may become rows.
 pub const NAMED: usize = 1 << 16;
 
 /// Holders that are one row.
-pub(super) struct Group {
-    pub(super) held: Held,
+struct Group {
+    held: Held,
     /// How the nearest holder above is held.
-    pub(super) within: Option<Held>,
-    pub(super) retained: u64,
-    pub(super) objects: Vec<u32>,
+    within: Option<Held>,
+    retained: u64,
+    objects: Vec<u32>,
 }
 
 impl Known<'_> {
+    /// The biggest rows of these, the biggest first, and what rperf has.
+    pub fn holders(&self, found: &[u32], nested: &Nested<'_>, most: usize) -> Vec<Holder> {
+        let mut holders: Vec<Holder> = Vec::new();
+        let mut own = Holder {
+            name: OWN.into(),
+            ..Holder::default()
+        };
+        let outermost = nested.outermost(found);
+        for &object in outermost.iter().filter(|&&it| self.held(it) == Held::Own) {
+            let retained = self.dominators.retained(object);
+            own.retained_bytes = own.retained_bytes.saturating_add(retained);
+            own.objects += u64::from(self.dominators.count(object));
+        }
+        for Group {
+            held,
+            within,
+            retained,
+            objects,
+        } in self.groups(found, nested, most)
+        {
+            let counts = objects.iter().map(|&it| self.dominators.count(it));
+            holders.push(Holder {
+                name: self.name_of(held),
+                class: self.graph.class_name(objects[0]).into(),
+                held: objects.len() as u64,
+                objects: counts.map(u64::from).sum(),
+                retained_bytes: retained,
+                path: self.descent(objects, retained),
+                within: within.map_or_else(String::new, |it| self.name_of(it)),
+            });
+        }
+        if own.retained_bytes > 0 {
+            let place = holders.partition_point(|it| it.retained_bytes >= own.retained_bytes);
+            holders.insert(place, own);
+            holders.truncate(most);
+        }
+        holders
+    }
+
     /// The biggest rows of these holders but rperf's, the biggest first. All are grouped before rows are cut, because
     /// many small holders of one name may have most of all bytes.
-    pub(super) fn groups(&self, found: &[u32], nested: &Nested<'_>, most: usize) -> Vec<Group> {
+    fn groups(&self, found: &[u32], nested: &Nested<'_>, most: usize) -> Vec<Group> {
         let mut groups = self.by_held(found, nested);
         groups.sort_by_key(|it| Reverse(it.retained));
         groups.truncate(NAMED);
@@ -31,7 +74,7 @@ impl Known<'_> {
         groups
     }
 
-    /// Those of a class that are held alike are one group.
+    /// Groups of those of a class that are held alike.
     fn by_held(&self, found: &[u32], nested: &Nested<'_>) -> Vec<Group> {
         let mut groups: Vec<Group> = Vec::new();
         let mut numbers: FxHashMap<(Held, Option<Held>, u32), usize> = FxHashMap::default();
@@ -59,7 +102,7 @@ impl Known<'_> {
         groups
     }
 
-    /// Groups whose names and classes read alike are one.
+    /// Groups of those whose names and classes read alike.
     fn by_name(&self, groups: Vec<Group>) -> Vec<Group> {
         let mut names: FxHashMap<String, u32> = FxHashMap::default();
         let mut of_held: FxHashMap<Held, u32> = FxHashMap::default();
@@ -126,3 +169,6 @@ impl Known<'_> {
         });
     }
 }
+
+#[cfg(test)]
+mod tests;
