@@ -2,12 +2,9 @@
 
 use crate::file::Holder;
 use crate::graph::NONE;
-use crate::holders::{Held, Known, Nested};
+use crate::holders::{Held, Known, Nested, OWN};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
-
-/// What rperf holds itself is one row.
-const OWN: &str = "rperf";
 
 /// Groups that are looked up by name, the biggest: only so many may become rows.
 pub const NAMED: usize = 1 << 16;

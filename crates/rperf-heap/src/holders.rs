@@ -3,13 +3,16 @@
 
 use crate::above::Above;
 use crate::dominators::Dominators;
-use crate::file::{Holder, PathStep};
+use crate::file::PathStep;
 use crate::graph::{Graph, NONE};
 use crate::names::Names;
 use crate::paths::{Paths, Step};
 use crate::tree::Tree;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
+
+/// What rperf holds itself is one row.
+pub const OWN: &str = "rperf";
 
 /// The holder of what is in the main script's local variables.
 const MAIN_SCRIPT: &str = "local variables of the main script";

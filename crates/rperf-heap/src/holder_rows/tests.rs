@@ -1,6 +1,7 @@
 //! Tests of the rows of holders: beside slow ones, and of many small holders.
 
 use super::*;
+use crate::graph::Graph;
 use crate::merged;
 use crate::test_graphs::{self, any_named_graph, with};
 use proptest::prelude::*;
