@@ -276,12 +276,12 @@ run_rubocop() {
   rubocop --format simple
 }
 
-# What users get is stripped. The limits are 1 % above 7,469,976 and 9,238,936. Platform gems have all crates as one,
+# What users get is stripped. The limits are 1 % above 7,469,976 and 9,338,456. Platform gems have all crates as one,
 # which once took 7,575,528 to 6,442,728, and refuse 6,500,000 (bin/support/package/check.rb).
 sizes() {
   local bad=0
   has_size "the extension" "$EXTENSION" 7545000 || bad=1
-  has_size "the command" "$COMMAND" 9331000 || bad=1
+  has_size "the command" "$COMMAND" 9432000 || bad=1
   return "$bad"
 }
 

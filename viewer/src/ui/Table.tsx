@@ -125,7 +125,7 @@ export function Table<T>(props: Props<T>) {
                 </td>
               ))}
               <th scope="row" class="name">
-                <div class="named" title={[props.name(row), props.note?.(row)].filter(Boolean).join("\n")}>
+                <span class="named" title={[props.name(row), props.note?.(row)].filter(Boolean).join("\n")}>
                   {onOpen ? (
                     <button
                       type="button"
@@ -143,7 +143,7 @@ export function Table<T>(props: Props<T>) {
                     <span>{props.name(row)}</span>
                   )}
                   {props.note?.(row) && <span class="muted note">{props.note(row)}</span>}
-                </div>
+                </span>
               </th>
             </tr>
           ))}
