@@ -200,7 +200,7 @@ test("search counts hits once, filters the table, and walks from hit to hit", as
 
 test("top table: sorts, groups, opens by mouse and by key", async () => {
   await visit(`${report}#view=top`, async (page) => {
-    const firstName = () => text(page, ".table-box tbody tr .name button, .table-box tbody tr .name span");
+    const firstName = () => text(page, ".table-box tbody tr .named > :first-child");
     assert.equal(await firstName(), "[GVL blocked]");
     await page.getByRole("button", { name: "total", exact: true }).click();
     assert.equal(await firstName(), "Puma::ThreadPool#spawn_thread");
