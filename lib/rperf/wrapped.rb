@@ -33,29 +33,29 @@ module Rperf
       end
     end
 
+    # Sees the exceptions that pass a `rescue` of it, takes rperf's frames out of their backtraces, and rescues none: to
+    # raise one again would call Kernel#raise, which may be the program's own.
+    module OwnFrames
+      def self.===(error)
+        locations = Builtin::LOCATIONS.bind_call(error) or return false
+        kept = Builtin::REJECT.bind_call(locations) do |it|
+          path = Builtin::LOCATION_PATH.bind_call(it)
+          path && Builtin::STARTS_WITH.bind_call(path, DIRECTORY)
+        end
+        Builtin::SET_BACKTRACE.bind_call(error, kept)
+        false
+      rescue FrozenError
+        false # It stays as it is.
+      end
+    end
+    private_constant :OwnFrames
+
     # Yields to a wrapped method, in the main Ractor. If that raises, the backtrace has no frames of rperf's.
     def self.unseen
-      before = $! # rubocop:disable Style/SpecialGlobalVars
-      result = yield
-      returned = true
-      result
-    ensure
-      # Kernel#raise may be the program's own.
-      error = $! # rubocop:disable Style/SpecialGlobalVars
-      hide(error) unless returned || error.nil? || Builtin::SAME.bind_call(error, before)
+      yield
+    rescue OwnFrames
+      nil # Never.
     end
-
-    def self.hide(error)
-      locations = Builtin::LOCATIONS.bind_call(error) or return
-      kept = Builtin::REJECT.bind_call(locations) do |it|
-        path = Builtin::LOCATION_PATH.bind_call(it)
-        path && Builtin::STARTS_WITH.bind_call(path, DIRECTORY)
-      end
-      Builtin::SET_BACKTRACE.bind_call(error, kept)
-    rescue FrozenError
-      nil # It stays as it is.
-    end
-    private_class_method :hide
 
     # @return [Boolean] whether it is the name of a method that is wrapped
     def self.kept?(name) = name.start_with?(MARK)
