@@ -20,7 +20,6 @@ require_relative "support/table"
 # Measures and prints.
 module Against
   CHILD = File.expand_path("against/child.rb", __dir__)
-  WORKLOADS = Dir.children(File.expand_path("workloads", __dir__)).map { |it| File.basename(it, ".rb") }.sort.freeze
   WAYS = ["not loaded", "loaded", "cpu", "wall", "trace"].freeze
   DEFAULTS = { runs: 9, workloads: %w[interpreter garbage rdoc tokens pipe_ring thread_per_task],
                ways: WAYS, engines: ["interpreter"], scale: 0.5, frequency: 1000 }.freeze
@@ -32,9 +31,8 @@ module Against
     given = { workloads: [], ways: [] }
     options = Bench::Options.parse("against DIRECTORY", arguments.drop(1), DEFAULTS.merge(given),
                                    smoke: { runs: 1, scale: 0.02 }) do |parser, it|
-      parser.on("--workload NAME", *Bench::Options.some_of(WORKLOADS, DEFAULTS[:workloads].join(", "))) do |name|
-        it[:workloads] |= [name]
-      end
+      workloads = Bench::Options.some_of(Overhead::Programs::NAMES, DEFAULTS[:workloads].join(", "))
+      parser.on("--workload NAME", *workloads) { |name| it[:workloads] |= [name] }
       parser.on("--rperf WAY", *Bench::Options.some_of(WAYS, "all")) { |way| it[:ways] |= [way] }
       parser.on("--frequency HZ", Integer, "samples per second (default 1000)") { |hertz| it[:frequency] = hertz }
       parser.on("--scale X", Float, "size of the workloads (default 0.5)") { |scale| it[:scale] = scale }

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# All benchmarks, one after the other: some hours (--smoke: two minutes).
+# All benchmarks but `against`, which needs another checkout, one after the other: some hours (--smoke: two minutes).
 #
 # Options are those that all have; without --runs each does as many as it thinks
 # right. One that fails doesn't keep the others from running.
