@@ -1,15 +1,10 @@
 //! What is told of a graph.
 
-use crate::above::Above;
-use crate::dominators::Dominators;
 use crate::file::{ClassRow, HeapFacts, HeapFile, PathRow, Sum};
 use crate::graph::{Graph, NONE};
 use crate::holders::Known;
 use crate::merged;
-use crate::names::Names;
-use crate::paths::Paths;
 use crate::sites;
-use crate::tree::Tree;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
 
@@ -30,36 +25,28 @@ pub struct Asked<'a> {
 
 /// All that is told, with all classes.
 pub fn of(graph: &Graph, facts: HeapFacts, asked: Asked<'_>) -> HeapFile {
-    let dominators = Dominators::of(graph);
-    let tree = Tree::of(&dominators);
-    let paths = Paths::of(graph, &dominators);
-    let names = Names::of(graph, &paths);
-    let above = Above::of(graph, &dominators, &names);
-    let known = Known {
-        graph,
-        dominators: &dominators,
-        tree: &tree,
-        above: &above,
-        names: &names,
-        paths: &paths,
-    };
+    Known::with(graph, |known| of_known(known, facts, asked))
+}
+
+fn of_known(known: &Known<'_>, facts: HeapFacts, asked: Asked<'_>) -> HeapFile {
+    let graph = known.graph;
     let holders = known.all_holders();
     let nested = known.nested(&holders);
     let outermost = nested.outermost(&holders);
     let mut file = HeapFile {
         whole: graph.is_whole,
         references: graph.targets.len() as u64,
-        classes: classes(&known),
+        classes: classes(known),
         holders: known.holders(&holders, &nested, MOST),
-        tree: asked.tree.then(|| merged::of(&known, &outermost)),
-        paths: asked.class.map(|it| paths_to(&known, it)),
-        sites: sites::of(&known, &of_classes(&known), asked.class),
+        tree: asked.tree.then(|| merged::of(known, &outermost)),
+        paths: asked.class.map(|it| paths_to(known, it)),
+        sites: sites::of(known, &of_classes(known), asked.class),
         ..HeapFile::of(facts)
     };
     for object in 0..graph.len() as u32 {
         let bytes = graph.bytes[object as usize];
         file.total.add(bytes);
-        if !dominators.is_reached(object) {
+        if !known.dominators.is_reached(object) {
             file.unreferenced.add(bytes);
         }
     }

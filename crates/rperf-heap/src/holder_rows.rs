@@ -1,4 +1,5 @@
-//! The biggest holders as rows: those of one name and one class that are parts of one holder are one. Called by `answer`.
+//! The biggest holders as rows: those of one name and one class that are parts of one holder are one. Called by
+//! `answer`.
 
 use crate::file::Holder;
 use crate::graph::NONE;

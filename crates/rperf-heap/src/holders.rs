@@ -120,6 +120,23 @@ fn with_others(name: String) -> String {
 }
 
 impl Known<'_> {
+    /// What is done with all that is known of a graph.
+    pub fn with<T>(graph: &Graph, then: impl FnOnce(&Known<'_>) -> T) -> T {
+        let dominators = Dominators::of(graph);
+        let tree = Tree::of(&dominators);
+        let paths = Paths::of(graph, &dominators);
+        let names = Names::of(graph, &paths);
+        let above = Above::of(graph, &dominators, &names);
+        then(&Known {
+            graph,
+            dominators: &dominators,
+            tree: &tree,
+            above: &above,
+            names: &names,
+            paths: &paths,
+        })
+    }
+
     /// All holders, the biggest first. Some may be below others, where these hold a class or a fiber.
     pub fn all_holders(&self) -> Vec<u32> {
         let objects = 0..self.graph.len() as u32;

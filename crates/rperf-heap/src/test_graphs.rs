@@ -1,14 +1,8 @@
 //! Graphs for tests, and a slow search.
 
-use crate::above::Above;
-use crate::dominators::Dominators;
 use crate::graph::Sampled;
 use crate::graph::{Graph, Root};
-use crate::holders::Known;
-use crate::names::Names;
-use crate::paths::Paths;
 use crate::read::{self, ReadError};
-use crate::tree::Tree;
 use proptest::prelude::*;
 use rperf_protocol::heap::kind::Kind;
 use rperf_protocol::heap::sampled::{Place, Sample, Session, Site};
@@ -130,23 +124,6 @@ fn any_samples(count: u32) -> impl Strategy<Value = Sampled> {
                 collections: 3,
             })
             .collect(),
-    })
-}
-
-/// What is done with all that is known of a graph.
-pub fn with<T>(graph: &Graph, then: impl FnOnce(&Known<'_>) -> T) -> T {
-    let dominators = Dominators::of(graph);
-    let tree = Tree::of(&dominators);
-    let paths = Paths::of(graph, &dominators);
-    let names = Names::of(graph, &paths);
-    let above = Above::of(graph, &dominators, &names);
-    then(&Known {
-        graph,
-        dominators: &dominators,
-        tree: &tree,
-        above: &above,
-        names: &names,
-        paths: &paths,
     })
 }
 

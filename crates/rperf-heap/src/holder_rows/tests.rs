@@ -3,7 +3,7 @@
 use super::*;
 use crate::graph::Graph;
 use crate::merged;
-use crate::test_graphs::{self, any_named_graph, with};
+use crate::test_graphs::{self, any_named_graph};
 use proptest::prelude::*;
 use rperf_protocol::heap::kind::Kind;
 use std::collections::{BTreeMap, BTreeSet};
@@ -54,7 +54,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
     #[test]
     fn a_row_has_all_that_is_held_by_its_name_once(graph in any_named_graph()) {
-        with(&graph, |known| {
+        Known::with(&graph, |known| {
             let rows = rows(known, usize::MAX);
             let rows: Vec<&Holder> = rows.iter().filter(|it| it.name != OWN).collect();
             let sums = rows.iter().map(|it| (key(it), (it.retained_bytes, it.objects)));
@@ -67,7 +67,7 @@ proptest! {
 
     #[test]
     fn rows_have_what_the_tree_has(graph in any_named_graph()) {
-        with(&graph, |known| {
+        Known::with(&graph, |known| {
             let outer = rows(known, usize::MAX).into_iter().filter(|it| it.within.is_empty());
             let outer: BTreeMap<_, _> = outer
                 .map(|it| ((it.name, it.class), (it.retained_bytes, it.objects)))
@@ -111,7 +111,7 @@ fn blocks(count: u32) -> Graph {
 fn many_small_holders_of_one_name_are_one_row() {
     let count = 5000;
     let told = |count: u32, most| {
-        with(&blocks(count), |known| {
+        Known::with(&blocks(count), |known| {
             let rows = rows(known, most).into_iter();
             let row = |it: Holder| (it.name, it.held, it.objects, it.retained_bytes);
             rows.map(row).collect::<Vec<_>>()
@@ -128,7 +128,7 @@ fn many_small_holders_of_one_name_are_one_row() {
 
 #[test]
 fn a_row_tells_what_all_of_its_objects_have() {
-    with(&blocks(7), |known| {
+    Known::with(&blocks(7), |known| {
         let row = &rows(known, 1)[0];
         let step = &row.path[0];
         assert_eq!((step.objects, step.retained_bytes), (7, 7 * 2000));
@@ -145,7 +145,7 @@ fn what_goes_with_another_one_of_its_row_counts_once() {
     for fiber in (0..2 * count).step_by(2) {
         graph.kinds[fiber as usize] = Kind(Kind::OBJECT | Kind::FIBER);
     }
-    with(&graph, |known| {
+    Known::with(&graph, |known| {
         let rows = rows(known, 9).into_iter();
         let rows: Vec<_> = rows
             .map(|it| (it.name, it.within, it.held, it.retained_bytes))

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::graph::{Graph, Root};
-use crate::test_graphs::{self, any_named_graph, with};
+use crate::test_graphs::{self, any_named_graph};
 use proptest::prelude::*;
 use rperf_protocol::heap::kind::Kind;
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ fn outermost(known: &Known<'_>) -> Vec<u32> {
 }
 
 fn rows(graph: &Graph, most: usize, deepest: u32) -> Vec<TreeRow> {
-    with(graph, |known| {
+    Known::with(graph, |known| {
         within(known, &outermost(known), most, deepest)
     })
 }
@@ -133,7 +133,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
     #[test]
     fn it_has_each_object_where_it_is_held(graph in any_named_graph()) {
-        with(&graph, |known| {
+        Known::with(&graph, |known| {
             let rows = within(known, &outermost(known), MOST, u32::MAX);
             assert!(rows.iter().all(|it| !it.rest));
             let mut found = ways(&rows);
@@ -147,7 +147,7 @@ proptest! {
 
     #[test]
     fn what_is_cut_is_in_the_rest(graph in any_named_graph(), most in 3_usize..20, deepest in 2_u32..8) {
-        with(&graph, |known| {
+        Known::with(&graph, |known| {
             let rows = within(known, &outermost(known), most, deepest);
             check_sums(known, &rows);
             check_order(&rows);
@@ -248,7 +248,7 @@ fn many_groups_are_cut_to_the_biggest() {
     assert_eq!(shown, ["C50000", "C49999", "C49998"]);
     let rests: Vec<_> = rows.iter().filter(|it| it.rest).collect();
     assert_eq!(rests.len(), 1, "{rests:?}");
-    with(&graph, |known| check_sums(known, &rows));
+    Known::with(&graph, |known| check_sums(known, &rows));
 }
 
 #[test]
