@@ -88,14 +88,12 @@ pub struct DiffRow {
     target_estimate: Estimate,
     /// Whether it is large enough to be tested.
     is_tested: bool,
+    /// Whether it is told from noise with all others. Tests that are new, and hooks, aren't: they would make it
+    /// easier for the others to count.
+    is_compared: bool,
 }
 
 impl DiffRow {
-    /// Whether it is a test that both sides have.
-    pub fn is_test_of_both(&self) -> bool {
-        self.matched.is_some() && self.function.name != Suite::HOOKS
-    }
-
     /// Target less base.
     pub fn delta(&self) -> i64 {
         self.target.saturating_sub(self.base)
@@ -219,6 +217,8 @@ impl Diff {
             row.matched = found.matched(method);
             let largest = row.base.unsigned_abs().max(row.target.unsigned_abs());
             row.is_tested = largest as f64 >= least && largest > 0;
+            let is_test_of_both = row.matched.is_some() && row.function.name != Suite::HOOKS;
+            row.is_compared = !is_of_tests || is_test_of_both;
             row
         });
         let mut rows: Vec<DiffRow> = rows.collect();
@@ -229,18 +229,14 @@ impl Diff {
             rows.iter_mut().for_each(count);
             count(&mut total);
         } else {
-            decide(std::slice::from_mut(&mut total));
-            // Tests that are new, and hooks, would make it easier for the others to count.
-            let (mut compared, mut others): (Vec<_>, Vec<_>) = rows
-                .into_iter()
-                .partition(|row| !is_of_tests || row.is_test_of_both());
-            decide(&mut compared);
-            decide(&mut others);
-            compared.append(&mut others);
-            rows = compared;
+            decide(vec![&mut total]);
+            let (compared, others): (Vec<_>, Vec<_>) =
+                rows.iter_mut().partition(|row| row.is_compared);
+            decide(compared);
+            decide(others);
         }
-        let is_compared = |row: &&DiffRow| row.is_tested && (!is_of_tests || row.is_test_of_both());
-        let tested = rows.iter().filter(is_compared).count();
+        let compared = rows.iter().filter(|row| row.is_compared);
+        let tested = compared.filter(|row| row.is_tested).count();
         rows.retain(|row| row.delta() != 0);
         rows.order_by_key(|row| Reverse(row.delta().unsigned_abs()));
         Ok(Self {
@@ -281,9 +277,8 @@ impl Diff {
             let rows = self.rows.iter().filter(|row| row.is_above(share));
             return rows.collect();
         }
-        let is_compared =
-            |row: &&DiffRow| row.is_tested && (!self.is_of_tests || row.is_test_of_both());
-        let tested: Vec<_> = self.rows.iter().filter(is_compared).collect();
+        let compared = self.rows.iter().filter(|row| row.is_compared);
+        let tested: Vec<_> = compared.filter(|row| row.is_tested).collect();
         let ps = tested.iter().filter_map(|row| row.p_above(share));
         let limit = false_discovery_limit(ps.collect(), self.tested, ERROR_RATE);
         let rows = tested
@@ -303,12 +298,12 @@ fn count(row: &mut DiffRow) {
 }
 
 /// Says of each row whether it has changed.
-fn decide(rows: &mut [DiffRow]) {
+fn decide(rows: Vec<&mut DiffRow>) {
     let p = |row: &DiffRow| row.target_estimate.p_different(&row.base_estimate);
     let tested: Vec<f64> = rows
         .iter()
         .filter(|row| row.is_tested)
-        .filter_map(p)
+        .filter_map(|row| p(row))
         .collect();
     let count = tested.len();
     let limit = false_discovery_limit(tested, count, ERROR_RATE);
@@ -374,6 +369,7 @@ fn row(
         base_estimate,
         target_estimate,
         is_tested: false,
+        is_compared: true,
     }
 }
 

@@ -115,7 +115,7 @@ fn new_tests_dont_make_others_count_as_changed() {
         suite.shares.extend([0.03; 30]);
         let target = suite.runs(5, &mut random);
         let diff = diff(&base, &target);
-        let is_new = |row: &&DiffRow| !row.is_test_of_both();
+        let is_new = |row: &&DiffRow| !row.is_compared;
         let new: Vec<_> = diff.rows.iter().filter(is_new).collect();
         assert_eq!(new.len(), 30);
         assert!(new.iter().all(|row| row.change == Change::More));
